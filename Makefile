@@ -1,0 +1,28 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test bench check clean
+
+demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
+	$(BIN)/python -m matrixdp.demo
+
+test: .venv/dev           ## lint, types, all tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto --quiet
+
+bench: .venv/bench        ## the table of ratios, each measured side by side in one run
+	$(BIN)/python -m benchmarks
+
+.venv/python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/%: .venv/python pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[$*]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis matrixdp-demo

@@ -1,0 +1,206 @@
+"""Guarantees: (epsilon, delta), the one number `mu` behind it, and what counts as a neighbour.
+
+A release that moves by at most `mu` standard deviations between neighbours is `mu`-GDP (Dong, Roth, Su 2022), and it is
+(epsilon, delta)-DP if and only if (Balle & Wang 2018)::
+
+    delta >= Phi(-a) - e^epsilon Phi(-b),    a = epsilon/mu - mu/2,  b = epsilon/mu + mu/2
+
+The two terms agree in most of their digits when `mu` is small. With Mills' ratio R(x) = Phi(-x)/phi(x) and
+`e^epsilon phi(b) = phi(a)` the right side is ``phi(a) (R(a) - R(b))``, and since ``-R'(x) = 1 - x R(x) > 0`` it is also an integral
+of a positive function, which loses no digits. Every value is returned with its rounding error added on the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr, ndtri
+
+from matrixdp.errors import ParameterError
+
+_EPS = float(np.finfo(float).eps)
+_TINY = math.ulp(0.0)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+class Neighbours(StrEnum):
+    """What one person may change: their record's values, or their presence as well."""
+
+    REPLACE = "replace"
+    ADD_REMOVE = "add-remove"
+
+    @classmethod
+    def parse(cls, value: str) -> Neighbours:
+        """The member that `value` names, or a `ParameterError`."""
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(str(member)) for member in cls)
+            raise ParameterError(f"neighbours must be {names}, got {value!r} instead.") from None
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """An (epsilon, delta) guarantee that Gaussian noise can meet.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite and positive.
+    delta : float
+        Strictly between 0 and 1. Choose it well below one over the number of records.
+
+    Privacy
+    -------
+    `mu` is the largest budget of Gaussian differential privacy that implies (epsilon, delta)-DP, rounded down.
+
+    Examples
+    --------
+    >>> round(Privacy(epsilon=1, delta=1e-5).mu, 9)
+    0.268051123
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _require(self.epsilon, "epsilon", 0.0, math.inf, "finite and greater than 0")
+        _require(self.delta, "delta", 0.0, 1.0, "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)")
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
+
+    @cached_property
+    def mu(self) -> float:
+        """Largest `mu` for which `mu`-GDP implies this guarantee, rounded down."""
+        return gdp_mu(epsilon=self.epsilon, delta=self.delta)
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """Smallest delta at which `mu`-GDP implies (epsilon, delta)-DP, rounded up.
+
+    Examples
+    --------
+    >>> gdp_delta(1.0, 1.0)  # doctest: +ELLIPSIS
+    0.1269...
+    """
+    _require(mu, "mu", 0.0, math.inf, "finite and greater than 0")
+    if epsilon != 0.0:
+        _require(epsilon, "epsilon", 0.0, math.inf, "finite and at least 0")
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if mu >= 1.0:
+        value = ndtr(-a) if a < -30.0 else ndtr(-a) * (1.0 - _mills(b) / _mills(a))
+    else:
+        x = a + mu * (_NODES + 1) / 2
+        value = math.exp(-a * a / 2) / math.sqrt(2 * math.pi) * mu / 2 * float(_WEIGHTS @ (1 - x * _mills(x)))
+    # The error of a and b, of the exponential and of 1 - x R(x) is a few units in the last place times 1 + x^2.
+    margin = 16 * _EPS * (1 + a * a + b * b)
+    return float(min(1.0, max(value * (1 + margin), _TINY)))
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """Smallest epsilon at which `mu`-GDP implies (epsilon, delta)-DP, rounded up.
+
+    Examples
+    --------
+    >>> gdp_epsilon(0.268051123, 1e-5)  # doctest: +ELLIPSIS
+    1.0000000...
+    """
+    _require(delta, "delta", 0.0, 1.0, "strictly between 0 and 1")
+    if gdp_delta(mu, 0.0) <= delta:
+        return 0.0
+    high = max(mu, mu * mu)
+    while gdp_delta(mu, high) > delta:
+        high *= 2
+    return _root(lambda epsilon: gdp_delta(mu, epsilon), delta, high, toward=math.inf)
+
+
+def gdp_mu(*, epsilon: float, delta: float) -> float:
+    """Largest `mu` at which `mu`-GDP implies (epsilon, delta)-DP, rounded down.
+
+    Examples
+    --------
+    >>> gdp_delta(gdp_mu(epsilon=0.1, delta=1e-5), 0.1) <= 1e-5
+    True
+    """
+    low = 1.0
+    while gdp_delta(low, epsilon) > delta:
+        low /= 2
+    while gdp_delta(2 * low, epsilon) <= delta:
+        low *= 2
+    return _root(lambda mu: gdp_delta(mu, epsilon), delta, low, toward=0.0, other=2 * low)
+
+
+def pure_mu(epsilon: float) -> float:
+    """Smallest `mu` for which every epsilon-DP mechanism is `mu`-GDP, rounded up.
+
+    Examples
+    --------
+    >>> round(pure_mu(1.0), 6)
+    1.231858
+    """
+    _require(epsilon, "epsilon", 0.0, math.inf, "finite and greater than 0")
+    value = -2 * ndtri(1 / (1 + math.exp(epsilon))) if epsilon < 700 else math.inf
+    return float(value * (1 + 64 * _EPS) + 64 * _EPS)
+
+
+def compose_mu(mus: Iterable[float]) -> float:
+    """Budget of several Gaussian releases together, ``sqrt(sum mu^2)``, rounded up.
+
+    Privacy
+    -------
+    Holds for adaptive choices as well, as long as a total is fixed beforehand and no release passes it.
+
+    Examples
+    --------
+    >>> round(compose_mu([0.3, 0.4]), 12)
+    0.5
+    """
+    values = [float(mu) for mu in mus]
+    return math.nextafter(math.hypot(*values) * (1 + 2 * _EPS), math.inf) if any(values) else 0.0
+
+
+def share_mu(mu: float, share: float) -> float:
+    """Budget that a share of ``mu^2`` buys, rounded down.
+
+    Examples
+    --------
+    >>> round(share_mu(0.5, 0.36), 12)
+    0.3
+    """
+    if not 0.0 < share <= 1.0:
+        raise ParameterError(f"share must be greater than 0 and at most 1, got {share!r} instead.")
+    return mu if share == 1.0 else mu * math.sqrt(share) * (1 - 4 * _EPS)
+
+
+def _mills(x: float | np.ndarray) -> float | np.ndarray:
+    """Mills' ratio ``Phi(-x)/phi(x)``."""
+    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))  # type: ignore[no-any-return]
+
+
+def _root(
+    delta_at: Callable[[float], float], delta: float, safe: float, *, toward: float, other: float | None = None
+) -> float:
+    """The point where `delta_at` crosses `delta`, moved towards the safe side until the condition holds."""
+    low, high = (0.0, safe) if other is None else (safe, other)
+    log_delta = math.log(delta)
+    x = float(brentq(lambda x: math.log(delta_at(x)) - log_delta, low, high, xtol=_TINY, rtol=4 * _EPS))
+    step = _EPS
+    while delta_at(x) > delta:
+        x = x * (1 + step) if toward > x else x * (1 - step)
+        step *= 2
+    return x
+
+
+def _require(value: float, name: str, low: float, high: float, rule: str) -> None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a number, {rule}, got {value!r} instead.") from None
+    if isinstance(value, bool | np.bool_) or not low < number < high:
+        raise ParameterError(f"{name} must be {rule}, got {value!r} instead.")

@@ -1,0 +1,3 @@
+"""The version of the software; every release carries it."""
+
+__version__ = "0.1.0"
