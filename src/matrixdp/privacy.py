@@ -5,9 +5,10 @@ A release that moves by at most `mu` standard deviations between neighbours is `
 
     delta >= Phi(-a) - e^epsilon Phi(-b),    a = epsilon/mu - mu/2,  b = epsilon/mu + mu/2
 
-The two terms agree in most of their digits when `mu` is small. With Mills' ratio R(x) = Phi(-x)/phi(x) and
-`e^epsilon phi(b) = phi(a)` the right side is ``phi(a) (R(a) - R(b))``, and since ``-R'(x) = 1 - x R(x) > 0`` it is also an integral
-of a positive function, which loses no digits. Every value is returned with its rounding error added on the safe side.
+The two terms agree in most of their digits when `mu` is small. With Mills' ratio R(x) = Phi(-x)/phi(x) and `e^epsilon
+phi(b) = phi(a)` the right side is ``phi(a) (R(a) - R(b))``, and since ``-R'(x) = 1 - x R(x) > 0`` it is also an
+integral of a positive function, which loses no digits. Every value is returned with its rounding error added on the
+safe side.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from matrixdp.errors import ParameterError
+from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
 _TINY = math.ulp(0.0)
@@ -45,6 +47,7 @@ class Neighbours(StrEnum):
             raise ParameterError(f"neighbours must be {names}, got {value!r} instead.") from None
 
 
+@plain
 @dataclass(frozen=True)
 class Privacy:
     """An (epsilon, delta) guarantee that Gaussian noise can meet.
@@ -184,7 +187,12 @@ def _mills(x: float | np.ndarray) -> float | np.ndarray:
 
 
 def _root(
-    delta_at: Callable[[float], float], delta: float, safe: float, *, toward: float, other: float | None = None
+    delta_at: Callable[[float], float],
+    delta: float,
+    safe: float,
+    *,
+    toward: float,
+    other: float | None = None,
 ) -> float:
     """The point where `delta_at` crosses `delta`, moved towards the safe side until the condition holds."""
     low, high = (0.0, safe) if other is None else (safe, other)

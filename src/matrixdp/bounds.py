@@ -1,0 +1,256 @@
+"""The public domain of a record: a box, perhaps with a ball about its midpoint.
+
+Bounds are public knowledge, given by the caller and never taken from the data. Records are moved into the domain and
+put on a grid of integers whose ends are the bounds themselves, so that no rounding can leave the domain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.plain import plain
+
+_EPS = float(np.finfo(float).eps)
+MISSING = ("error", "midpoint")
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """A public box for each feature, and optionally an L2 radius about its midpoint.
+
+    Parameters
+    ----------
+    lower, upper : array_like of shape (m,)
+        Finite, `lower` below `upper`, in the units of the data.
+    names : sequence of str, optional
+        Names of the features; columns of a data frame are chosen by them.
+    radius : float, optional
+        Records are moved into the ball of this radius about the midpoint, in the units of the data. A radius well
+        below the corner of the box is the largest gain in accuracy that there is for many features.
+
+    Privacy
+    -------
+    Must be chosen without looking at the data.
+
+    Examples
+    --------
+    >>> bounds = Bounds([0, 100], [20, 300], names=["age", "weight"])
+    >>> bounds.midpoint.tolist(), bounds.halfwidths.tolist()
+    ([10.0, 200.0], [10.0, 100.0])
+    >>> bounds.quantise([[20, 200]], levels=8).tolist()
+    [[8.0, 0.0]]
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    names: tuple[str, ...] | None = None
+    radius: float | None = None
+
+    def __init__(
+        self,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        names: Sequence[str] | None = None,
+        radius: float | None = None,
+    ) -> None:
+        object.__setattr__(self, "lower", _limits(lower, "lower"))
+        object.__setattr__(self, "upper", _limits(upper, "upper"))
+        object.__setattr__(self, "names", None if names is None else tuple(names))
+        object.__setattr__(self, "radius", None if radius is None else float(radius))
+        self._check()
+
+    def _check(self) -> None:
+        if self.lower.shape != self.upper.shape:
+            raise ParameterError(
+                f"lower and upper must have the same length, got {self.lower.size} and {self.upper.size} instead."
+            )
+        inverted = np.flatnonzero(~(self.lower < self.upper))
+        if inverted.size:
+            i = int(inverted[0])
+            raise ParameterError(
+                f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead."
+            )
+        if not np.isfinite(self.upper - self.lower).all():
+            raise ParameterError("upper - lower must be finite; give narrower bounds.")
+        if self.names is not None:
+            if len(self.names) != self.size or not all(isinstance(name, str) for name in self.names):
+                raise ParameterError(
+                    f"names must be {self.size} strings, one a feature, got {len(self.names)} instead."
+                )
+            if len(set(self.names)) != self.size:
+                raise ParameterError("names must differ from each other.")
+        if self.radius is not None and not 0 < self.radius < math.inf:
+            raise ParameterError(f"radius must be finite and greater than 0, got {self.radius!r} instead.")
+
+    @property
+    def size(self) -> int:
+        """Number of features m."""
+        return int(self.lower.size)
+
+    @cached_property
+    def midpoint(self) -> NDArray[np.float64]:
+        """Middle of the box, of shape (m,)."""
+        return self.lower + (self.upper - self.lower) / 2
+
+    @cached_property
+    def halfwidths(self) -> NDArray[np.float64]:
+        """Distance from the midpoint to the bounds, of shape (m,), rounded up."""
+        return np.maximum(self.upper - self.midpoint, self.midpoint - self.lower) * (1 + _EPS)
+
+    def label(self, i: int) -> str:
+        """Name of feature `i`, or its number."""
+        return self.names[i] if self.names else f"feature {i}"
+
+    def index(self, feature: str | int) -> int:
+        """Number of the feature that a name or a number means."""
+        if isinstance(feature, str):
+            if self.names is None or feature not in self.names:
+                known = ", ".join(self.names or ()) or "none (bounds were given without names)"
+                raise ParameterError(
+                    f"feature names must be among the bounds' names ({known}), got {feature!r} instead."
+                )
+            return self.names.index(feature)
+        if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.size:
+            raise ParameterError(
+                f"a feature must be a name or a number from 0 to {self.size - 1}, got {feature!r} instead."
+            )
+        return int(feature)
+
+    def steps(self, levels: int) -> NDArray[np.float64]:
+        """Size of one grid step of each feature, of shape (m,)."""
+        return np.asarray(self.halfwidths / levels)
+
+    def centre(self, records: ArrayLike, *, clip: bool = True, missing: str = "error") -> NDArray[np.float64]:
+        """Records moved into the domain, less the midpoint, of shape (n, m)."""
+        array = self.checked(records, clip=clip, missing=missing)
+        out = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
+        return out if self.radius is None else np.multiply(out, self._shrinkage(out)[:, None])
+
+    def quantise(
+        self,
+        records: ArrayLike,
+        levels: int,
+        *,
+        out: NDArray[np.float64] | None = None,
+        clip: bool = True,
+        missing: str = "error",
+    ) -> NDArray[np.float64]:
+        """Records on a grid of whole numbers from -levels to levels, which stand for the bounds.
+
+        Parameters
+        ----------
+        records : array_like of shape (n, m)
+            Finite numbers.
+        levels : int
+            Half the number of steps of the grid.
+        out : float64 array of shape (n, m), optional
+            Where to put the result.
+        clip : bool
+            Move records that lie outside into the domain. Otherwise they are an error, which shows that there was
+            one: such an error message is itself private.
+        missing : 'error' or 'midpoint'
+            What NaN and infinities are.
+
+        Privacy
+        -------
+        Each record is mapped on its own, and the result times `steps(levels)` lies in the box and in the ball.
+        """
+        array = self.checked(records, clip=clip, missing=missing)
+        out = np.empty(array.shape) if out is None else out
+        if self.radius is None:
+            rescale(array, self.midpoint, levels / self.halfwidths, out)
+            np.rint(out, out=out)
+        else:
+            np.subtract(array, self.midpoint, out=out)
+            np.clip(out, -self.halfwidths, self.halfwidths, out=out)
+            shrinkage = self._shrinkage(out)
+            # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
+            step = float(np.linalg.norm(self.steps(levels)))
+            inside = np.sqrt(np.einsum("ij,ij->i", out, out)) * (1 + self._slack) + step <= self.radius
+            out *= shrinkage[:, None]
+            np.multiply(out, levels / self.halfwidths * np.where(inside[:, None], 1.0, 1 - 4 * _EPS), out=out)
+            np.copyto(out, np.where(inside[:, None], np.rint(out), np.trunc(out)))
+        return np.clip(out, -levels, levels, out=out)
+
+    @property
+    def _slack(self) -> float:
+        return (self.size + 16) * _EPS  # bounds the relative error of a norm
+
+    def _shrinkage(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Factor that moves each row into the ball, of shape (n,); rounded so that the result lies inside."""
+        assert self.radius is not None
+        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred)) * (1 + self._slack)
+        outside = norms > self.radius
+        return np.where(outside, self.radius / np.maximum(norms, self.radius) * (1 - self._slack), 1.0)
+
+    def checked(self, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
+        """Records as an array of shape (n, m), finite, and within the bounds unless they may be moved there."""
+        if missing not in MISSING:
+            raise ParameterError(f"missing must be 'error' or 'midpoint', got {missing!r} instead.")
+        array = np.asarray(records)
+        if array.dtype.kind not in "biuf":
+            raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
+        if array.ndim != 2 or array.shape[1] != self.size:
+            raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
+        if not _all_finite(array):
+            if missing == "error":
+                raise DataError(
+                    "records must be finite, got NaN or infinity instead. Drop such records, or say missing='midpoint'."
+                )
+            array = np.where(np.isfinite(array), array, self.midpoint)
+        if not clip and not ((array >= self.lower) & (array <= self.upper)).all():
+            raise DataError("records must lie within their bounds when clip=False; say clip=True to move them there.")
+        return array
+
+
+def rescale(
+    array: NDArray[np.generic],
+    shift: NDArray[np.float64],
+    factor: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """``out = (array - shift) * factor``; narrow rows are taken many at a time: NumPy's inner loop runs along a row."""
+    rows, columns = array.shape
+    tiles = max(1, 1024 // columns)
+    whole = rows - rows % tiles if array.flags.c_contiguous and out.flags.c_contiguous else 0
+    if whole:
+        wide = out[:whole].reshape(-1, tiles * columns)
+        np.subtract(array[:whole].reshape(wide.shape), np.tile(shift, tiles), out=wide)
+        np.multiply(wide, np.tile(factor, tiles), out=wide)
+    if whole < rows:
+        np.subtract(array[whole:], shift, out=out[whole:])
+        np.multiply(out[whole:], factor, out=out[whole:])
+
+
+def _all_finite(array: NDArray[np.generic]) -> bool:
+    """Whether all entries are finite; a sum of squares, which BLAS is quick at, can only err by overflow."""
+    if array.dtype.kind != "f":
+        return True
+    if array.flags.c_contiguous and array.dtype.char in "fd":
+        flat = array.reshape(-1)
+        if np.isfinite(np.dot(flat, flat)):
+            return True
+    return bool(np.isfinite(array).all())
+
+
+def _limits(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    if values is None:
+        raise ParameterError(f"{name} must be given: bounds are public and never taken from the data.")
+    try:
+        array = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a vector of numbers, one a feature.") from None
+    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+        raise ParameterError(
+            f"{name} must be a vector of finite numbers, one a feature, got shape {array.shape} instead."
+        )
+    array.flags.writeable = False
+    return array

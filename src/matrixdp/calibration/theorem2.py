@@ -1,0 +1,68 @@
+"""The paper's sufficient condition, as printed and with its slips mended. Greek letters are the paper's.
+
+Theorem 2: the mechanism is (epsilon, delta)-DP if ``||sigma(Sigma^-1)||_2 ||sigma(Psi^-1)||_2 <= phi^2``, where phi
+solves ``alpha phi^2 + beta phi = 2 epsilon``. The printed root ``(-beta + sqrt(beta^2 + 8 alpha epsilon))/(2 alpha)``
+loses all digits to cancellation when beta is large; ``4 epsilon/(beta + sqrt(beta^2 + 8 alpha epsilon))`` is the same
+number.
+
+Variants (see `docs/mathematics.md`):
+
+- ``theorem2``: as printed.
+- ``theorem2-corrected``: Laurent and Massart bound ``||N||_F^2`` by zeta, not by its square, so beta has the root of
+  zeta.
+- ``theorem2-psd``: besides, ``alpha = 4 H_r gamma s2``, the form that the authors' longer version gives for positive
+  semidefinite queries, and that holds for every query.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Privacy
+
+VARIANTS = ("theorem2", "theorem2-corrected", "theorem2-psd")
+
+
+def precision_budget(
+    privacy: Privacy, shape: tuple[int, int], *, sensitivity: float, gamma: float, variant: str = "theorem2"
+) -> float:
+    """The paper's ``phi^2``, the right side of its condition.
+
+    Parameters
+    ----------
+    privacy : Privacy
+    shape : tuple of int
+        (m, n) of the answer.
+    sensitivity : float
+        s2, the largest change in Frobenius norm.
+    gamma : float
+        Largest Frobenius norm of the answer.
+    variant : str
+        'theorem2', 'theorem2-corrected' or 'theorem2-psd'.
+
+    Privacy
+    -------
+    A sufficient condition, by factors of 10^3 to 10^7 from necessary.
+
+    Examples
+    --------
+    >>> budget = precision_budget(Privacy(1, 1 / 2021), (4, 4), sensitivity=8 / 2021, gamma=4)
+    >>> round(1 / (0.95 / 2 * budget) ** 0.5, 2)  # Exp. II, Alg. 2: std where both features are important
+    9.72
+    """
+    if variant not in VARIANTS:
+        raise ParameterError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r} instead.")
+    m, n = shape
+    s2 = sensitivity
+    order = np.arange(1, min(m, n) + 1)
+    h, h_half = float((1 / order).sum()), float((1 / np.sqrt(order)).sum())
+    zeta = 2 * math.sqrt(-m * n * math.log(privacy.delta)) - 2 * math.log(privacy.delta) + m * n
+    alpha = (h + h_half) * gamma**2 + 2 * h * gamma * s2
+    if variant == "theorem2-psd":
+        alpha = 4 * h * gamma * s2
+    beta = 2 * (m * n) ** 0.25 * h * s2 * (zeta if variant == "theorem2" else math.sqrt(zeta))
+    phi = 4 * privacy.epsilon / (beta + math.sqrt(beta**2 + 8 * alpha * privacy.epsilon))
+    return float(phi**2)

@@ -1,0 +1,125 @@
+"""Rounding to integers, and what it adds to the distance between neighbours (`docs/mathematics.md`, "Rounding").
+
+In the noise's own coordinates the answer is rounded to a grid of ``2^-bits`` standard deviations. For an integer k,
+``floor(k + G) = k + floor(G)``, so a release is a post-processing of the ideal continuous mechanism applied to the
+rounded answer, whose neighbours lie at most `Grid.distance` apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Factor, Floats
+from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.plain import plain
+from matrixdp.queries import Identity, MatrixQuery
+from matrixdp.sensitivity.distance import is_diagonal
+
+DEFAULT_BITS = 48
+_HEADROOM = 61  # an answer of 2^61 grid steps, plus noise, fits into int64
+_EPS = float(np.finfo(float).eps)
+
+
+@plain
+@dataclass(frozen=True)
+class Grid:
+    """Resolution of a release, and the distance between neighbours with all rounding in it.
+
+    Attributes
+    ----------
+    bits : int
+        The grid has steps of ``2^-bits`` standard deviations.
+    limit : int
+        Public bound on the rounded answer, in steps.
+    distance : float
+        Never below the distance between two neighbours' rounded answers, in standard deviations.
+    """
+
+    bits: int
+    limit: int
+    distance: float
+
+
+def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float) -> Grid:
+    """The finest grid that int64 holds, up to 48 bits.
+
+    Parameters
+    ----------
+    query : MatrixQuery
+    noise : MatrixGaussian
+    ideal : float
+        Distance between neighbours before rounding.
+    """
+    left, right = noise.rowcov.whitening, noise.colcov.whitening
+    largest, norm = _whitened_magnitude(query, left, right, noise.shape)
+    bits = min(DEFAULT_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
+    if bits < 0:
+        raise ParameterError(
+            "the answer's public bound must be at most 2^61 standard deviations of its noise; "
+            "ask for less accuracy or give narrower bounds."
+        )
+    limit = math.ceil(largest * (1 + 1e-12) * 2.0**bits) + 1
+    if monotone(query, noise):
+        steps = [2 * k for k in column_limits(query, noise, bits)]
+        return Grid(
+            bits,
+            limit,
+            math.nextafter(math.sqrt(sum(k * k for k in steps)) * (1 + _EPS), math.inf) * 2.0**-bits,
+        )
+    m, n = noise.shape
+    entries = m * (m + 1) // 2 if query.symmetric and noise.shape == query.shape else m * n
+    product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
+    float_error = 2 * (query.relative_error + product * (1 + product)) * norm
+    distance = ideal + math.sqrt(entries) * 2.0**-bits + float_error
+    return Grid(bits, limit, distance * (1 + 8 * _EPS))
+
+
+def monotone(query: MatrixQuery, noise: MatrixGaussian) -> bool:
+    """Whether each entry is a monotone function of one value of one record, so that rounding cannot widen its range."""
+    plain_rows = (
+        isinstance(query, Identity)
+        and query.bounds.radius is None
+        and not isinstance(noise.rowcov.whitening, np.ndarray)
+    )
+    return plain_rows and is_diagonal(noise.colcov.whitening)
+
+
+def column_factors(noise: MatrixGaussian, bits: int) -> Floats:
+    """Grid steps for one unit of each column of a monotone query, of shape (n,)."""
+    right = noise.colcov.whitening
+    values = np.full(noise.shape[1], right) if not isinstance(right, np.ndarray) else right
+    return values * (noise.rowcov.whitening * 2.0**bits)
+
+
+def column_limits(query: MatrixQuery, noise: MatrixGaussian, bits: int) -> list[int]:
+    """Largest rounded value of each column of a monotone query."""
+    return [int(k) for k in np.rint(column_factors(noise, bits) * query.magnitude[0])]
+
+
+def _whitened_magnitude(query: MatrixQuery, left: Factor, right: Factor, shape: tuple[int, int]) -> tuple[float, float]:
+    """Largest entry and norm of ``|A| F |B|'``, F the query's magnitude; rows that are alike are taken once."""
+    bound = query.magnitude
+    if shape != query.shape:  # entries in one column
+        bound = np.broadcast_to(bound, query.shape).reshape(shape)
+    rows_alike = bound.shape[0] == 1 and not isinstance(left, np.ndarray)
+    bound = np.broadcast_to(bound, (1 if rows_alike else shape[0], shape[1]))
+    values = bound * right if is_diagonal(right) else bound @ np.abs(right).T
+    values = _from_left(np.abs(left), values)
+    norm = math.sqrt(float(np.square(values).sum()) * (shape[0] if rows_alike else 1))
+    return float(values.max()) * math.sqrt(2), norm * (1 + 1e-9)
+
+
+def _from_left(left: Factor, values: Floats) -> Floats:
+    if not isinstance(left, np.ndarray):
+        return values * left
+    return left @ values if left.ndim == 2 else values * left[:, None]
+
+
+def _gamma(k: int) -> float:
+    """Relative error of an inner product of length k and two more operations, ``k u/(1 - k u)``."""
+    u = (k + 3) * _EPS / 2
+    return u / (1 - u)

@@ -1,0 +1,17 @@
+"""Exact noise: random bits, Gaussian integers, the matrix-variate law, exact sums."""
+
+from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.gaussian import draw_gaussian, draw_normal
+from matrixdp.noise.matrix import MatrixGaussian, apply_factors
+from matrixdp.noise.stream import Stream
+from matrixdp.noise.sums import GramSum
+
+__all__ = [
+    "Covariance",
+    "GramSum",
+    "MatrixGaussian",
+    "Stream",
+    "apply_factors",
+    "draw_gaussian",
+    "draw_normal",
+]

@@ -1,0 +1,183 @@
+"""One side of the noise: a covariance that stays an identity or a diagonal for as long as it is one.
+
+A covariance is kept as directions (orthonormal columns, or none for the standard basis) and variances along them. The
+whitening factor that a covariance hands out *is* the design: distances between neighbours are bounded for these very
+floats.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cholesky
+
+from matrixdp.errors import ParameterError
+from matrixdp.plain import plain
+
+Floats: TypeAlias = NDArray[np.float64]
+Factor: TypeAlias = float | Floats  # a number times the identity, a diagonal of shape (n,), or a matrix of shape (n, n)
+
+ORTHONORMAL = 1e-8  # how far W'W may be from the identity; the distance is computed for W as it is
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """A positive definite covariance, ``W diag(variances) W'``.
+
+    Made by `Covariance.identity`, `diagonal`, `eigen`, `dense` or `parse`.
+
+    Attributes
+    ----------
+    variances : float64 array of shape (n,)
+        Variance along each direction. A multiple of the identity holds one number, seen n times.
+    directions : float64 array of shape (n, n) or None
+        Orthonormal columns; None is the standard basis.
+
+    Examples
+    --------
+    >>> Covariance.identity(10**9).size
+    1000000000
+    >>> Covariance.dense([[2.0, 1.0], [1.0, 2.0]]).variances.round(6).tolist()
+    [1.0, 3.0]
+    """
+
+    variances: Floats
+    directions: Floats | None = None
+
+    @classmethod
+    def identity(cls, size: int, variance: float = 1.0) -> Covariance:
+        """`variance` times the identity; takes no memory."""
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise ParameterError(f"size must be a positive integer, got {size!r} instead.")
+        return cls(np.broadcast_to(_variances([variance], "variance"), (int(size),)))
+
+    @classmethod
+    def diagonal(cls, variances: ArrayLike) -> Covariance:
+        """A diagonal covariance; `variances` has shape (n,)."""
+        return cls(_variances(variances, "variances"))
+
+    @classmethod
+    def eigen(cls, directions: ArrayLike, variances: ArrayLike) -> Covariance:
+        """Directions of shape (n, n), one a column, and variances along them, of shape (n,)."""
+        values = _variances(variances, "variances")
+        return cls(values, check_orthonormal(directions, values.size))
+
+    @classmethod
+    def dense(cls, matrix: ArrayLike) -> Covariance:
+        """A symmetric positive definite matrix of shape (n, n)."""
+        array = np.array(matrix, np.float64)
+        if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
+            raise ParameterError(f"a covariance must be a square matrix, got shape {array.shape} instead.")
+        if not np.isfinite(array).all():
+            raise ParameterError("a covariance must be finite, got NaN or infinity instead.")
+        largest = np.abs(array).max()
+        if np.abs(array - array.T).max() > 1e-12 * largest:
+            raise ParameterError("a covariance must be symmetric; for nearly symmetric C give (C + C.T)/2.")
+        variances, directions = np.linalg.eigh((array + array.T) / 2)
+        if variances[0] <= array.shape[0] * np.finfo(float).eps * largest:
+            raise ParameterError(
+                f"a covariance must be positive definite, got smallest eigenvalue {variances[0]:.3g} instead; "
+                "noise must be added in every direction."
+            )
+        return cls(variances, directions)
+
+    @classmethod
+    def parse(cls, value: Any) -> Covariance:
+        """A covariance from itself, a diagonal (1-D), a matrix (2-D) or a pair (directions, variances)."""
+        if isinstance(value, Covariance):
+            return value
+        if isinstance(value, tuple) and len(value) == 2:
+            return cls.eigen(*value)
+        array = np.asarray(value)
+        if array.ndim == 1:
+            return cls.diagonal(array)
+        if array.ndim == 2:
+            return cls.dense(array)
+        raise ParameterError(
+            "a covariance must be a vector (its diagonal), a square matrix, a pair (directions, variances) or "
+            f"Covariance.identity(size), got {type(value).__name__} instead."
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.variances.size)
+
+    @cached_property
+    def scalar(self) -> bool:
+        """Whether this is a multiple of the identity."""
+        return self.variances.strides == (0,) or bool((self.variances == self.variances[0]).all())
+
+    @cached_property
+    def whitening(self) -> Factor:
+        """A with ``A C A' = I``; for directions, row i is direction i over its standard deviation."""
+        if self.scalar and self.directions is None:
+            return 1 / math.sqrt(self.variances[0])
+        inverse = 1 / np.sqrt(self.variances)
+        return inverse if self.directions is None else np.ascontiguousarray(inverse[:, None] * self.directions.T)
+
+    def factor(self, method: str = "eigen") -> Factor:
+        """B with ``B B' = C``, by eigenvectors or by Cholesky (the same for a diagonal)."""
+        if method not in ("eigen", "cholesky"):
+            raise ParameterError(f"method must be 'eigen' or 'cholesky', got {method!r} instead.")
+        if self.scalar and self.directions is None:
+            return math.sqrt(self.variances[0])
+        if self.directions is None:
+            return np.sqrt(self.variances)
+        if method == "cholesky":
+            return np.asarray(cholesky(self.matrix(), lower=True))
+        return self.directions * np.sqrt(self.variances)
+
+    def matrix(self) -> Floats:
+        """The dense covariance, of shape (n, n)."""
+        if self.directions is None:
+            return np.diag(self.variances)
+        return (self.directions * self.variances) @ self.directions.T
+
+    def marginal(self) -> Floats:
+        """Variance of each coordinate, of shape (n,)."""
+        return self.variances if self.directions is None else self.directions**2 @ self.variances
+
+    def scaled(self, by: float) -> Covariance:
+        """`by` times this covariance."""
+        values = self.variances[:1] * by if self.variances.strides == (0,) else self.variances * by
+        return Covariance(np.broadcast_to(values, self.variances.shape), self.directions)
+
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant."""
+        if self.variances.strides == (0,):
+            return self.size * math.log(self.variances[0])
+        return float(np.log(self.variances).sum())
+
+
+def check_orthonormal(directions: ArrayLike, size: int) -> Floats:
+    """`directions` as floats, of shape (size, size), after a look at their orthonormality."""
+    array = np.array(directions, np.float64)
+    if array.shape != (size, size):
+        raise ParameterError(
+            f"directions must have shape {(size, size)}, one direction a column, got {array.shape} instead."
+        )
+    if not np.isfinite(array).all():
+        raise ParameterError("directions must be finite, got NaN or infinity instead.")
+    worst = np.abs(array.T @ array - np.eye(size)).max()
+    if worst > ORTHONORMAL:
+        raise ParameterError(
+            f"directions must be orthonormal: W'W may differ from the identity by {ORTHONORMAL:g}, got {worst:.3g}. "
+            "numpy.linalg.qr(directions)[0] makes them so."
+        )
+    return array
+
+
+def _variances(values: ArrayLike, name: str) -> Floats:
+    array = np.array(values, np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ParameterError(f"{name} must be a vector with at least one entry, got shape {array.shape} instead.")
+    if not (np.isfinite(array) & (array > 0)).all():
+        raise ParameterError(f"{name} must be finite and positive: noise must be added in every direction.")
+    return array

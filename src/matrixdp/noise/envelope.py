@@ -1,0 +1,177 @@
+"""The step envelope under which the Gaussian is drawn, with integer heights only.
+
+The half line is cut into blocks of 1/32 standard deviation. Block k carries ``ceil(M f(k/32))`` cells of height one,
+where ``f(y) = exp(-y^2/2)`` and M is the largest integer for which all cells, and one for the tail, fit into 2^14. A
+uniform cell and a uniform place in its block, accepted where they lie under ``M f``, are a point under the Gaussian's
+curve. Three kinds of cell, in this order:
+
+- *certain*: wholly under the curve, since its top is at most M times f at the far end of its block;
+- *cut* by the curve: the point's height must be compared with ``M f(y)``;
+- the *tail*, beyond the last block: superblock i = 0, 1, ... of eight blocks is chosen with probability ``2^-(i+1)``,
+  and a place in it is accepted with probability ``M f(y) 2^(i+1) 8``, which is below one for every i;
+
+and the cells that are left over are always rejected. Every inequality is settled once, when the table is built, in
+integer interval arithmetic: no probability is ever rounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCKS = 176  # explicit blocks, up to 5.5 standard deviations
+BLOCKS_PER_UNIT = 32
+BLOCKS_PER_SUPERBLOCK = 8
+CELL_BITS = 14
+PLACE_BITS = 49  # the rest of a 64-bit word: cell, one bit of sign, place in the block
+FINEST = PLACE_BITS + 5  # a draw's own grid: 2^-54 standard deviations
+
+
+def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """Integers that enclose ``2^bits exp(-numerator/denominator)``, at most two apart.
+
+    Both arguments are non-negative. The exponent is halved until it is below 2^-8, the alternating series is summed
+    with every term rounded outwards, and the sum is squared back with outward rounding.
+
+    Examples
+    --------
+    >>> low, high = exp_bounds(1, 1, 20)
+    >>> low <= 2**20 * 0.36787944117144233 <= high <= low + 2
+    True
+    """
+    halvings = (numerator // denominator).bit_length() + 8
+    work = bits + halvings + 16
+    low_r = (numerator << work) // (denominator << halvings)
+    low, high = _series(low_r + 1, work)[0], _series(low_r, work)[1]
+    for _ in range(halvings):
+        low, high = low * low >> work, _ceil_shift(high * high, work)
+    return low >> (work - bits), _ceil_shift(high, work - bits)
+
+
+def _series(r: int, work: int) -> tuple[int, int]:
+    """Enclosure of ``2^work exp(-r/2^work)`` for ``0 <= r <= 2^work``."""
+    low = high = 0
+    term_low = term_high = 1 << work
+    n = 0
+    while term_high > 1:
+        low, high = (low + term_low, high + term_high) if n % 2 == 0 else (low - term_high, high - term_low)
+        n += 1
+        term_low, term_high = (term_low * r >> work) // n, _ceil_shift(term_high * r, work) // n + 1
+    return low - term_high, high + term_high  # the rest of an alternating series is below its first term
+
+
+def _ceil_shift(value: int, bits: int) -> int:
+    """``value / 2^bits``, rounded up."""
+    return -(-value >> bits)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Tables of the envelope; index is a word's first 15 bits, the cell and the sign.
+
+    Attributes
+    ----------
+    height : int
+        M, the curve's height at the middle in cells.
+    masks : int64 array of shape (2^15,)
+        What turns a word, by exclusive or, into its signed place on the finest grid.
+    certain : int
+        Number of certain cells; they come first.
+    tail : int
+        The cell of the tail; cells after it are rejected.
+    level, curve, centre : float64 arrays of shape (2 * (2^14 - certain),)
+        For the other indices: height of the cell's floor, ``M f`` at the block's centre, the signed centre. Cells
+        that no comparison accepts stand above the curve.
+    tail_bound : float
+        No place in the tail is accepted with a greater probability.
+    error : float
+        Bound on the error of `Envelope.compare`, in cells.
+    """
+
+    height: int
+    masks: NDArray[np.int64]
+    certain: int
+    tail: int
+    level: NDArray[np.float64]
+    curve: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    tail_bound: float
+    error: float
+
+    def compare(self, words: NDArray[np.uint64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far the curve lies above each point, in cells, to within `error`.
+
+        Parameters
+        ----------
+        words : uint64 array of shape (n,)
+            Words whose cell is not certain.
+        uniform : float64 array of shape (n,)
+            Height inside the cell.
+        """
+        index = (words >> np.uint64(PLACE_BITS)).view(np.int64) - 2 * self.certain
+        place = words & np.uint64((1 << PLACE_BITS) - 1)
+        h = (place.astype(np.float64) - 2.0 ** (PLACE_BITS - 1)) * 2.0**-FINEST
+        z = h * (self.centre[index] + h / 2)
+        exponential = 1 - z * (1 - z * (1 / 2) * (1 - z * (1 / 3) * (1 - z * (1 / 4))))
+        return self.curve[index] * exponential - self.level[index] - uniform
+
+
+@cache
+def envelope() -> Envelope:
+    """The one envelope, built at first use."""
+    curve = [exp_bounds(k * k, 2 * BLOCKS_PER_UNIT**2, 128) for k in range(BLOCKS + 1)]
+    height = (1 << CELL_BITS) // BLOCKS_PER_UNIT
+    while sum(_heights(curve, height)) + 1 > 1 << CELL_BITS:
+        height -= 1
+    tops = _heights(curve, height)
+    floors = [height * low >> 128 for low, _ in curve[1:]]  # cells certainly under the curve
+    _check_tail(height, curve[BLOCKS][1])
+
+    blocks = [k for k in range(BLOCKS) for _ in range(floors[k])]
+    certain = len(blocks)
+    cut = [(k, j) for k in range(BLOCKS) for j in range(floors[k], tops[k])]
+    blocks += [k for k, _ in cut]
+    tail = len(blocks)
+    index = np.arange(2 * tail)
+    signed = np.repeat(np.array(blocks), 2) ^ -(index & 1)  # ~block for a negative place
+    masks = np.zeros(2 << CELL_BITS, np.int64)
+    masks[: 2 * tail] = (index ^ signed) << PLACE_BITS  # the shift drops all but 15 bits
+
+    rest = 2 * ((1 << CELL_BITS) - certain)
+    level, centre, peak = np.full(rest, 2.0), np.zeros(rest), np.zeros(rest)
+    for i, (k, j) in enumerate(cut):
+        low, _ = exp_bounds((2 * k + 1) ** 2, 8 * BLOCKS_PER_UNIT**2, 128)
+        level[2 * i : 2 * i + 2] = j
+        peak[2 * i : 2 * i + 2] = height * low / 2.0**128
+        centre[2 * i : 2 * i + 2] = (k + 0.5) / BLOCKS_PER_UNIT, -(k + 0.5) / BLOCKS_PER_UNIT
+    return Envelope(
+        height=height,
+        masks=masks,
+        certain=certain,
+        tail=tail,
+        level=level,
+        curve=peak,
+        centre=centre,
+        tail_bound=2 * BLOCKS_PER_SUPERBLOCK * height * curve[BLOCKS][1] / 2.0**128 * (1 + 2.0**-50),
+        error=2.0**-25,
+    )
+
+
+def tail_scale(superblock: int) -> int:
+    """A place y in `superblock` of the tail is accepted with probability ``M f(y)`` times this."""
+    return BLOCKS_PER_SUPERBLOCK << (superblock + 1)
+
+
+def _heights(curve: list[tuple[int, int]], height: int) -> list[int]:
+    return [_ceil_shift(height * high, 128) for _, high in curve[:-1]]
+
+
+def _check_tail(height: int, curve_at_end: int) -> None:
+    """The first superblock is dominated, and every later one halves: f falls by more than half from one to the next."""
+    step = (BLOCKS + BLOCKS_PER_SUPERBLOCK) ** 2 - BLOCKS**2
+    halved = exp_bounds(step, 2 * BLOCKS_PER_UNIT**2, 128)[1] * 2 <= 1 << 128
+    if not halved or height * tail_scale(0) * curve_at_end > 1 << 128:
+        raise AssertionError("the tail is not dominated")

@@ -1,0 +1,192 @@
+"""Exact Gaussian integers: ``floor(G)`` with ``G ~ N(0, 4^bits)``, to the last bit.
+
+One 64-bit word is one candidate: 14 bits choose a cell of the envelope, one the sign, 49 the place in the cell's
+block, on a grid of 2^-54 standard deviations. 97% of the words fall into cells that lie wholly under the curve and
+cost a table look-up. The others are compared with the curve in float64, whose error is bounded (`docs/noise.md`);
+where the bound cannot decide, in integer interval arithmetic with as many further random bits as it takes, for the
+height and for the digits of the place beyond the word.
+
+The floor of a finer draw, shifted right, is the floor of the coarser one, so one table serves every `bits`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.envelope import (
+    BLOCKS,
+    BLOCKS_PER_SUPERBLOCK,
+    FINEST,
+    PLACE_BITS,
+    envelope,
+    exp_bounds,
+    tail_scale,
+)
+from matrixdp.noise.stream import Stream
+
+MAX_BITS = 52
+_CHUNK = 1 << 18
+
+
+def draw_gaussian(
+    stream: Stream,
+    bits: int,
+    *,
+    shape: int | tuple[int, ...] | None = None,
+    out: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Independent draws of ``floor(G)``, ``G ~ N(0, 4^bits)``, exact.
+
+    Parameters
+    ----------
+    stream : Stream
+        Where the random bits come from.
+    bits : int
+        Logarithm of the standard deviation, from 0 to 52.
+    shape : int or tuple of int, optional
+        Shape of the result, unless `out` is given.
+    out : contiguous int64 array of any shape, optional
+        Where to put the draws.
+
+    Raises
+    ------
+    OverflowError
+        For a draw that int64 cannot hold: beyond 2^(63 - bits) standard deviations, with a probability below
+        exp(-2^21).
+
+    Examples
+    --------
+    >>> draw_gaussian(Stream(seed=1), 40, shape=(2, 3)).shape
+    (2, 3)
+    """
+    if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= MAX_BITS:
+        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {bits!r} instead.")
+    out = _output(shape, out)
+    flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
+    words = np.empty(min(flat.size, _CHUNK), np.uint64)
+    index = np.empty(words.size, np.int64)
+    for start in range(0, flat.size, _CHUNK):
+        piece = flat[start : start + _CHUNK]
+        size = piece.size
+        pending = _propose(stream, FINEST - int(bits), words[:size], index[:size], piece)
+        while pending.size:
+            values = np.empty(pending.size, np.int64)
+            left = _propose(stream, FINEST - int(bits), words[: values.size], index[: values.size], values)
+            piece[pending] = values
+            pending = pending[left]
+    return out
+
+
+def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
+    """Standard normals as floats: exact draws on a grid of 2^-52, moved to the middle of their step.
+
+    For simulation. Never add these to private data: the low bits of a float sum show the answer.
+
+    Examples
+    --------
+    >>> draw_normal(Stream(seed=1), 3).dtype
+    dtype('float64')
+    """
+    out = np.empty(shape)
+    flat = out.reshape(-1)
+    buffer = np.empty(min(flat.size, _CHUNK), np.int64)
+    for start in range(0, flat.size, _CHUNK):
+        piece = flat[start : start + _CHUNK]
+        piece[...] = draw_gaussian(stream, MAX_BITS, out=buffer[: piece.size])
+        piece += 0.5
+        piece *= 2.0**-MAX_BITS
+    return out
+
+
+def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    if out is None:
+        if shape is None:
+            raise ParameterError("shape must be given when out is not.")
+        try:
+            return np.empty(shape, np.int64)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"shape must be a non-negative integer or a tuple of them, got {shape!r} instead."
+            ) from None
+    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not out.flags.forc or not out.flags.writeable:
+        raise ParameterError("out must be a contiguous, writeable array of int64; copy into one of your own instead.")
+    if shape is not None and out.shape != np.empty(shape, np.void).shape:
+        raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {shape!r} instead.")
+    return out
+
+
+def _propose(
+    stream: Stream, shift: int, words: NDArray[np.uint64], index: NDArray[np.int64], out: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """One candidate for each place in `out`; returns the places whose candidate was rejected."""
+    table = envelope()
+    stream.words(words.size, out=words)
+    np.right_shift(words, PLACE_BITS, out=index.view(np.uint64))
+    np.take(table.masks, index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
+    np.bitwise_xor(out, words.view(np.int64), out=out)
+    np.right_shift(out, shift, out=out)
+    rough = np.flatnonzero(words >= np.uint64(table.certain << (PLACE_BITS + 1)))
+    if not rough.size:
+        return rough
+    candidates = words[rough]
+    heights = stream.words(rough.size)
+    uniform = (heights >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    above = table.compare(candidates, uniform)
+    accepted = above > table.error
+    in_tail = candidates >> np.uint64(PLACE_BITS + 1) == table.tail
+    unsure = np.flatnonzero((np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound)))
+    for i in unsure:
+        value = _settle(stream, int(candidates[i]), int(heights[i]))
+        accepted[i] = value is not None
+        if value is not None:
+            out[rough[i]] = _narrow(value >> shift)
+    return rough[~accepted]
+
+
+def _settle(stream: Stream, word: int, height: int) -> int | None:
+    """The candidate's value on the finest grid if it is accepted, by exact comparison; None if it is not."""
+    table = envelope()
+    index, place = word >> PLACE_BITS, word & ((1 << PLACE_BITS) - 1)
+    cell, negative = index >> 1, index & 1
+    if cell == table.tail:
+        superblock = 0
+        while not stream.bits(1):
+            superblock += 1
+        start = (BLOCKS + BLOCKS_PER_SUPERBLOCK * superblock) << PLACE_BITS
+        size = start + stream.bits(PLACE_BITS + BLOCKS_PER_SUPERBLOCK.bit_length() - 1)
+        accepted = _under_curve(stream, size, height, level=0, scale=table.height * tail_scale(superblock))
+    else:
+        value = (int(table.masks[index]) ^ (index << PLACE_BITS | place)) & ((1 << 64) - 1)
+        size = value ^ ((1 << 64) - 1) if negative else value
+        level = int(table.level[index - 2 * table.certain])
+        accepted = _under_curve(stream, size, height, level=level, scale=table.height)
+    return (~size if negative else size) if accepted else None
+
+
+def _under_curve(stream: Stream, size: int, height: int, *, level: int, scale: int) -> bool:
+    """Whether ``level + u < scale exp(-y^2/2)``, exactly.
+
+    `size` has the first digits of y, on the finest grid, and `height` the first 64 bits of u; both are uniform
+    beyond, and get further digits until the comparison is decided, which happens with probability one.
+    """
+    y_bits, u_bits = FINEST, 64
+    while True:
+        work = u_bits + scale.bit_length() + 8
+        low = exp_bounds((size + 1) ** 2, 1 << (2 * y_bits + 1), work)[0]
+        high = exp_bounds(size**2, 1 << (2 * y_bits + 1), work)[1]
+        if (level << work) + ((height + 1) << (work - u_bits)) <= scale * low:
+            return True
+        if (level << work) + (height << (work - u_bits)) >= scale * high:
+            return False
+        size, height = size << 64 | stream.bits(64), height << 64 | stream.bits(64)
+        y_bits, u_bits = y_bits + 64, u_bits + 64
+
+
+def _narrow(value: int) -> int:
+    if not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError(f"a draw of {math.log2(abs(value)):.0f} bits does not fit into int64; ask for fewer bits")
+    return value

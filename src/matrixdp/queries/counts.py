@@ -1,0 +1,135 @@
+"""Tables of counts: how often two categories occur together, or one state follows another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.noise.covariance import Floats
+from matrixdp.plain import plain
+from matrixdp.privacy import Neighbours
+from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.sensitivity import CellChange
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class ContingencyTable(MatrixQuery):
+    """Counts of pairs of categories, of shape (rows, columns).
+
+    Parameters
+    ----------
+    rows, columns : sequence
+        The public categories, each different from the others.
+    records : int
+        The public number of pairs; for add-remove neighbours a public bound on it.
+    neighbours : 'replace' or 'add-remove'
+
+    Privacy ------- One record is one pair. A pair with a value that is not a category is outside the domain, and an
+    error before anything is drawn.
+
+    Examples
+    --------
+    >>> table = ContingencyTable(["yes", "no"], ["a", "b", "c"], records=500)
+    >>> table.shape
+    (2, 3)
+    """
+
+    rows: tuple[Any, ...]
+    columns: tuple[Any, ...]
+    records: int
+    neighbours: Neighbours = Neighbours.REPLACE
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "columns"):
+            object.__setattr__(self, name, _categories(getattr(self, name), name))
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        return len(self.rows), len(self.columns)
+
+    @property
+    def side(self) -> str:
+        """Columns."""
+        return "columns"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' categories."""
+        return tuple(map(str, self.columns))
+
+    @property
+    def sensitivity(self) -> CellChange:
+        """One count falls and another rises, or one count changes."""
+        return CellChange(self.neighbours)
+
+    @property
+    def magnitude(self) -> Floats:
+        """The number of records."""
+        return np.full((1, 1), float(self.records))
+
+    @property
+    def gamma(self) -> float:
+        """All records in one cell."""
+        return float(self.records)
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """From none to all records."""
+        return np.zeros((1, 1)), self.magnitude
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The counts."""
+        pairs = np.asarray(data)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise DataError(f"pairs must have shape (records, 2), got {pairs.shape} instead.")
+        if len(pairs) != self.records and (self.neighbours is Neighbours.REPLACE or len(pairs) > self.records):
+            raise ParameterError(
+                f"records must be the number of pairs (or, for add-remove, at least that), got {self.records} instead."
+            )
+        index = [_codes(pairs[:, i], categories) for i, categories in enumerate((self.rows, self.columns))]
+        cells = np.bincount(index[0] * len(self.columns) + index[1], minlength=len(self.rows) * len(self.columns))
+        return cells.reshape(self.shape).astype(np.float64)
+
+
+def TransitionCounts(  # noqa: N802  (reads as a query)
+    states: Sequence[Any], *, records: int, neighbours: str = Neighbours.REPLACE
+) -> ContingencyTable:
+    """Counts of transitions between public states, given as pairs (from, to), of shape (states, states).
+
+    Privacy
+    -------
+    One record is one transition. Where one person gives many, the guarantee is for one of them.
+
+    Examples
+    --------
+    >>> TransitionCounts(["well", "ill"], records=1000).shape
+    (2, 2)
+    """
+    return ContingencyTable(tuple(states), tuple(states), records, Neighbours.parse(neighbours))
+
+
+def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
+    categories = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    if not categories or len(set(categories)) != len(categories):
+        raise ParameterError(f"{name} must be at least one category, each different from the others.")
+    if not all(isinstance(value, str | int) for value in categories):
+        raise ParameterError(f"{name} must be strings or integers.")
+    return categories
+
+
+def _codes(values: np.ndarray[Any, Any], categories: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    codes = {category: i for i, category in enumerate(categories)}
+    try:
+        return np.array([codes[value] for value in values.tolist()], np.intp)
+    except (KeyError, TypeError):
+        raise DataError(
+            "pairs must hold public categories only; map other values to a category of their own first."
+        ) from None

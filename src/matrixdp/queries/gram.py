@@ -1,0 +1,139 @@
+"""Kernel matrices: of private records against public points, or of private records among themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from matrixdp.bounds import Bounds
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Floats
+from matrixdp.plain import plain
+from matrixdp.privacy import Neighbours
+from matrixdp.queries.domain import check_bounds
+from matrixdp.queries.identity import check_count
+from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.queries.table import as_records
+from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
+
+_METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class GramMatrix(MatrixQuery):
+    """Values of a kernel between 0 and 1: ``exp(-|x - y|^2/(2 bandwidth^2))`` or ``exp(-|x - y|_1/bandwidth)``.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        Of the records; features are divided by half their width before distances are taken.
+    records : int
+        The public number of records.
+    points : array_like of shape (p, m), optional
+        Public points. With them the answer has shape (records, p), and a record changes one row; without them it has
+        shape (records, records), and a record changes a row and a column.
+    kernel : 'gaussian' or 'laplacian'
+    bandwidth : float
+        In halfwidths.
+
+    Privacy ------- Replace-one neighbours. With public points the row of a record lies in the box [0, 1]^p. Among
+    records, ``2 (records - 1)`` entries may change by one, whatever the data: expect much noise.
+
+    Examples
+    --------
+    >>> bounds = Bounds([0, 0], [1, 1])
+    >>> GramMatrix(bounds, records=100, points=[[0.5, 0.5], [0.1, 0.9]]).shape
+    (100, 2)
+    """
+
+    bounds: Bounds
+    records: int
+    points: NDArray[np.float64] | None = None
+    kernel: str = "gaussian"
+    bandwidth: float = 1.0
+    neighbours: Neighbours = Neighbours.REPLACE
+
+    def __post_init__(self) -> None:
+        check_bounds(self.bounds)
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        if self.neighbours is not Neighbours.REPLACE:
+            raise ParameterError(
+                "neighbours must be 'replace' for a Gram matrix: its shape shows the number of records."
+            )
+        if self.kernel not in _METRICS:
+            raise ParameterError(
+                f"kernel must be 'gaussian' or 'laplacian', got {self.kernel!r} instead; "
+                "for another bounded kernel use Query."
+            )
+        if not 0 < self.bandwidth < math.inf:
+            raise ParameterError(f"bandwidth must be finite and greater than 0, got {self.bandwidth!r} instead.")
+        if self.points is None:
+            if self.records < 2:
+                raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
+            return
+        points = np.array(self.points, np.float64)
+        if points.ndim != 2 or points.shape[1] != self.bounds.size or not points.size or not np.isfinite(points).all():
+            raise ParameterError(
+                f"points must be finite, of shape (p, {self.bounds.size}), got shape {points.shape} instead."
+            )
+        object.__setattr__(self, "points", points)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(records, points) or (records, records)."""
+        return self.records, self.records if self.points is None else len(self.points)
+
+    @property
+    def side(self) -> str:
+        """Columns with public points; both without."""
+        return "both" if self.points is None else "columns"
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """One row, or a row and a column, change."""
+        return KernelChange(self.records, 1.0) if self.points is None else RecordChange(np.full(self.shape[1], 0.5))
+
+    @property
+    def magnitude(self) -> Floats:
+        """One half, since values are measured from one half."""
+        return np.full((1, 1), 0.5)
+
+    @property
+    def gamma(self) -> float:
+        """Norm of a matrix of ones."""
+        return math.sqrt(self.shape[0] * self.shape[1])
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """Kernel values less one half."""
+        array = check_count(as_records(data, self.bounds.size, self.bounds.names), self.records)
+        scale = self.bounds.halfwidths
+        left = self.bounds.centre(array, clip=clip, missing=missing) / scale
+        right = left if self.points is None else (self.points - self.bounds.midpoint) / scale
+        distances = cdist(left, right, metric=_METRICS[self.kernel])
+        values = np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
+        values = np.clip(values, 0.0, 1.0) - 0.5
+        return np.asarray((values + values.T) / 2 if self.symmetric else values)
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """From zero to one."""
+        return np.zeros((1, 1)), np.ones((1, 1))
+
+    def finish(self, matrix: Floats) -> Floats:
+        """One half is put back, and the diagonal of ones."""
+        matrix += 0.5
+        if self.symmetric:
+            np.fill_diagonal(matrix, 1.0)
+        return matrix
+
+    @property
+    def public(self) -> NDArray[np.bool_] | None:
+        """The diagonal, if the matrix is one of records."""
+        return np.eye(self.records, dtype=bool) if self.symmetric else None

@@ -1,0 +1,192 @@
+"""Matrices of an undirected graph on public nodes, whose edges are private."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.noise.covariance import Floats
+from matrixdp.plain import plain
+from matrixdp.privacy import Neighbours
+from matrixdp.queries.query import MatrixQuery
+from matrixdp.queries.table import as_records
+from matrixdp.sensitivity import EdgeChange
+
+_GRID = 1 << 20  # steps from no edge to one of full weight
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph(MatrixQuery):
+    nodes: int
+    weight: float = 1.0
+    node_names: tuple[str, ...] | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    protects = "one edge"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.nodes, bool) or not isinstance(self.nodes, int | np.integer) or self.nodes < 2:
+            raise ParameterError(f"nodes must be an integer of at least 2, got {self.nodes!r} instead.")
+        if not 0 < self.weight < math.inf:
+            raise ParameterError(
+                f"weight (the largest weight of an edge) must be finite and positive, got {self.weight!r} instead."
+            )
+        if Neighbours.parse(self.neighbours) is not Neighbours.ADD_REMOVE:
+            raise ParameterError(
+                "neighbours must be 'add-remove' for a graph: one edge comes, goes or changes its weight."
+            )
+        object.__setattr__(self, "neighbours", Neighbours.ADD_REMOVE)
+        if self.node_names is not None:
+            names: Sequence[str] = tuple(self.node_names)
+            if len(names) != self.nodes:
+                raise ParameterError(f"node_names must be {self.nodes} strings, got {len(names)} instead.")
+            object.__setattr__(self, "node_names", names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(nodes, nodes)."""
+        return self.nodes, self.nodes
+
+    @property
+    def side(self) -> str:
+        """Both."""
+        return "both"
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the nodes."""
+        return self.node_names
+
+    @property
+    def relative_error(self) -> float:
+        """Of turning integers into weights."""
+        return 2 * float(np.finfo(float).eps)
+
+    def _weights(self, data: Any, *, clip: bool, missing: str) -> NDArray[np.int64]:
+        """Weights in grid units, of shape (nodes, nodes)."""
+        array = as_records(data, self.nodes).astype(np.float64)
+        if array.shape[0] != self.nodes:
+            raise DataError(
+                f"the graph must be given as its adjacency matrix of shape {self.shape}, got {array.shape} instead."
+            )
+        if not np.isfinite(array).all():
+            if missing == "error":
+                raise DataError(
+                    "weights must be finite, got NaN or infinity instead. Replace them, or say missing='midpoint'."
+                )
+            array = np.where(np.isfinite(array), array, self.weight / 2)
+        if not np.array_equal(array, array.T):
+            raise DataError("the adjacency matrix must be symmetric: the graph is undirected.")
+        if np.diagonal(array).any():
+            raise DataError("the adjacency matrix must have a zero diagonal: loops are not part of the domain.")
+        if not clip and not ((array >= 0) & (array <= self.weight)).all():
+            raise DataError("weights must lie between 0 and `weight` when clip=False.")
+        return np.rint(np.clip(array / self.weight, 0.0, 1.0) * _GRID).astype(np.int64)
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class Adjacency(_Graph):
+    """Adjacency matrix of an undirected graph without loops, of shape (nodes, nodes).
+
+    Parameters
+    ----------
+    nodes : int
+        The public number of nodes.
+    weight : float
+        Largest weight of an edge; weights lie between 0 and this.
+    node_names : sequence of str, optional
+
+    Privacy
+    -------
+    Neighbours differ in one edge.
+
+    Examples
+    --------
+    >>> Adjacency(nodes=34).shape
+    (34, 34)
+    """
+
+    @property
+    def sensitivity(self) -> EdgeChange:
+        """Two entries change."""
+        return EdgeChange("adjacency", self.weight)
+
+    @property
+    def magnitude(self) -> Floats:
+        """The largest weight."""
+        return np.full((1, 1), self.weight)
+
+    @property
+    def gamma(self) -> float:
+        """Norm of the complete graph."""
+        return self.weight * math.sqrt(self.nodes * (self.nodes - 1))
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The weights."""
+        return self._weights(data, clip=clip, missing=missing).astype(np.float64) * (self.weight / _GRID)
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """From no edge to one of full weight."""
+        return np.zeros((1, 1)), self.magnitude
+
+    def finish(self, matrix: Floats) -> Floats:
+        """The diagonal is zero."""
+        np.fill_diagonal(matrix, 0.0)
+        return matrix
+
+    @property
+    def public(self) -> NDArray[np.bool_]:
+        """The diagonal."""
+        return np.eye(self.nodes, dtype=bool)
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class Laplacian(_Graph):
+    """Laplacian, degrees less weights, of an undirected graph given by its adjacency matrix, of shape (nodes, nodes).
+
+    Parameters
+    ----------
+    nodes : int
+        The public number of nodes.
+    weight : float
+        Largest weight of an edge; weights lie between 0 and this.
+    node_names : sequence of str, optional
+
+    Privacy
+    -------
+    Neighbours differ in one edge.
+
+    Examples
+    --------
+    >>> Laplacian(nodes=34).sensitivity.frobenius
+    2.0
+    """
+
+    @property
+    def sensitivity(self) -> EdgeChange:
+        """Four entries change."""
+        return EdgeChange("laplacian", self.weight)
+
+    @property
+    def magnitude(self) -> Floats:
+        """The largest degree and the largest weight."""
+        return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """Degrees less weights, from integer sums."""
+        weights = self._weights(data, clip=clip, missing=missing)
+        return (np.diag(weights.sum(axis=1)) - weights).astype(np.float64) * (self.weight / _GRID)
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """Degrees on the diagonal, negative weights off it."""
+        diagonal = np.eye(self.nodes, dtype=bool)
+        return np.where(diagonal, 0.0, -self.weight), np.where(diagonal, self.magnitude, 0.0)

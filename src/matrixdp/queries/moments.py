@@ -1,0 +1,310 @@
+"""Second moments, alone or with the mean beside them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import block_diag
+
+from matrixdp.bounds import Bounds
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.noise.covariance import Floats
+from matrixdp.noise.sums import GramSum
+from matrixdp.plain import plain
+from matrixdp.privacy import Neighbours
+from matrixdp.queries.domain import check_bounds, reach
+from matrixdp.queries.identity import check_count
+from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.queries.table import as_records
+from matrixdp.sensitivity import MomentsChange, RankOneChange
+
+_BLOCK = 1 << 18  # entries quantised at a time
+_MAX_BITS = 20
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class SecondMoment(MatrixQuery):
+    """``(1/N) sum (x - centre)(x - centre)'``, of shape (m, m).
+
+    Parameters
+    ----------
+    bounds : Bounds
+    records : int
+        The public N. For add-remove neighbours a public constant near the number of records, which itself stays
+        private; the domain is then all data sets of at most 2N records.
+    neighbours : 'replace' or 'add-remove'
+    centre : array_like of shape (m,), optional
+        A public point; by default the midpoint of the box, which needs the least noise.
+
+    Notes ----- Records are put on a grid of at least 2^16 steps a feature, whose sums are exact in any order; the
+    number of steps depends on `records` alone.
+
+    Examples
+    --------
+    >>> SecondMoment(Bounds([-1, -1], [1, 1]), records=1000).shape
+    (2, 2)
+    """
+
+    bounds: Bounds
+    records: int
+    neighbours: Neighbours = Neighbours.REPLACE
+    centre: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        check_bounds(self.bounds)
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        object.__setattr__(self, "centre", _centre(self.centre, self.bounds))
+        if self.centre is not None and self.bounds.radius is not None:
+            raise ParameterError(
+                "centre must be left out when the bounds have a radius, which is about their midpoint."
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(features, features)."""
+        return self.bounds.size, self.bounds.size
+
+    @property
+    def side(self) -> str:
+        """Both."""
+        return "both"
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The bounds' names."""
+        return self.bounds.names
+
+    @property
+    def _box(self) -> Bounds:
+        """The domain, its midpoint moved to the centre; wider than the bounds unless the centre is their midpoint."""
+        if self.centre is None:
+            return self.bounds
+        largest = np.maximum(self.bounds.upper - self.centre, self.centre - self.bounds.lower)
+        return Bounds(self.centre - largest, self.centre + largest)
+
+    @property
+    def sensitivity(self) -> RankOneChange:
+        """One record's outer product is exchanged, or comes or goes."""
+        box = self._box
+        one_signed = self.centre is not None and bool(
+            ((self.bounds.lower >= self.centre) | (self.bounds.upper <= self.centre)).all()
+        )
+        return RankOneChange(box.halfwidths, self.records, box.radius, self.neighbours, one_signed)
+
+    @property
+    def magnitude(self) -> Floats:
+        """Products of halfwidths, twice that where there may be 2N records."""
+        return np.multiply.outer(self._box.halfwidths, self._box.halfwidths) * _headroom(self.neighbours)
+
+    @property
+    def gamma(self) -> float:
+        """Bound on the norm of the moment, which is largest when all records sit in one corner."""
+        h = self._box.halfwidths
+        return float((h**2).sum()) if self.bounds.radius is None else min(float((h**2).sum()), self.bounds.radius**2)
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """Products of halfwidths; squares on the diagonal."""
+        return _off_diagonal(-self.magnitude), self.magnitude
+
+    @property
+    def relative_error(self) -> float:
+        """Of turning exact integers into floats in the data's units."""
+        return _UNIT_ERROR
+
+    def extent(self, directions: Floats | None) -> Floats:
+        """How far a record reaches along each direction."""
+        return reach(self._box, directions)
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The moment, from exact integer sums."""
+        array = _counted(self, data)
+        return moment(self.bounds, self._box, array, self.records, constant=False, clip=clip, missing=missing)
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class Moments(MatrixQuery):
+    """Mean and second moment in one matrix, of shape (m + 1, m + 1): ``(1/N) sum (1, x)(1, x)'``.
+
+    Records x are measured from the box's midpoint. The covariance about the mean follows by post-processing, at no
+    cost (`Release.covariance`).
+
+    Parameters
+    ----------
+    bounds : Bounds
+    records : int
+        The public N. For add-remove neighbours a public constant near the number of records; the entry (0, 0) is then
+        their noisy number over N.
+    neighbours : 'replace' or 'add-remove'
+    mean_share : float
+        Share of the privacy loss for the mean, above 0 and at most 1/2: the mean is best at 1/2, the second moment at
+        0.
+
+    Examples
+    --------
+    >>> Moments(Bounds([-1, -1], [1, 1]), records=1000).shape
+    (3, 3)
+    """
+
+    bounds: Bounds
+    records: int
+    neighbours: Neighbours = Neighbours.REPLACE
+    mean_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_bounds(self.bounds)
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        if not 0 < self.mean_share <= 0.5:
+            raise ParameterError(f"mean_share must be greater than 0 and at most 1/2, got {self.mean_share!r} instead.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(features + 1, features + 1)."""
+        return self.bounds.size + 1, self.bounds.size + 1
+
+    @property
+    def side(self) -> str:
+        """Both."""
+        return "both"
+
+    @property
+    def features(self) -> int:
+        """Features without the constant."""
+        return self.bounds.size
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The bounds' names."""
+        return self.bounds.names
+
+    @property
+    def sensitivity(self) -> MomentsChange:
+        """One record's outer product is exchanged, or comes or goes."""
+        return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, self.neighbours)
+
+    @property
+    def magnitude(self) -> Floats:
+        """Products of halfwidths, one for the constant."""
+        h = np.concatenate([[1.0], self.bounds.halfwidths])
+        return np.asarray(np.multiply.outer(h, h) * _headroom(self.neighbours))
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """Products of halfwidths; squares on the diagonal."""
+        return _off_diagonal(-self.magnitude), self.magnitude
+
+    @property
+    def relative_error(self) -> float:
+        """Of turning exact integers into floats in the data's units."""
+        return _UNIT_ERROR
+
+    def extent(self, directions: Floats | None) -> Floats:
+        """How far a record reaches along each direction."""
+        return reach(self.bounds, directions)
+
+    def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
+        """The constant's variance is put first, so that it uses `mean_share` of the privacy loss."""
+        constant = (1 - self.mean_share) / self.mean_share / float((self.extent(directions) ** 2 / variances).sum())
+        lifted = np.concatenate([[constant], variances])
+        return lifted, None if directions is None else block_diag(1.0, directions)
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The moments, from exact integer sums."""
+        array = _counted(self, data)
+        return moment(self.bounds, self.bounds, array, self.records, constant=True, clip=clip, missing=missing)
+
+    def finish(self, matrix: Floats) -> Floats:
+        """The constant's own moment is one, unless the number of records is private."""
+        if self.neighbours is Neighbours.REPLACE:
+            matrix[0, 0] = 1.0
+        return matrix
+
+    @property
+    def public(self) -> NDArray[np.bool_] | None:
+        """The entry (0, 0), unless the number of records is private."""
+        if self.neighbours is not Neighbours.REPLACE:
+            return None
+        mask = np.zeros(self.shape, bool)
+        mask[0, 0] = True
+        return mask
+
+
+def _counted(query: SecondMoment | Moments, data: Any) -> NDArray[np.generic]:
+    """The records, if their number is the public one, or, where it is private, in the domain."""
+    array = as_records(data, query.bounds.size, query.bounds.names)
+    if query.neighbours is Neighbours.REPLACE:
+        return check_count(array, query.records)
+    if array.shape[0] > 2 * query.records:
+        raise DataError(
+            f"a data set must have at most 2 x {query.records} records; give a larger public number of records."
+        )
+    return array
+
+
+_UNIT_ERROR = 6 * float(np.finfo(float).eps)
+
+
+def _off_diagonal(matrix: Floats) -> Floats:
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def _headroom(neighbours: Neighbours) -> float:
+    return 1.0 if neighbours is Neighbours.REPLACE else 2.0
+
+
+def levels(records: int) -> int:
+    """Half the steps of the grid: as fine as sums of that many products in int64 allow, from 2^7 to 2^19."""
+    spare = (62 - math.ceil(math.log2(2 * records))) // 2
+    return 1 << min(_MAX_BITS - 1, max(7, spare))
+
+
+def moment(
+    bounds: Bounds,
+    box: Bounds,
+    array: NDArray[np.generic],
+    records: int,
+    *,
+    constant: bool,
+    clip: bool,
+    missing: str,
+) -> Floats:
+    """``(1/records) sum x x'`` over the rows of `array`, quantised about the midpoint of `box`, by exact integer sums.
+
+    With `constant`, each row gets a 1 put before it.
+    """
+    grid = levels(records)
+    rows, columns = array.shape
+    total = GramSum(columns + constant, limit=grid)
+    step = max(1, _BLOCK // columns // 64 * 64 or 64)
+    buffer = np.empty((min(step, rows), columns + constant))
+    for start in range(0, rows, step):
+        block = array[start : start + step]
+        out = buffer[: len(block)]
+        if box is not bounds:
+            block = np.clip(bounds.checked(block, clip=clip, missing=missing), bounds.lower, bounds.upper)
+        box.quantise(block, grid, out=out[:, constant:], clip=clip, missing=missing)
+        if constant:
+            out[:, 0] = grid
+        total.add(out)
+    unit = box.steps(grid)
+    if constant:
+        unit = np.concatenate([[1.0 / grid], unit])
+    return total.value() * unit[:, None] * unit / records
+
+
+def _centre(centre: ArrayLike | None, bounds: Bounds) -> NDArray[np.float64] | None:
+    if centre is None:
+        return None
+    array = np.array(centre, np.float64)
+    if array.shape != (bounds.size,) or not np.isfinite(array).all():
+        raise ParameterError(f"centre must be {bounds.size} finite numbers, got shape {array.shape} instead.")
+    return array

@@ -1,0 +1,84 @@
+"""Records from NumPy arrays, pandas, polars and Arrow tables, as one array of records x features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.errors import DataError
+
+
+def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
+    """Numbers of shape (records, size); columns of a named table are chosen by `names`, where these are given.
+
+    Examples
+    --------
+    >>> as_records([[1, 2], [3, 4]], 2).shape
+    (2, 2)
+    """
+    columns = _column_names(data)
+    if columns is not None:
+        array = _from_table(data, _choose(columns, size, names))
+    else:
+        if hasattr(data, "toarray"):  # a sparse matrix of SciPy
+            data = data.toarray()
+        try:
+            array = np.asarray(data)
+        except ValueError:
+            raise DataError("records must form a rectangular table.") from None
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"records must be real numbers, got a table of {array.dtype} instead.")
+    if array.ndim != 2 or array.shape[1] != size:
+        raise DataError(
+            f"records must have shape (records, {size}), one column a feature of the bounds, got {array.shape} instead."
+        )
+    if not array.shape[0]:
+        raise DataError("records must not be empty, got 0 of them instead.")
+    return array
+
+
+def _column_names(data: Any) -> list[Any] | None:
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        return list(data.columns)
+    if library == "polars" and hasattr(data, "columns"):
+        return list(data.columns)
+    if library == "pyarrow" and hasattr(data, "column_names"):
+        return list(data.column_names)
+    return None
+
+
+def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[Any]:
+    if names is None:
+        if len(columns) != size:
+            raise DataError(
+                f"the table must have {size} columns, as the bounds do, got {len(columns)} instead; "
+                "name the bounds' features to choose."
+            )
+        return columns
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise DataError(
+            f"the table must have a column {missing[0]!r}, as the bounds do; "
+            f"it has {', '.join(map(str, columns[:20]))}."
+        )
+    return list(names)
+
+
+def _from_table(data: Any, columns: list[Any]) -> NDArray[np.generic]:
+    library = type(data).__module__.partition(".")[0]
+    try:
+        if library == "pandas":
+            return np.asarray(data[columns].to_numpy(dtype=np.float64, na_value=np.nan))
+        if library == "polars":
+            return np.asarray(data.select(columns).to_numpy())
+        return np.column_stack([_arrow_column(data.column(name)) for name in columns])
+    except (TypeError, ValueError):
+        raise DataError("the table's columns must be numbers; encode text and categories first.") from None
+
+
+def _arrow_column(column: Any) -> NDArray[np.generic]:
+    return np.asarray(column.to_numpy())

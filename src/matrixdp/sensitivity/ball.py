@@ -1,0 +1,49 @@
+"""Nothing is known of the change but its Frobenius norm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Covariance
+from matrixdp.plain import plain
+from matrixdp.sensitivity.distance import Distance, Sensitivity, spectral_norm
+
+
+@plain
+@dataclass(frozen=True)
+class FrobeniusBall(Sensitivity):
+    """All D with ``||D||_F <= radius``.
+
+    The distance is ``radius / sqrt(lambda_min(rowcov) lambda_min(colcov))``, attained by a rank-one D along the two
+    quietest directions. So noise must be as large in every direction as isotropic noise is: directions cannot help.
+
+    Examples
+    --------
+    >>> FrobeniusBall(3.0).distance(Covariance.identity(2), Covariance.diagonal([1.0, 9.0])).attained
+    3.0
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < math.inf:
+            raise ParameterError(
+                f"radius (the L2 sensitivity) must be finite and greater than 0, got {self.radius!r} instead."
+            )
+
+    @property
+    def frobenius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    @property
+    def ball(self) -> bool:
+        """True."""
+        return True
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact."""
+        value = self.radius * spectral_norm(rowcov.whitening) * spectral_norm(colcov.whitening)
+        return Distance(value, value).times(1.0)

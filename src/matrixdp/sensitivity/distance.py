@@ -1,0 +1,94 @@
+"""What every sensitivity set answers: how far, in standard deviations of the noise, one person can move the answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matrixdp.noise.covariance import Covariance, Factor, Floats
+
+EPS = float(np.finfo(float).eps)
+_ROUNDING = 64 * EPS  # covers the sums and roots of a closed form
+
+
+@dataclass(frozen=True)
+class Distance:
+    """An upper bound on ``sup ||A D B'||_F``, and a value that neighbours attain or come arbitrarily close to.
+
+    Attributes
+    ----------
+    value : float
+        Never below the supremum.
+    attained : float
+        Never above it, up to rounding.
+
+    Examples
+    --------
+    >>> Distance(2.0, 1.5).exact
+    False
+    """
+
+    value: float
+    attained: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bound is the supremum itself, up to rounding."""
+        return self.attained >= self.value * (1 - 1e-9)
+
+    def times(self, factor: float) -> Distance:
+        """Both values times `factor`, the bound rounded up."""
+        return Distance(self.value * factor * (1 + _ROUNDING), self.attained * factor)
+
+
+class Sensitivity(ABC):
+    """The set of changes D of the answer between neighbours.
+
+    Privacy ------- Noise with covariances `rowcov` and `colcov` makes a release `distance(rowcov, colcov)`-GDP, if
+    the set holds every D.
+    """
+
+    @property
+    @abstractmethod
+    def frobenius(self) -> float:
+        """Upper bound on ``sup ||D||_F``, the paper's s2."""
+
+    @property
+    def ball(self) -> bool:
+        """Whether the set is a Frobenius ball, so that no directional noise beats isotropic noise."""
+        return False
+
+    @abstractmethod
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """``sup ||A D B'||_F`` with A and B the whitening of `rowcov` and `colcov`."""
+
+
+def column_norms(factor: Factor, size: int) -> Floats:
+    """Squared norm of each column of a whitening factor: the diagonal of ``A'A``, of shape (size,)."""
+    if not isinstance(factor, np.ndarray):
+        return np.broadcast_to(np.float64(factor * factor), (size,))
+    return factor**2 if factor.ndim == 1 else np.einsum("ij,ij->j", factor, factor)
+
+
+def spectral_norm(factor: Factor) -> float:
+    """Largest singular value of a whitening factor, rounded up."""
+    if not isinstance(factor, np.ndarray):
+        return float(factor)
+    if factor.ndim == 1:
+        return float(factor.max())
+    return float(np.linalg.norm(factor, 2) * (1 + 16 * factor.shape[0] * EPS))
+
+
+def precision(factor: Factor, size: int) -> Floats:
+    """``A'A`` as a matrix, of shape (size, size)."""
+    if isinstance(factor, np.ndarray) and factor.ndim == 2:
+        return factor.T @ factor
+    return np.diag(column_norms(factor, size))
+
+
+def is_diagonal(factor: Any) -> bool:
+    """Whether a factor is a number or a diagonal."""
+    return not isinstance(factor, np.ndarray) or factor.ndim == 1

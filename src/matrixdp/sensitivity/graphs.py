@@ -1,0 +1,58 @@
+"""One edge of an undirected graph changes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Covariance
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, precision
+
+
+@dataclass(frozen=True)
+class EdgeChange(Sensitivity):
+    """All changes of one edge's weight by up to `weight`, in an adjacency or a Laplacian matrix.
+
+    With ``P = A'A``: ``||A (e_i e_j' + e_j e_i') A'||_F^2 = 2 (P_ii P_jj + P_ij^2)`` for the adjacency matrix, and
+    ``||A (e_i - e_j)(e_i - e_j)' A'||_F = P_ii + P_jj - 2 P_ij`` for the Laplacian; the distance is the largest over
+    pairs of nodes.
+
+    Examples
+    --------
+    >>> unit = Covariance.identity(5)
+    >>> EdgeChange("laplacian").distance(unit, unit).attained
+    2.0
+    """
+
+    matrix: str
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.matrix not in ("adjacency", "laplacian"):
+            raise ParameterError(f"matrix must be 'adjacency' or 'laplacian', got {self.matrix!r} instead.")
+
+    @property
+    def frobenius(self) -> float:
+        """``sqrt(2)`` times the weight, or twice the weight."""
+        return self.weight * (math.sqrt(2) * (1 + 1e-15) if self.matrix == "adjacency" else 2.0)
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact; both sides must have the same covariance."""
+        if rowcov is not colcov and not np.array_equal(rowcov.matrix(), colcov.matrix()):
+            raise ParameterError("an edge's change needs the same covariance on both sides.")
+        factor, n = rowcov.whitening, rowcov.size
+        if is_diagonal(factor):
+            first, second = -np.sort(-column_norms(factor, n), kind="stable")[:2]
+            value = math.sqrt(2 * first * second) if self.matrix == "adjacency" else float(first + second)
+            return Distance(value, value).times(self.weight)
+        p = precision(factor, n)
+        d = np.diagonal(p)
+        pairs = 2 * (np.multiply.outer(d, d) + p**2) if self.matrix == "adjacency" else np.add.outer(d, d) - 2 * p
+        np.fill_diagonal(pairs, 0.0)
+        value = float(pairs.max())
+        value = math.sqrt(value) if self.matrix == "adjacency" else value
+        slack = 8 * (n + 4) * np.finfo(float).eps * float(d.max())  # of the entries of P, by Cauchy and Schwarz
+        return Distance(value + 2 * slack, value).times(self.weight)

@@ -1,0 +1,48 @@
+"""One record of a kernel matrix of records is replaced: a row and a column change."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from matrixdp.noise.covariance import Covariance
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, spectral_norm
+
+
+@dataclass(frozen=True)
+class KernelChange(Sensitivity):
+    """All symmetric D that are zero outside row and column r, and on the diagonal, with entries of at most `spread`.
+
+    For diagonal noise of precisions p the squared distance is ``2 spread^2 max_r p_r sum_{j != r} p_j``. It is
+    attained in the limit: all other records in one place, the changed one there first, then far away.
+
+    Attributes
+    ----------
+    size : int
+        Number of records.
+    spread : float
+        Difference between the kernel's largest and smallest value.
+
+    Examples
+    --------
+    >>> unit = Covariance.identity(3)
+    >>> KernelChange(3, 1.0).distance(unit, unit).attained
+    2.0
+    """
+
+    size: int
+    spread: float
+
+    @property
+    def frobenius(self) -> float:
+        """``sqrt(2 (n - 1))`` times the spread."""
+        return self.spread * math.sqrt(2 * (self.size - 1)) * (1 + 1e-15)
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact for diagonal noise, the same on both sides; certified otherwise."""
+        left, right = rowcov.whitening, colcov.whitening
+        if is_diagonal(left) and is_diagonal(right):
+            p, q = column_norms(left, self.size), column_norms(right, self.size)
+            value = math.sqrt(float((p * (q.sum() - q) + q * (p.sum() - p)).max()) * (1 + 4e-16 * self.size))
+            return Distance(value, value).times(self.spread)
+        return Distance(self.frobenius * spectral_norm(left) * spectral_norm(right), 0.0).times(1.0)

@@ -1,0 +1,145 @@
+"""One record of a second moment, plain or with the mean beside it, is replaced, added or removed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Covariance, Factor, Floats
+from matrixdp.privacy import Neighbours
+from matrixdp.sensitivity.distance import Distance, Sensitivity, is_diagonal
+from matrixdp.sensitivity.quadratic import max_quadratic
+
+
+@dataclass(frozen=True, eq=False)
+class RankOneChange(Sensitivity):
+    """All ``D = (x x' - y y')/N`` (replace) or ``+-x x'/N`` (add or remove) for records x, y of the domain.
+
+    With whitened records u, v: ``||uu' - vv'||_F^2 = |u|^4 + |v|^4 - 2 (u'v)^2 <= 2 q^2``, where q is the largest
+    ``|u|^2``. So the distance is at most ``sqrt(2) q/N``, attained when two longest records are orthogonal. Where no
+    feature changes its sign (a box in an orthant) and the noise is diagonal it is ``q/N`` exactly. An added record
+    moves the sum by ``q/N`` exactly.
+
+    Attributes
+    ----------
+    halfwidths : float64 array of shape (m,)
+        Bound on each coordinate of a record, measured from the centre of the moment.
+    records : int
+        The public N.
+    radius : float or None
+        Bound on a record's norm.
+    neighbours : Neighbours
+    one_signed : bool
+        Whether each coordinate of all records has one sign.
+
+    Examples
+    --------
+    >>> change = RankOneChange(np.ones(4), records=2021)
+    >>> round(change.frobenius * 2021 / np.sqrt(2), 9)  # not the 8/2021 of the paper, but 4 sqrt(2)/2021
+    4.0
+    """
+
+    halfwidths: Floats
+    records: int
+    radius: float | None = None
+    neighbours: Neighbours = Neighbours.REPLACE
+    one_signed: bool = False
+
+    @property
+    def frobenius(self) -> float:
+        """Distance for noise of unit variance."""
+        unit = Covariance.identity(self.halfwidths.size)
+        return self.distance(unit, unit).value
+
+    @property
+    def ball(self) -> bool:
+        """Whether only one feature is there, so that directions mean nothing."""
+        return self.halfwidths.size == 1
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact or certified, see above; with different covariances on the two sides a bound that is not tight."""
+        q = max_quadratic(rowcov.whitening, self.halfwidths, self.radius)
+        if not _same(rowcov, colcov):
+            other = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
+            both = math.sqrt(q.value * other.value)
+            return Distance(both if self.neighbours is Neighbours.ADD_REMOVE else 2 * both, 0.0).times(1 / self.records)
+        diagonal = is_diagonal(rowcov.whitening)
+        if self.neighbours is Neighbours.ADD_REMOVE or (self.one_signed and diagonal and self.radius is None):
+            return q.times(1 / self.records)
+        attained = q.attained
+        if diagonal and self.radius is None:
+            parts = (rowcov.whitening * self.halfwidths) ** 2
+            attained = _attained(parts, 0.0)
+        return Distance(math.sqrt(2) * q.value, attained).times(1 / self.records)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsChange(Sensitivity):
+    """Like `RankOneChange`, for records with a constant 1 put before them.
+
+    With a the whitened square of the constant and T the largest ``|u|^2`` of a whitened record: ``(a + X)^2 + (a +
+    Y)^2 - 2 (a + u'v)^2`` grows with X and Y, and ``u'v`` can be as low as -T, so the distance is at most ``sqrt(2)
+    (a + T)/N`` if ``a <= T`` and ``sqrt(8 a T)/N`` if not. An added record moves the sum by ``(a + T)/N``.
+    """
+
+    halfwidths: Floats
+    records: int
+    radius: float | None = None
+    neighbours: Neighbours = Neighbours.REPLACE
+
+    @property
+    def frobenius(self) -> float:
+        """Distance for noise of unit variance."""
+        unit = Covariance.identity(self.halfwidths.size + 1)
+        return self.distance(unit, unit).value
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact or certified; the constant's direction must stand apart from the features'."""
+        if not _same(rowcov, colcov):
+            raise ParameterError("moments need the same covariance on both sides.")
+        a, rest = _split_constant(rowcov.whitening)
+        record = max_quadratic(rest, self.halfwidths, self.radius)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return Distance(a + record.value, a + record.attained).times(1 / self.records)
+        if is_diagonal(rest) and self.radius is None:
+            attained = _attained((rest * self.halfwidths) ** 2, a)
+        else:  # a longest record, and the middle or its own reflection
+            attained = math.sqrt(max((a + record.attained) ** 2 - a**2, 8 * a * record.attained))
+        t = record.value
+        return Distance(math.sqrt(2) * (a + t) if a <= t else math.sqrt(8 * a * t), attained).times(1 / self.records)
+
+
+def _split_constant(factor: Factor) -> tuple[float, Factor]:
+    """Square of the constant's own entry, and the factor of the features."""
+    if not isinstance(factor, np.ndarray):
+        return factor * factor, factor
+    if factor.ndim == 1:
+        return float(factor[0] ** 2), factor[1:]
+    if factor[0, 1:].any() or factor[1:, 0].any():
+        raise ParameterError(
+            "directions of moments must leave the constant alone: the first row and column must be (1, 0, ..., 0)."
+        )
+    return float(factor[0, 0] ** 2), np.ascontiguousarray(factor[1:, 1:])
+
+
+def _attained(parts: Floats, a: float) -> float:
+    """Largest distance among a few pairs: corners whose inner product is close to -a, or a corner and the middle.
+
+    `parts` are the whitened squares of a corner's coordinates; the signs are chosen greedily, the largest first.
+    """
+    total = float(parts.sum())
+    inner = a
+    for part in -np.sort(-parts):
+        inner += -part if inner > 0 else part
+    corners = 2 * (a + total) ** 2 - 2 * inner**2
+    middle = (a + total) ** 2 - a**2
+    return math.sqrt(max(corners, middle))
+
+
+def _same(rowcov: Covariance, colcov: Covariance) -> bool:
+    return rowcov is colcov or (
+        rowcov.directions is colcov.directions and np.array_equal(rowcov.variances, colcov.variances)
+    )

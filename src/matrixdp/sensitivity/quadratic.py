@@ -1,0 +1,124 @@
+"""The largest value of ``|A x|^2`` over a public domain: exact, or certified from above, never searched for.
+
+The domain is ``K = {x : |x_i| <= c_i, |x| <= R}``. For a diagonal A it is a fractional knapsack in ``y_i = x_i^2``.
+For a matrix A and a box of up to 16 features the maximum of the convex function sits at a sign vertex, and all are
+tried. Beyond, any ``e, l >= 0`` with ``diag(e) + l I`` above ``P = A'A`` certify ``x'Px <= sum e_i c_i^2 + l R^2``;
+good ones come from a low-rank solution of the dual problem, and what makes the bound hold is the eigenvalue check at
+the end, whatever the solution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matrixdp.noise.covariance import Factor, Floats
+from matrixdp.sensitivity.distance import EPS, Distance, column_norms, is_diagonal
+
+ENUMERATE = 16  # features up to which all sign vertices are tried
+_SWEEPS = 40
+
+
+def max_quadratic(factor: Factor, halfwidths: Floats, radius: float | None = None) -> Distance:
+    """``sup |A x|^2`` over the box, cut with the ball if there is one.
+
+    Parameters
+    ----------
+    factor : number, array of shape (m,) or of shape (k, m)
+        A.
+    halfwidths : float64 array of shape (m,)
+        c.
+    radius : float, optional
+        R.
+
+    Examples
+    --------
+    >>> max_quadratic(np.array([1.0, 2.0]), np.array([3.0, 1.0])).value
+    13.0
+    >>> max_quadratic(np.array([1.0, 2.0]), np.array([3.0, 1.0]), radius=1.0).value
+    4.0
+    """
+    if is_diagonal(factor):
+        value = _knapsack(column_norms(factor, halfwidths.size), halfwidths**2, radius)
+        return Distance(value, value)
+    assert isinstance(factor, np.ndarray)
+    scaled = factor * halfwidths
+    slack = 4 * (factor.shape[0] + 4) * EPS * float(np.square(np.abs(scaled).sum(axis=1)).sum())
+    if radius is None or radius**2 >= float((halfwidths**2).sum()):
+        if halfwidths.size <= ENUMERATE:
+            value = _best_vertex(scaled)
+            return Distance(value + slack, value)
+        value, signs = _certify(scaled.T @ scaled, 0.0, halfwidths**2, 0.0)
+        return Distance(value + slack, _local_search(scaled, signs))
+    return _with_ball(scaled, halfwidths, radius, slack)
+
+
+def _knapsack(gains: Floats, sizes: Floats, radius: float | None) -> float:
+    """``max sum gains y`` over ``0 <= y <= sizes``, ``sum y <= radius^2``: the largest gains first."""
+    if radius is None:
+        return float((gains * sizes).sum())
+    order = np.argsort(-gains, kind="stable")
+    filled = np.minimum(np.cumsum(sizes[order]), radius**2)
+    return float((gains[order] * np.diff(filled, prepend=0.0)).sum())
+
+
+def _best_vertex(scaled: Floats) -> float:
+    """``max |B z|^2`` over sign vectors z, by trying all (up to their sign)."""
+    m = scaled.shape[1]
+    codes = np.arange(1 << (m - 1), dtype=np.uint32)
+    signs = 1.0 - 2.0 * (codes[:, None] >> np.arange(m, dtype=np.uint32) & 1)
+    return float(np.square(signs @ scaled.T).sum(axis=1).max())
+
+
+def _certify(gram: Floats, weight: float, sizes: Floats, radius2: float) -> tuple[float, Floats]:
+    """Certified bound for one weight l of the ball, and signs of a good vertex.
+
+    Maximises ``sum M_ij v_i.v_j`` over vectors of length at most one, ``M = gram - l diag(sizes)``, one vector at a
+    time; the lengths of the gradients are a dual solution, made feasible by an eigenvalue.
+    """
+    m = gram.shape[0]
+    problem = gram - np.diag(weight * sizes)
+    diagonal = np.diagonal(problem).copy()
+    rank = min(m, int(np.sqrt(2 * m)) + 2)
+    vectors = np.random.default_rng(0).standard_normal((m, rank))  # where a search starts is not private
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    gradients = np.zeros(m)
+    for _ in range(_SWEEPS):
+        for i in range(m):
+            pull = problem[i] @ vectors - diagonal[i] * vectors[i]
+            length = float(np.sqrt(pull @ pull))
+            gradients[i] = length
+            reach = 1.0 if diagonal[i] >= 0 else min(1.0, length / -diagonal[i])
+            vectors[i] = pull * (reach / length) if length > 0 else vectors[i]
+    dual = np.maximum(0.0, gradients + diagonal)
+    eigenvalues = np.linalg.eigvalsh(np.diag(dual) - problem)
+    margin = 16 * (m + 4) * EPS * (np.abs(eigenvalues).max() + np.abs(dual).max() + float(np.trace(gram)))
+    dual += max(0.0, -float(eigenvalues[0])) + margin
+    return float(dual.sum() + weight * radius2) * (1 + 4 * m * EPS), np.where(vectors[:, 0] < 0, -1.0, 1.0)
+
+
+def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) -> Distance:
+    """Best certificate over a few weights of the ball, from the box alone to the ball alone."""
+    gram, sizes = scaled.T @ scaled, halfwidths**2
+    plain = scaled / halfwidths
+    top = float(np.linalg.norm(plain, 2)) ** 2 * (1 + 16 * plain.shape[0] * EPS)
+    bounds = [_certify(gram, weight, sizes, radius**2) for weight in top * np.array([0.0, 0.125, 0.25, 0.5, 0.75])]
+    value = min(top * radius**2, *(bound for bound, _ in bounds))
+    lead = np.linalg.svd(plain)[2][0]  # the best record of the ball alone, shrunk into the box
+    starts = [halfwidths * signs for _, signs in bounds]
+    candidates = [x * min(1.0, radius / float(np.linalg.norm(x))) for x in starts]
+    candidates.append(lead * min(radius, float((halfwidths / np.maximum(np.abs(lead), 1e-300)).min())))
+    attained = max(float(np.square(plain @ x).sum()) for x in candidates)
+    return Distance(value + slack, min(attained, value))
+
+
+def _local_search(scaled: Floats, signs: Floats) -> float:
+    """Value of a vertex that no single change of sign improves."""
+    gram = scaled.T @ scaled
+    signs = signs.copy()
+    for _ in range(4 * signs.size):
+        gain = np.diagonal(gram) - signs * (gram @ signs)  # a quarter of what changing each sign would add
+        i = int(np.argmax(gain))
+        if gain[i] <= 0:
+            break
+        signs[i] = -signs[i]
+    return float(np.square(scaled @ signs).sum())

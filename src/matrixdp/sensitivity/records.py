@@ -1,0 +1,51 @@
+"""One record of a released data set is replaced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from matrixdp.noise.covariance import Covariance, Floats
+from matrixdp.plain import plain
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
+from matrixdp.sensitivity.quadratic import max_quadratic
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class RecordChange(Sensitivity):
+    """All ``D = e_r d'``: row r changes by d, the difference of two records of the domain.
+
+    The domain K (a box of `halfwidths` about its midpoint, cut with a ball of `radius`) is symmetric and convex, so
+    its differences are 2K, and the distance is ``2 max_r |A e_r| max_{x in K} |B x|``.
+
+    Attributes
+    ----------
+    halfwidths : float64 array of shape (m,)
+    radius : float or None
+
+    Examples
+    --------
+    >>> change = RecordChange(np.array([0.5, 0.5]))
+    >>> round(change.distance(Covariance.identity(9), Covariance.diagonal([1.0, 0.25])).value, 6)  # sqrt(1/1 + 1/0.25)
+    2.236068
+    """
+
+    halfwidths: Floats
+    radius: float | None = None
+
+    @property
+    def frobenius(self) -> float:
+        """Diameter of the domain."""
+        return 2 * math.sqrt(max_quadratic(1.0, self.halfwidths, self.radius).value)
+
+    @property
+    def ball(self) -> bool:
+        """Whether the box leaves nothing of the ball outside."""
+        return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact for diagonal noise, and in a box of up to 16 features; certified otherwise."""
+        widest = 2 * math.sqrt(column_norms(rowcov.whitening, rowcov.size).max())
+        record = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
+        return Distance(math.sqrt(record.value), math.sqrt(record.attained)).times(widest)

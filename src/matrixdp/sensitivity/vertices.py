@@ -1,0 +1,64 @@
+"""Finitely many changes, given one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Covariance, Floats
+from matrixdp.noise.matrix import apply_factors
+from matrixdp.plain import plain
+from matrixdp.sensitivity.distance import Distance, Sensitivity
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class Vertices(Sensitivity):
+    """The changes ``changes[k]``, each with its negative, and all mixtures of them.
+
+    Parameters
+    ----------
+    changes : array_like of shape (k, m, n)
+        Since a norm is convex, only the corners of the set of changes are needed.
+
+    Examples
+    --------
+    >>> change = Vertices([[[3.0, 0.0]], [[0.0, 4.0]]])
+    >>> change.distance(Covariance.identity(1), Covariance.diagonal([1.0, 4.0])).attained
+    3.0
+    """
+
+    changes: Floats
+
+    def __init__(self, changes: ArrayLike) -> None:
+        array = np.array(changes, np.float64)
+        if array.ndim != 3 or not array.size:
+            raise ParameterError(
+                f"changes must have shape (k, m, n), one possible change a slice, got {array.shape} instead."
+            )
+        if not np.isfinite(array).all() or not array.any():
+            raise ParameterError("changes must be finite and not all zero.")
+        object.__setattr__(self, "changes", array)
+
+    @property
+    def frobenius(self) -> float:
+        """Largest norm."""
+        return float(np.sqrt(np.square(self.changes).sum(axis=(1, 2)).max())) * (1 + 1e-15)
+
+    def flat(self) -> Vertices:
+        """The same changes as columns, of shape (k, m n, 1)."""
+        return Vertices(self.changes.reshape(len(self.changes), -1, 1))
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact: the largest over the vertices."""
+        if self.changes.shape[1:] != (rowcov.size, colcov.size):
+            raise ParameterError(
+                f"changes must have shape (k, {rowcov.size}, {colcov.size}), got {self.changes.shape} instead."
+            )
+        left, right = rowcov.whitening, colcov.whitening
+        squares = [float(np.square(apply_factors(left, change, right)).sum()) for change in self.changes]
+        value = float(np.sqrt(max(squares)))
+        return Distance(value * (1 + 4e-16 * (rowcov.size + colcov.size)), value).times(1.0)
