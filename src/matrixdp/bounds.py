@@ -103,7 +103,7 @@ class Bounds:
     @cached_property
     def halfwidths(self) -> NDArray[np.float64]:
         """Distance from the midpoint to the bounds, of shape (m,), rounded up."""
-        return np.maximum(self.upper - self.midpoint, self.midpoint - self.lower) * (1 + _EPS)
+        return np.maximum(_subtract_up(self.upper, self.midpoint), _subtract_up(self.midpoint, self.lower))
 
     def label(self, i: int) -> str:
         """Name of feature `i`, or its number."""
@@ -131,7 +131,7 @@ class Bounds:
     def centre(self, records: ArrayLike, *, clip: bool = True, missing: str = "error") -> NDArray[np.float64]:
         """Records moved into the domain, less the midpoint, of shape (n, m)."""
         array = self.checked(records, clip=clip, missing=missing)
-        out = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
+        out: NDArray[np.float64] = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
         return out if self.radius is None else np.multiply(out, self._shrinkage(out)[:, None])
 
     def quantise(
@@ -209,6 +209,14 @@ class Bounds:
         if not clip and not ((array >= self.lower) & (array <= self.upper)).all():
             raise DataError("records must lie within their bounds when clip=False; say clip=True to move them there.")
         return array
+
+
+def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``a - b``, rounded up where it is not a float."""
+    difference = a - b
+    shifted = a - difference
+    error = (a - (difference + shifted)) + (shifted - b)  # exact (Knuth)
+    return np.where(error > 0, np.nextafter(difference, np.inf), difference)
 
 
 def rescale(

@@ -26,7 +26,7 @@ class KernelChange(Sensitivity):
     Examples
     --------
     >>> unit = Covariance.identity(3)
-    >>> KernelChange(3, 1.0).distance(unit, unit).attained
+    >>> round(KernelChange(3, 1.0).distance(unit, unit).attained, 12)
     2.0
     """
 

@@ -38,7 +38,7 @@ class RankOneChange(Sensitivity):
     Examples
     --------
     >>> change = RankOneChange(np.ones(4), records=2021)
-    >>> round(change.frobenius * 2021 / np.sqrt(2), 9)  # not the 8/2021 of the paper, but 4 sqrt(2)/2021
+    >>> round(change.frobenius * 2021 / math.sqrt(2), 9)  # not the 8/2021 of the paper, but 4 sqrt(2)/2021
     4.0
     """
 

@@ -26,6 +26,7 @@ class RecordChange(Sensitivity):
 
     Examples
     --------
+    >>> import numpy as np
     >>> change = RecordChange(np.array([0.5, 0.5]))
     >>> round(change.distance(Covariance.identity(9), Covariance.diagonal([1.0, 0.25])).value, 6)  # sqrt(1/1 + 1/0.25)
     2.236068
