@@ -19,6 +19,7 @@ from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
 MISSING = ("error", "midpoint")
+_LARGEST = 1e100  # so that no product of two records overflows or vanishes
 
 
 @plain
@@ -78,8 +79,9 @@ class Bounds:
             raise ParameterError(
                 f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead."
             )
-        if not np.isfinite(self.upper - self.lower).all():
-            raise ParameterError("upper - lower must be finite; give narrower bounds.")
+        sizes = np.abs([self.lower / 2, self.upper / 2, self.upper / 2 - self.lower / 2])
+        if sizes.max() > _LARGEST or sizes[2].min() < 1 / _LARGEST:
+            raise ParameterError(f"bounds must be at most {_LARGEST:g}, and {1 / _LARGEST:g} apart; change the units.")
         if self.names is not None:
             if len(self.names) != self.size or not all(isinstance(name, str) for name in self.names):
                 raise ParameterError(
@@ -169,7 +171,7 @@ class Bounds:
             rescale(array, self.midpoint, levels / self.halfwidths, out)
             np.rint(out, out=out)
         else:
-            np.subtract(array, self.midpoint, out=out)
+            np.subtract(np.clip(array, self.lower, self.upper), self.midpoint, out=out)
             np.clip(out, -self.halfwidths, self.halfwidths, out=out)
             shrinkage = self._shrinkage(out)
             # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
@@ -229,13 +231,14 @@ def rescale(
     rows, columns = array.shape
     tiles = max(1, 1024 // columns)
     whole = rows - rows % tiles if array.flags.c_contiguous and out.flags.c_contiguous else 0
-    if whole:
-        wide = out[:whole].reshape(-1, tiles * columns)
-        np.subtract(array[:whole].reshape(wide.shape), np.tile(shift, tiles), out=wide)
-        np.multiply(wide, np.tile(factor, tiles), out=wide)
-    if whole < rows:
-        np.subtract(array[whole:], shift, out=out[whole:])
-        np.multiply(out[whole:], factor, out=out[whole:])
+    with np.errstate(over="ignore"):  # infinities are clipped next
+        if whole:
+            wide = out[:whole].reshape(-1, tiles * columns)
+            np.subtract(array[:whole].reshape(wide.shape), np.tile(shift, tiles), out=wide)
+            np.multiply(wide, np.tile(factor, tiles), out=wide)
+        if whole < rows:
+            np.subtract(array[whole:], shift, out=out[whole:])
+            np.multiply(out[whole:], factor, out=out[whole:])
 
 
 def _all_finite(array: NDArray[np.generic]) -> bool:
@@ -244,8 +247,9 @@ def _all_finite(array: NDArray[np.generic]) -> bool:
         return True
     if array.flags.c_contiguous and array.dtype.char in "fd":
         flat = array.reshape(-1)
-        if np.isfinite(np.dot(flat, flat)):
-            return True
+        with np.errstate(over="ignore", invalid="ignore"):  # a warning would speak of private data
+            if np.isfinite(np.dot(flat, flat)):
+                return True
     return bool(np.isfinite(array).all())
 
 
