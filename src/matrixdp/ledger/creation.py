@@ -15,7 +15,7 @@ from matrixdp.ledger.store import connect, explain
 
 
 def create_file(path: Path, timeout: float) -> None:
-    """Make a ledger at `path`, on the disk when this returns; a `LedgerError` if anything is there already."""
+    """Make a ledger at `path`, on the disk when this returns; a `LedgerError` if anything is there."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
