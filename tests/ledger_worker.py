@@ -1,6 +1,7 @@
 """What needs processes of its own: races, kills, forks, a full disk, a read-only file.
 
-Run as ``python ledger_worker.py TASK PATH [NUMBER ...]``; prints one JSON document. It has one thread, so that it may fork.
+Run as ``python ledger_worker.py TASK PATH [NUMBER ...]``; prints one JSON document.
+It has one thread, so that it may fork.
 """
 
 from __future__ import annotations

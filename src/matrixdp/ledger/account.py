@@ -64,9 +64,8 @@ class Account:
         if isinstance(event, Gaussian):
             has, needs = _told_apart(left.epsilon, gdp_epsilon(event.mu, delta))
             if has != needs:
-                return (
-                    f"{left.dataset!r} has epsilon {has} left at delta {delta:g}; this release needs {needs}."
-                )
+                at = f"{delta:g}".replace("e-0", "e-")
+                return f"{left.dataset!r} has epsilon {has} left at delta {at}; this release needs {needs}."
         ways = " or ".join(_describe(amount) for amount in ways_to_pay(event))
         return (
             f"{left.dataset!r} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
@@ -87,10 +86,9 @@ def _describe(amount: Amount) -> str:
 
 
 def _told_apart(less: float, more: float) -> tuple[str, str]:
-    """Both with two decimals, or with as many as show that one is less; rounded down and up."""
+    """Both with two decimals, or with as many as show that one is less; that one is rounded down."""
     for digits in range(2, 18):
-        scale = 10.0**digits
-        low, high = math.floor(less * scale) / scale, math.ceil(more * scale) / scale
-        if less == 0 or 0 < low < high:
+        low, high = math.floor(less * 10**digits) / 10**digits, round(more, digits)
+        if low < high and (low > 0 or less == 0):
             return f"{low:.{digits}f}", f"{high:.{digits}f}"
     return repr(less), repr(more)

@@ -32,6 +32,9 @@ _REMEDIES = {
     sqlite3.SQLITE_NOTADB: f"it is no ledger, or it is damaged. Check the path. {_BACKUP}",
 }
 
+# With a write-ahead log EXTRA means FULL: the log is synced at each commit. It also holds for other journals.
+_SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "trusted_schema = OFF")
+
 
 class Store:
     """A ledger's file, given by its path.
@@ -53,7 +56,7 @@ class Store:
             _STORES.add(self)
 
     def __del__(self) -> None:
-        self.close()
+        self._let_go()
 
     def reading(self) -> contextlib.AbstractContextManager[Journal]:
         """A block that sees one state of the file."""
@@ -64,11 +67,9 @@ class Store:
         return self._transaction("BEGIN IMMEDIATE")
 
     def close(self) -> None:
-        """Close the connection; the next use opens it again."""
-        connection, self._connection = getattr(self, "_connection", None), None
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
+        """Close the connection, once it is idle; the next use opens it again."""
+        with self._lock:
+            self._let_go()
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Journal]:
@@ -80,7 +81,7 @@ class Store:
                 yield Journal(connection, self.path)
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
-                self.close()  # undoes what was not committed; the next use begins afresh
+                self._let_go()  # nothing is known of it now; the next use begins afresh
                 raise explain(error, self.path) from error
             except BaseException:
                 self._undo()
@@ -108,22 +109,29 @@ class Store:
             raise
         self._connection, self._place = connection, place
         if first is None or self._first not in (None, first[0]):
-            self.close()
+            self._let_go()
             raise LedgerError(f"{self.path} is another ledger than the one first opened here. Open it anew.")
         self._first = first[0]
         return connection
+
+    def _let_go(self) -> None:
+        """Close the connection, which undoes what was not committed."""
+        connection, self._connection = getattr(self, "_connection", None), None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
 
     def _undo(self) -> None:
         try:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            self.close()
+            self._let_go()
 
     def _require_same_file(self) -> None:
         """A charge to a file that has been removed or replaced would be lost."""
         if _place(self.path) != self._place:
-            self.close()
+            self._let_go()
             raise LedgerError(
                 f"{self.path} was removed or replaced while it was open. Nothing was charged. Put it back, "
                 "or open it anew."
@@ -135,15 +143,12 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
     )
-    # With a write-ahead log EXTRA means FULL: the log is synced at each commit. It also holds for other
-    # journals.
-    for setting in (
-        "synchronous = EXTRA",
-        "fullfsync = ON",
-        "checkpoint_fullfsync = ON",
-        "trusted_schema = OFF",
-    ):
-        connection.execute(f"PRAGMA {setting}")
+    try:
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -171,7 +176,7 @@ def _before_fork() -> None:
     _REGISTRY_LOCK.acquire()
     for store in list(_STORES):
         store._lock.acquire()
-        store.close()
+        store._let_go()
         _held.append(store)
 
 

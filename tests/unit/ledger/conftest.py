@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ledger_worker import TOTAL
 
+from ledger_worker import TOTAL
 from matrixdp.ledger import Ledger
 
 

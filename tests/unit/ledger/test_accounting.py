@@ -105,10 +105,10 @@ def test_the_epsilon_shown_can_be_asked_for(share):
 
 
 def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analyst():
-    """Spend 70% of mu^2; then, where the loss came close to epsilon, the rest of it, and elsewhere all of delta.
+    """Spend 70% of mu^2; then the rest of it where the loss came close to epsilon, elsewhere all of delta.
 
-    ``gdp_delta(sqrt(sum mu^2), epsilon) + sum delta_i <= delta`` holds on every path, yet the true delta is almost twice
-    the total. With totals fixed apart, the same analyst stays below it.
+    ``gdp_delta(sqrt(sum mu^2), epsilon) + sum delta_i <= delta`` holds on every path, yet the true delta is
+    almost twice the total. With totals fixed apart, the same analyst stays below it.
     """
     whole, first = TOTAL.mu**2, 0.7 * TOTAL.mu**2
     spare = TOTAL.delta - gdp_delta(math.sqrt(first), TOTAL.epsilon)
@@ -120,7 +120,7 @@ def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analys
 
 
 def _adaptive_delta(first: float, second: float, delta: float) -> float:
-    """The delta that the analyst reaches who chooses between `second` and `delta` after a Gaussian event of `first`."""
+    """What an analyst reaches who chooses between `second` and `delta` after a Gaussian event of `first`."""
     loss = np.linspace(-10, 10, 100_001) * math.sqrt(first) + first / 2
     weight = norm.pdf(loss, first / 2, math.sqrt(first)) * (loss[1] - loss[0])
     left, mu = TOTAL.epsilon - loss, math.sqrt(second)

@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 from dp_accounting.pld import common, privacy_loss_distribution
 
+from matrixdp.ledger import composition
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
 from matrixdp.privacy import gdp_delta, pure_mu
 
-LISTS = [(0.1,) * 2, (0.1,) * 9, (0.3, 0.7, 0.2), (1.0, 1e-3, 1e-3, 0.4), (2.0,) * 5, (0.011, 0.013, 0.017) * 3]
+LISTS = [
+    (0.1,) * 2,
+    (0.1,) * 9,
+    (0.3, 0.7, 0.2),
+    (1.0, 1e-3, 1e-3, 0.4),
+    (2.0,) * 5,
+    (0.011, 0.013, 0.017) * 3,
+]
 
 
 @functools.cache
@@ -66,7 +74,9 @@ def test_outside_its_range_the_bound_falls_back_to_the_sum(epsilons):
 
 @pytest.mark.parametrize(("epsilon", "count"), [(0.1, 100), (0.01, 1000), (0.5, 20)])
 def test_it_agrees_with_dp_accounting(epsilon, count):
-    peer = privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, 0.0))
+    peer = privacy_loss_distribution.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(epsilon, 0.0)
+    )
     theirs = peer.self_compose(count).get_epsilon_for_delta(1e-6)
     assert math.isclose(composed_epsilon((epsilon,) * count, 1e-6), theirs, rel_tol=5e-4)
 
@@ -74,3 +84,12 @@ def test_it_agrees_with_dp_accounting(epsilon, count):
 def test_sums_are_rounded_up():
     assert composed_epsilon((0.1,) * 3, 0.0) == 0.30000000000000004
     assert composed_epsilon((0.5, 0.25), 0.0) == 0.75
+
+
+def test_the_composed_mu_holds_between_the_points_of_a_coarse_lattice_as_well(monkeypatch):
+    epsilons = (0.3,) * 4
+    monkeypatch.setattr(composition, "_LATTICE", 4)
+    composition._curve.cache_clear()
+    mu = composed_mu(epsilons)
+    composition._curve.cache_clear()
+    assert all(exact_delta(epsilons, x) <= gdp_delta(mu, x) for x in np.linspace(0, 1.2, 500))
