@@ -70,6 +70,35 @@ def test_threads_share_a_handle(ledger):
     ledger.verify()
 
 
+def test_one_request_is_charged_once_however_many_ask(ledger, path):
+    receipts, refusals = [], []
+
+    def ask():
+        with Ledger.open(path) as handle:
+            try:
+                receipts.append(
+                    handle.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, request="r")
+                )
+            except LedgerError as error:
+                refusals.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(receipts), len(refusals), len(ledger.history())) == (1, 7, 1)
+
+
+def test_every_commit_is_synchronised(ledger):
+    with ledger._store.reading() as journal:
+        settings = [
+            journal._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous")
+        ]
+    assert settings == ["wal", 3]  # 3 is EXTRA, which is FULL for a write-ahead log
+
+
 def test_parent_and_child_share_a_handle(ledger, path):
     ledger.close()
     assert run_worker("fork", path) == {"status": 0, "charges": 8}
