@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.ledger.accounting import ways_to_pay
 from matrixdp.ledger.asked import Asked
 from matrixdp.ledger.journal import amount_to_json
 from matrixdp.ledger.store import connect
@@ -74,11 +75,11 @@ def _opening(folder: Path) -> list[dict[str, Any]]:
 
 def _fill(ledger: Ledger) -> None:
     """What `Ledger.charge` writes, in one transaction: seconds instead of minutes."""
-    asked = Asked.of(EVENT, DESCRIPTION)
+    asked, ways = Asked.of(EVENT, DESCRIPTION), ways_to_pay(EVENT)
     with ledger._store.writing() as journal:
         account = journal.account("clinic")
         for _ in range(ENTRIES - journal.head().entry):
-            cost, account = account.pay(EVENT, ledger.path)
+            cost, account = account.pay(EVENT, ways, ledger.path)
             sums = {"cost": amount_to_json(cost), "spent": amount_to_json(account.spent)}
             journal.append("charge", {**asked.content, "neighbours": "replace", **sums}, dataset="clinic")
 

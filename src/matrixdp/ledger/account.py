@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from matrixdp.errors import BudgetExceededError, ParameterError
-from matrixdp.ledger.accounting import Amount, Reserve, remaining_epsilon, ways_to_pay
+from matrixdp.ledger.accounting import Amount, Reserve, remaining_epsilon
 from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.units import float_below, root_below
 from matrixdp.ledger.values import Registration, Remaining
@@ -37,13 +38,19 @@ class Account:
                 f"got {str(neighbours)!r} instead. Design the release for {str(registered)!r} neighbours."
             )
 
-    def pay(self, event: Event, path: Path) -> tuple[Amount, Account]:
-        """The amount that pays for `event` and the account after it; `BudgetExceededError` if none does."""
-        for amount in ways_to_pay(event):
+    def pay(self, event: Event, ways: Sequence[Amount], path: Path) -> tuple[Amount, Account]:
+        """The first of `ways` that pays for `event`, and the account after it.
+
+        Raises
+        ------
+        BudgetExceededError
+            If none does.
+        """
+        for amount in ways:
             if (self.spent + amount).within(self.total):
                 return amount, Account(self.registration, self.total, self.spent + amount)
         raise BudgetExceededError(
-            f"{self._shortage(event)}\nAsk for less, or see what was spent: matrixdp ledger show {path}"
+            f"{self._shortage(event, ways)}\nAsk for less, or see what was spent: matrixdp ledger show {path}"
         )
 
     def remaining(self) -> Remaining:
@@ -59,17 +66,17 @@ class Account:
             reserve=Reserve(epsilon=float_below(left.epsilon), delta=float_below(left.delta)),
         )
 
-    def _shortage(self, event: Event) -> str:
+    def _shortage(self, event: Event, ways: Sequence[Amount]) -> str:
         left, delta = self.remaining(), self.registration.privacy.delta
         if isinstance(event, Gaussian):
             has, needs = _told_apart(left.epsilon, gdp_epsilon(event.mu, delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
                 return f"{left.dataset!r} has epsilon {has} left at delta {at}; this release needs {needs}."
-        ways = " or ".join(_describe(amount) for amount in ways_to_pay(event))
+        needed = " or ".join(_describe(amount) for amount in ways)
         return (
             f"{left.dataset!r} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
-            f"delta {left.reserve.delta!r}; this release needs {ways}."
+            f"delta {left.reserve.delta!r}; this release needs {needed}."
         )
 
 

@@ -26,11 +26,7 @@ class Asked:
         if event is not None:
             content["event"] = event_to_json(event)
         if description is not None:
-            if not isinstance(description, Mapping):
-                raise ParameterError(
-                    f"description must be a mapping, got a {type(description).__name__} instead."
-                )
-            content["description"] = json.loads(canonical(dict(description)))
+            content["description"] = json.loads(canonical(dict(require_mapping(description))))
         return cls(content)
 
     def require_same(self, charge: Row) -> None:
@@ -52,6 +48,13 @@ def charged_before(charge: Row) -> LedgerError:
         "way, wait and ask ledger.stored; if it was cut short, its charge stays spent: use a new request id, "
         "which is charged anew."
     )
+
+
+def require_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`value`, if it can be a description."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"description must be a mapping, got a {type(value).__name__} instead.")
+    return value
 
 
 def require_name(value: str, parameter: str) -> str:

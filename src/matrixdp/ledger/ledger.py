@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from matrixdp.errors import LedgerError, ParameterError
-from matrixdp.ledger.accounting import Reserve, total_amount
-from matrixdp.ledger.asked import Asked, charged_before, require_name
+from matrixdp.ledger.accounting import Reserve, total_amount, ways_to_pay
+from matrixdp.ledger.asked import Asked, charged_before, require_mapping, require_name
 from matrixdp.ledger.creation import create_file
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
@@ -131,7 +131,7 @@ class Ledger(LedgerReader):
         BudgetExceededError
             If the total would be overdrawn. Nothing is charged then.
         """
-        asked = Asked.of(event, description)
+        asked, ways = Asked.of(event, require_mapping(description)), ways_to_pay(event)
         if request is not None:
             require_name(request, "request")
         with self._store.writing() as journal:
@@ -140,7 +140,7 @@ class Ledger(LedgerReader):
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 asked.require_same(earlier)
                 raise charged_before(earlier)
-            cost, after = account.pay(event, self.path)
+            cost, after = account.pay(event, ways, self.path)
             content = {
                 **asked.content,
                 "neighbours": str(Neighbours.parse(neighbours)),

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.account import Account
+from matrixdp.ledger.accounting import ways_to_pay
 from matrixdp.ledger.audit import audit
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
@@ -61,7 +62,7 @@ class LedgerReader:
         if neighbours is not None:
             account.require_neighbours(neighbours)
         wanted = event if isinstance(event, Event) else event.event
-        _, after = account.pay(wanted, self.path)
+        _, after = account.pay(wanted, ways_to_pay(wanted), self.path)
         return after.remaining()
 
     def datasets(self) -> list[Registration]:

@@ -151,7 +151,7 @@ def test_request_ids_are_printable_text(ledger):
         charge(ledger, Gaussian(0.01), request="")
 
 
-@pytest.mark.parametrize("description", [[1], {"x": float("nan")}, {"x": object()}, "mean"])
+@pytest.mark.parametrize("description", [None, [1], {"x": float("nan")}, {"x": object()}, "mean"])
 def test_descriptions_are_plain_json(ledger, description):
     with pytest.raises(ParameterError, match="description must be"):
         ledger.charge("clinic", Gaussian(0.01), neighbours="replace", description=description)
