@@ -71,9 +71,7 @@ class Privacy:
 
     def __post_init__(self) -> None:
         _require(self.epsilon, "epsilon", 0.0, math.inf, "finite and greater than 0")
-        _require(
-            self.delta, "delta", 0.0, 1.0, "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)"
-        )
+        _require(self.delta, "delta", 0.0, 1.0, "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
 
@@ -186,12 +184,7 @@ def _mills(x: float | np.ndarray) -> float | np.ndarray:
 
 
 def _root(
-    delta_at: Callable[[float], float],
-    delta: float,
-    safe: float,
-    *,
-    toward: float,
-    other: float | None = None,
+    delta_at: Callable[[float], float], delta: float, safe: float, *, toward: float, other: float | None = None
 ) -> float:
     """The point where `delta_at` crosses `delta`, moved towards the safe side until the condition holds."""
     low, high = (0.0, safe) if other is None else (safe, other)
