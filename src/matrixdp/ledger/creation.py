@@ -1,0 +1,57 @@
+"""The making of a new ledger file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from pathlib import Path
+
+from matrixdp.errors import LedgerError
+from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.schema import migrate
+from matrixdp.ledger.store import connect, explain
+
+
+def create_file(path: Path, timeout: float) -> None:
+    """Make a ledger at `path`, on the disk when this returns; a `LedgerError` if anything is there."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        raise LedgerError(
+            f"{path} exists already, and may hold what was spent. Open it: Ledger.open(path)."
+        ) from None
+    except OSError as error:
+        raise LedgerError(
+            f"{path} cannot be made: {error.strerror}. Choose a path in a writable directory."
+        ) from None
+    try:
+        _fill(path, timeout)
+    except BaseException:
+        path.unlink()
+        raise
+    _sync_directory(path.parent)
+
+
+def _fill(path: Path, timeout: float) -> None:
+    try:
+        with contextlib.closing(connect(path, timeout)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            migrate(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            # The first entry is unlike that of any other ledger, and every later hash depends on it.
+            Journal(connection, path).append("create", {"ledger": secrets.token_hex(16)})
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+
+
+def _sync_directory(directory: Path) -> None:
+    """A file survives a power cut only if its name does. Not every system can open a directory."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

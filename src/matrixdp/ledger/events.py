@@ -1,0 +1,167 @@
+"""Events: what was done to a data set, as far as its privacy is concerned.
+
+An event is a frozen value. It says what happened and nothing about what it costs:
+`matrixdp.ledger.accounting` decides that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from matrixdp.errors import LedgerError, ParameterError
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A release that is `mu`-GDP, as every release with Gaussian noise is for some `mu`.
+
+    Examples
+    --------
+    >>> Gaussian(mu=0.25)
+    Gaussian(mu=0.25)
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    mu: float
+
+    def __post_init__(self) -> None:
+        _set_number(self, "mu", math.inf, "finite and greater than 0")
+
+
+@dataclass(frozen=True)
+class Pure:
+    """A release by any epsilon-DP mechanism, such as Laplace noise.
+
+    Examples
+    --------
+    >>> Pure(epsilon=0.1)
+    Pure(epsilon=0.1)
+    """
+
+    kind: ClassVar[str] = "pure"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _set_number(self, "epsilon", math.inf, "finite and greater than 0")
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """A release by any (epsilon, delta)-DP mechanism of which no more is known.
+
+    Examples
+    --------
+    >>> Approximate(epsilon=0.1, delta=1e-9)
+    Approximate(epsilon=0.1, delta=1e-09)
+    """
+
+    kind: ClassVar[str] = "approximate"
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _set_number(self, "epsilon", math.inf, "finite and greater than 0")
+        _set_number(self, "delta", 1.0, "strictly between 0 and 1 (Pure has delta = 0)")
+
+
+@dataclass(frozen=True, init=False)
+class Plan:
+    """Several releases whose events are all fixed before the first of them is made.
+
+    Parameters
+    ----------
+    events : iterable of Gaussian, Pure or Approximate
+    delta : float
+        The delta, beyond that of the events, at which their epsilons may be composed when the plan is paid
+        for from the reserve. With 0 they add up there.
+
+    Privacy
+    -------
+    Because the events are fixed, they compose by their privacy loss distribution, which costs less than the
+    same events charged one by one. The releases may still be chosen as one goes along; their events may
+    not.
+
+    Examples
+    --------
+    >>> Plan([Pure(0.1)] * 3).events
+    (Pure(epsilon=0.1), Pure(epsilon=0.1), Pure(epsilon=0.1))
+    """
+
+    kind: ClassVar[str] = "plan"
+    events: tuple[Gaussian | Pure | Approximate, ...]
+    delta: float
+
+    def __init__(self, events: Iterable[Gaussian | Pure | Approximate], delta: float = 0.0) -> None:
+        parts = tuple(events)
+        if not parts or not all(isinstance(part, Gaussian | Pure | Approximate) for part in parts):
+            raise ParameterError(
+                f"events must be one or more of Gaussian, Pure and Approximate, got {parts!r} instead."
+            )
+        object.__setattr__(self, "events", parts)
+        object.__setattr__(self, "delta", delta)
+        if delta == 0:
+            object.__setattr__(self, "delta", 0.0)
+        else:
+            _set_number(self, "delta", 1.0, "at least 0 and less than 1")
+
+
+Event = Gaussian | Pure | Approximate | Plan
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """Plain JSON content from which `event_from_json` gives back the same event.
+
+    Examples
+    --------
+    >>> event_to_json(Gaussian(0.25))
+    {'kind': 'gaussian', 'mu': 0.25}
+    """
+    match event:
+        case Gaussian(mu=mu):
+            return {"kind": event.kind, "mu": mu}
+        case Pure(epsilon=epsilon):
+            return {"kind": event.kind, "epsilon": epsilon}
+        case Approximate(epsilon=epsilon, delta=delta):
+            return {"kind": event.kind, "epsilon": epsilon, "delta": delta}
+        case Plan(events=events, delta=delta):
+            return {"kind": event.kind, "events": [event_to_json(part) for part in events], "delta": delta}
+    raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {event!r} instead.")
+
+
+def event_from_json(content: Mapping[str, Any]) -> Event:
+    """The event that `event_to_json` wrote, or a `LedgerError` when it is none.
+
+    Examples
+    --------
+    >>> event_from_json({"kind": "pure", "epsilon": 0.1})
+    Pure(epsilon=0.1)
+    """
+    fields = {name: value for name, value in content.items() if name != "kind"}
+    try:
+        match content.get("kind"):
+            case Gaussian.kind:
+                return Gaussian(**fields)
+            case Pure.kind:
+                return Pure(**fields)
+            case Approximate.kind:
+                return Approximate(**fields)
+            case Plan.kind:
+                parts = [event_from_json(part) for part in fields["events"]]
+                return Plan(parts, fields["delta"])  # type: ignore[arg-type]  # the constructor refuses nested plans
+    except (TypeError, KeyError, ParameterError) as error:
+        raise LedgerError(f"an entry holds an event that cannot be read: {content!r}.") from error
+    raise LedgerError(f"an entry holds an event of an unknown kind: {content!r}.")
+
+
+def _set_number(event: object, name: str, high: float, rule: str) -> None:
+    value = getattr(event, name)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a number, {rule}, got {value!r} instead.") from None
+    if isinstance(value, bool) or not 0.0 < number < high:
+        raise ParameterError(f"{name} must be {rule}, got {value!r} instead.")
+    object.__setattr__(event, name, number)

@@ -1,0 +1,192 @@
+"""The file on disk: connections, transactions, locks, forks, and what goes wrong with them.
+
+One connection a handle and process, used by one thread at a time. SQLite's locks do not survive a fork, and
+a connection that does could write to a log that another process has already removed. So all connections are
+closed before this process forks and opened again, by parent and child alike, when they are next needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from matrixdp.errors import LedgerError
+from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.schema import check_schema
+
+_WRITABLE = "Make the file and its directory writable for this user"
+_BACKUP = "Restore it from a backup; until then, treat its data sets as spent"
+_REMEDIES = {
+    sqlite3.SQLITE_BUSY: "another process holds it locked. Try again, or open it with a longer timeout",
+    sqlite3.SQLITE_READONLY: f"it cannot be written. {_WRITABLE}",
+    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path. {_WRITABLE}",
+    sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
+    sqlite3.SQLITE_FULL: "the disk is full. Make room and try again",
+    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has room",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps cut short. {_BACKUP}",
+    sqlite3.SQLITE_NOTADB: f"it is no ledger, or it is damaged. Check the path. {_BACKUP}",
+}
+
+# With a write-ahead log EXTRA means FULL: the log is synced at each commit. It also holds for other journals.
+_SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "trusted_schema = OFF")
+
+
+class Store:
+    """A ledger's file, given by its path.
+
+    Privacy
+    -------
+    When a `writing` block has ended without an error, what it wrote is on the disk.
+    """
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._place: tuple[int, int] | None = None
+        self._first: str | None = None
+        self._pid = os.getpid()
+        with _REGISTRY_LOCK:
+            _STORES.add(self)
+
+    def __del__(self) -> None:
+        self._let_go()
+
+    def reading(self) -> contextlib.AbstractContextManager[Journal]:
+        """A block that sees one state of the file."""
+        return self._transaction("BEGIN DEFERRED")
+
+    def writing(self) -> contextlib.AbstractContextManager[Journal]:
+        """A block during which nobody else writes; on the disk when it ends, undone when it raises."""
+        return self._transaction("BEGIN IMMEDIATE")
+
+    def close(self) -> None:
+        """Close the connection, once it is idle; the next use opens it again."""
+        with self._lock:
+            self._let_go()
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Journal]:
+        with self._lock:
+            try:
+                connection = self._open()
+                connection.execute(begin)
+                self._require_same_file()
+                yield Journal(connection, self.path)
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._let_go()  # nothing is known of it now; the next use begins afresh
+                raise explain(error, self.path) from error
+            except BaseException:
+                self._undo()
+                raise
+
+    def _open(self) -> sqlite3.Connection:
+        if self._pid != os.getpid():
+            raise LedgerError(
+                f"{self.path}: this process was forked in a way that Python did not see, and may not use the "
+                "ledger. Start it with multiprocessing or subprocess."
+            )
+        if self._connection is not None:
+            return self._connection
+        place = _place(self.path)
+        if place is None:
+            raise LedgerError(
+                f"there is no ledger at {self.path}. Check the path, or make one: Ledger.create(path)."
+            )
+        connection = connect(self.path, self.timeout)
+        try:
+            check_schema(connection, self.path)
+            first = connection.execute("SELECT hash FROM entries WHERE entry = 1").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._place = connection, place
+        if first is None or self._first not in (None, first[0]):
+            self._let_go()
+            raise LedgerError(f"{self.path} is another ledger than the one first opened here. Open it anew.")
+        self._first = first[0]
+        return connection
+
+    def _let_go(self) -> None:
+        """Close the connection, which undoes what was not committed."""
+        connection, self._connection = getattr(self, "_connection", None), None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _undo(self) -> None:
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._let_go()
+
+    def _require_same_file(self) -> None:
+        """A charge to a file that has been removed or replaced would be lost."""
+        if _place(self.path) != self._place:
+            self._let_go()
+            raise LedgerError(
+                f"{self.path} was removed or replaced while it was open. Nothing was charged. Put it back, "
+                "or open it anew."
+            )
+
+
+def connect(path: Path, timeout: float) -> sqlite3.Connection:
+    """A connection to an existing file whose commits are on the disk when they return."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
+    )
+    try:
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def explain(error: sqlite3.Error, path: Path) -> LedgerError:
+    """The `LedgerError` that names the file and the remedy."""
+    code = getattr(error, "sqlite_errorcode", None)
+    what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
+    return LedgerError(f"{path}: {what} ({error}). Nothing was released.")
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+_REGISTRY_LOCK = threading.RLock()
+_held: list[Store] = []
+
+
+def _before_fork() -> None:
+    _REGISTRY_LOCK.acquire()
+    for store in list(_STORES):
+        store._lock.acquire()
+        store._let_go()
+        _held.append(store)
+
+
+def _after_fork() -> None:
+    while _held:
+        store = _held.pop()
+        store._pid = os.getpid()
+        store._lock.release()
+    _REGISTRY_LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,220 @@
+"""Missing, taken, foreign, damaged, newer, locked, read-only or full files: a clear error, nothing lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ledger_worker import TOTAL, run_worker
+from matrixdp.errors import LedgerError
+from matrixdp.ledger import Gaussian, Ledger
+
+
+def spend(ledger, mu=0.01):
+    return ledger.charge("clinic", Gaussian(mu), neighbours="replace", description={"note": "x" * 500})
+
+
+def test_a_mistyped_path_makes_no_new_ledger(path):
+    with pytest.raises(LedgerError, match=r"there is no ledger at .*clinic\.db.*Ledger\.create"):
+        Ledger.open(path)
+    assert not path.exists()
+
+
+def test_two_ledgers_never_share_a_path(ledger, path):
+    spend(ledger)
+    with pytest.raises(LedgerError, match=r"clinic\.db exists already.*Ledger\.open"):
+        Ledger.create(path)
+    assert len(ledger.history()) == 1
+
+
+def test_a_ledger_needs_a_directory(tmp_path):
+    with pytest.raises(LedgerError, match="cannot be made: No such file or directory"):
+        Ledger.create(tmp_path / "nowhere" / "clinic.db")
+
+
+def test_a_directory_is_no_ledger(tmp_path):
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger.open(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a b.db", "what?.db", "50%25.db", "#1.db", "é.db"])
+def test_any_file_name_will_do(tmp_path, name):
+    with Ledger.create(tmp_path / name) as made:
+        made.register("clinic", TOTAL, "replace")
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+
+
+def test_a_relative_path_stays_with_its_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Ledger.create("clinic.db") as made:
+        monkeypatch.chdir("/")
+        made.close()
+        made.register("clinic", TOTAL, "replace")
+        assert made.path == tmp_path / "clinic.db"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 5000, b"records: 1, 2, 3\n" * 100])
+def test_a_foreign_file_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"clinic\.db.*(not a matrixdp ledger|no ledger)"):
+        Ledger.open(path)
+    assert path.read_bytes() == content
+
+
+def test_a_foreign_database_is_refused_and_left_alone(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE entries (entry INTEGER)")
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="is not a matrixdp ledger"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_schema_is_refused_and_left_alone(ledger, path):
+    ledger.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=r"newer matrixdp: its schema is 7.*Upgrade matrixdp"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kept", [50, 1000, 4096, 20_000, 40_960])
+def test_a_truncated_file_is_refused(ledger, path, kept):
+    for _ in range(60):
+        spend(ledger)
+    ledger.close()
+    assert path.stat().st_size > 50_000
+    os.truncate(path, kept)
+    with pytest.raises(LedgerError, match=r"clinic\.db: it is (damaged|no ledger).*Restore it from a backup"):
+        Ledger.open(path).remaining("clinic")
+
+
+def test_a_damaged_page_is_found_by_verify(ledger, path):
+    for _ in range(60):
+        spend(ledger)
+    ledger.close()
+    with path.open("r+b") as stream:
+        stream.seek(30_000)
+        stream.write(b"\xff" * 3000)
+    with pytest.raises(LedgerError, match=r"clinic\.db.*Restore it from a backup"):
+        ledger.verify()
+
+
+def test_a_locked_file_is_waited_for_and_then_refused(ledger, path):
+    hasty = Ledger.open(path, timeout=0.05)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match=r"another process holds it locked.*longer timeout"):
+            spend(hasty)
+        assert hasty.remaining("clinic").mu == TOTAL.mu
+        other.execute("ROLLBACK")
+    spend(hasty)
+    hasty.close()
+
+
+def test_a_read_only_file_is_refused():
+    # Not in tmp_path, which another user cannot enter: the worker gives up its rights if it has too many.
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    try:
+        with Ledger.create(folder / "clinic.db") as made:
+            made.register("clinic", TOTAL, "replace")
+        charged, created = run_worker("readonly", folder / "clinic.db")
+        folder.chmod(0o755)
+        (folder / "clinic.db").chmod(0o600)
+        assert "clinic.db: it cannot be" in charged
+        assert "Make the file and its directory writable" in charged
+        assert "cannot be made: Permission denied" in created
+        assert Ledger.open(folder / "clinic.db").history() == []
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_full_disk_loses_nothing(ledger, path):
+    ledger.close()
+    answer = run_worker("full", path)
+    assert answer["granted"] == answer["on_file"] > 10
+    assert "clinic.db: the disk" in answer["error"]
+    assert answer["again"]
+
+
+def test_a_full_database_loses_nothing(ledger):
+    with ledger._store.reading() as journal:
+        pages = journal._connection.execute("PRAGMA page_count").fetchone()[0]
+        journal._connection.execute(f"PRAGMA max_page_count = {pages}")
+    granted = []
+
+    def spend_for_ever():
+        while True:
+            granted.append(spend(ledger, 0.001).entry)
+
+    with pytest.raises(LedgerError, match="the disk is full"):
+        spend_for_ever()
+    assert [charge.entry for charge in ledger.history()] == granted
+    spend(ledger)
+    ledger.verify()
+
+
+def test_a_ledger_that_was_removed_is_not_charged(ledger, path):
+    path.rename(path.with_name("elsewhere.db"))
+    with pytest.raises(LedgerError, match=r"removed or replaced while it was open\. Nothing was charged"):
+        spend(ledger)
+    with pytest.raises(LedgerError, match="there is no ledger at"):
+        spend(ledger)
+    path.with_name("elsewhere.db").rename(path)
+    spend(ledger)
+
+
+def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
+    with Ledger.create(tmp_path / "other.db") as other:
+        other.register("clinic", TOTAL, "replace")
+    ledger.close()
+    (tmp_path / "other.db").replace(path)
+    with pytest.raises(LedgerError, match="is another ledger than the one first opened here"):
+        spend(ledger)
+    assert Ledger.open(path).history() == []
+
+
+def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
+    def fail(connection):
+        raise sqlite3.OperationalError("no room")
+
+    monkeypatch.setattr("matrixdp.ledger.creation.migrate", fail)
+    with pytest.raises(LedgerError, match="no room"):
+        Ledger.create(path)
+    assert not path.exists()
+
+
+def test_an_older_schema_is_brought_up_to_date(ledger, path, monkeypatch):
+    receipt = spend(ledger)
+    ledger.close()
+    newer = ("CREATE INDEX kinds ON entries (kind)", "CREATE TABLE notes (text TEXT)")
+    monkeypatch.setattr("matrixdp.ledger.schema.MIGRATIONS", (("never run again",), newer))
+    with Ledger.open(path) as upgraded:
+        assert [charge.entry for charge in upgraded.history()] == [receipt.entry]
+        upgraded.complete(receipt, "{}")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("SELECT * FROM notes").fetchall() == []
+
+
+def test_a_migration_that_fails_changes_nothing(ledger, path, monkeypatch):
+    ledger.close()
+    broken = ("CREATE TABLE notes (text TEXT)", "NOT SQL")
+    with monkeypatch.context() as patch:
+        patch.setattr("matrixdp.ledger.schema.MIGRATIONS", (("never run again",), broken))
+        with pytest.raises(LedgerError, match="syntax error"):
+            Ledger.open(path)
+    Ledger.open(path).verify()
+
+
+def test_only_the_owner_may_read_a_new_ledger(ledger, path):
+    assert path.stat().st_mode & 0o077 == 0

@@ -1,0 +1,270 @@
+"""Registering, charging, completing, and asking again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from ledger_worker import TOTAL
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
+from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Receipt, Reserve
+from matrixdp.privacy import Privacy, gdp_mu, share_mu
+
+
+def charge(ledger, event, *, description=None, request=None, dataset="clinic", neighbours="replace"):
+    return ledger.charge(
+        dataset, event, neighbours=neighbours, description=description or {}, request=request
+    )
+
+
+def test_a_new_data_set_has_its_whole_total_left(ledger):
+    left = ledger.remaining("clinic")
+    assert (left.mu, left.epsilon, left.delta) == (TOTAL.mu, 1.0, 1e-6)
+
+
+def test_the_whole_total_can_be_spent_at_once_and_no_more(ledger):
+    charge(ledger, Gaussian(TOTAL.mu))
+    left = ledger.remaining("clinic")
+    assert (left.mu, left.epsilon) == (0.0, 0.0)
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, Gaussian(1e-12))
+
+
+def test_shares_of_the_total_add_up_to_it(ledger):
+    for _ in range(10):
+        charge(ledger, Gaussian(share_mu(TOTAL.mu, 0.1)))
+    assert ledger.remaining("clinic").mu < 1e-6 * TOTAL.mu
+
+
+def test_what_is_shown_as_remaining_can_be_spent(ledger):
+    charge(ledger, Gaussian(0.1))
+    left = ledger.remaining("clinic")
+    assert gdp_mu(epsilon=left.epsilon, delta=left.delta) <= left.mu
+    charge(ledger, Gaussian(left.mu))
+
+
+def test_a_refusal_says_what_is_left_what_is_needed_and_what_to_do(ledger, path):
+    charge(ledger, Gaussian(gdp_mu(epsilon=0.9, delta=1e-6)))
+    with pytest.raises(BudgetExceededError) as refusal:
+        charge(ledger, Gaussian(gdp_mu(epsilon=0.5, delta=1e-6)))
+    assert str(refusal.value) == (
+        "'clinic' has epsilon 0.39 left at delta 1e-6; this release needs 0.50.\n"
+        f"Ask for less, or see what was spent: matrixdp ledger show {path}"
+    )
+
+
+def test_a_refusal_by_a_hair_shows_enough_digits_to_tell(ledger):
+    with pytest.raises(BudgetExceededError, match=r"has epsilon 1\.00000* left .* needs 1\.00000*1\."):
+        charge(ledger, Gaussian(TOTAL.mu * (1 + 1e-7)))
+
+
+def test_a_refused_charge_leaves_no_trace(ledger):
+    before = ledger.head
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, Gaussian(1.0), request="r")
+    assert ledger.head == before
+    assert ledger.stored("clinic", "r") is None
+
+
+def test_pure_events_take_from_the_reserve_first_and_then_from_mu(ledger):
+    ledger.register("clinic 2", TOTAL, "replace", reserve=Reserve(epsilon=0.25))
+    total = ledger.remaining("clinic 2")
+    charge(ledger, Pure(0.25), dataset="clinic 2")
+    left = ledger.remaining("clinic 2")
+    assert (left.mu, left.reserve) == (total.mu, Reserve())
+    charge(ledger, Pure(0.05), dataset="clinic 2")
+    assert ledger.remaining("clinic 2").mu < total.mu
+
+
+def test_an_event_with_a_delta_needs_a_reserve(ledger):
+    with pytest.raises(BudgetExceededError, match=r"in reserve epsilon 0\.0 and delta 0\.0; .* in reserve"):
+        charge(ledger, Approximate(0.01, 1e-9))
+
+
+def test_a_whole_approximate_total_can_be_spent_from_the_reserve(ledger):
+    ledger.register("rivals", TOTAL, "replace", reserve=Reserve(epsilon=1, delta=1e-6))
+    charge(ledger, Approximate(1.0, 1e-6), dataset="rivals")
+    assert ledger.remaining("rivals").reserve == Reserve()
+
+
+def test_a_plan_fits_where_its_events_one_by_one_do_not(ledger):
+    for _ in range(3):
+        charge(ledger, Pure(0.1))
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, Pure(0.1))
+    ledger.register("clinic 2", TOTAL, "replace")
+    charge(ledger, Plan([Pure(0.1)] * 5), dataset="clinic 2")
+
+
+def test_data_sets_are_apart(ledger):
+    ledger.register("other", Privacy(2, 1e-5), "add-remove")
+    charge(ledger, Gaussian(TOTAL.mu))
+    assert ledger.remaining("other").epsilon == 2.0
+    assert [found.dataset for found in ledger.datasets()] == ["clinic", "other"]
+
+
+def test_registering_again_changes_nothing_or_is_refused(ledger):
+    head = ledger.head
+    ledger.register("clinic", TOTAL, "replace")
+    assert ledger.head == head
+    for privacy, neighbours, reserve in [
+        (Privacy(2, 1e-6), "replace", None),
+        (TOTAL, "add-remove", None),
+        (TOTAL, "replace", Reserve(epsilon=0.1)),
+    ]:
+        with pytest.raises(LedgerError, match="cannot be changed"):
+            ledger.register("clinic", privacy, neighbours, reserve=reserve)
+
+
+def test_neighbours_are_never_mixed(ledger):
+    with pytest.raises(ParameterError, match="neighbours must be 'replace', as 'clinic' is registered"):
+        charge(ledger, Gaussian(0.01), neighbours="add-remove")
+    with pytest.raises(ParameterError, match="neighbours must be"):
+        charge(ledger, Gaussian(0.01), neighbours="swap")
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda ledger: ledger.remaining("clinik"),
+        lambda ledger: ledger.history("clinik"),
+        lambda ledger: ledger.stored("clinik", "r"),
+        lambda ledger: ledger.whatif("clinik", Gaussian(0.1)),
+        lambda ledger: charge(ledger, Gaussian(0.1), dataset="clinik"),
+    ],
+)
+def test_an_unknown_data_set_is_an_error(ledger, action):
+    with pytest.raises(LedgerError, match=r"clinic\.db has no data set 'clinik'\. .*ledger.register"):
+        action(ledger)
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "\ud800", 3, None])
+def test_names_are_printable_text(ledger, name):
+    with pytest.raises(ParameterError, match="dataset must be"):
+        ledger.register(name, TOTAL, "replace")
+
+
+def test_request_ids_are_printable_text(ledger):
+    with pytest.raises(ParameterError, match="request must be"):
+        charge(ledger, Gaussian(0.01), request="")
+
+
+@pytest.mark.parametrize("description", [None, [1], {"x": float("nan")}, {"x": object()}, "mean"])
+def test_descriptions_are_plain_json(ledger, description):
+    with pytest.raises(ParameterError, match="description must be"):
+        ledger.charge("clinic", Gaussian(0.01), neighbours="replace", description=description)
+
+
+def test_a_receipt_names_its_entry(ledger):
+    receipt = charge(ledger, Gaussian(0.01), request="r")
+    assert receipt == Receipt("clinic", Gaussian(0.01), "r", ledger.head.entry, ledger.head.hash)
+
+
+def test_a_completed_request_is_given_back_and_costs_nothing(ledger):
+    payload = json.dumps({"values": [1.5, "é"]}, ensure_ascii=False)
+    ledger.complete(charge(ledger, Gaussian(0.1), request="r"), payload)
+    left = ledger.remaining("clinic")
+    assert ledger.stored("clinic", "r") == payload
+    assert ledger.stored("clinic", "r", event=Gaussian(0.1), description={}) == payload
+    assert ledger.remaining("clinic") == left
+
+
+def test_an_unknown_request_is_none(ledger):
+    assert ledger.stored("clinic", "r") is None
+
+
+def test_a_charged_request_without_a_release_is_neither_refunded_nor_drawn_again(ledger):
+    charge(ledger, Gaussian(0.1), request="r")
+    left = ledger.remaining("clinic")
+    for again in (lambda: ledger.stored("clinic", "r"), lambda: charge(ledger, Gaussian(0.1), request="r")):
+        with pytest.raises(LedgerError, match="its charge stays spent: use a new request id"):
+            again()
+    assert ledger.remaining("clinic") == left
+
+
+def test_a_completed_request_is_not_charged_again(ledger):
+    ledger.complete(charge(ledger, Gaussian(0.1), request="r"), "{}")
+    with pytest.raises(LedgerError, match="noise is not drawn for it again"):
+        charge(ledger, Gaussian(0.1), request="r")
+
+
+@pytest.mark.parametrize(
+    ("event", "description", "what"), [(Gaussian(0.2), {}, "event"), (Gaussian(0.1), {"a": 1}, "description")]
+)
+def test_one_request_id_is_for_one_release(ledger, event, description, what):
+    ledger.complete(charge(ledger, Gaussian(0.1), request="r"), "{}")
+    with pytest.raises(LedgerError, match=f"with another {what}"):
+        charge(ledger, event, description=description, request="r")
+    with pytest.raises(LedgerError, match=f"with another {what}"):
+        ledger.stored("clinic", "r", event=event, description=description)
+
+
+def test_one_request_id_may_serve_two_data_sets(ledger):
+    ledger.register("other", TOTAL, "replace")
+    ledger.complete(charge(ledger, Gaussian(0.1), request="r"), "{}")
+    assert ledger.stored("other", "r") is None
+    charge(ledger, Gaussian(0.1), request="r", dataset="other")
+
+
+def test_completing_twice_changes_nothing_or_is_refused(ledger):
+    receipt = charge(ledger, Gaussian(0.1))
+    ledger.complete(receipt, "{}")
+    head = ledger.head
+    ledger.complete(receipt, "{}")
+    assert ledger.head == head
+    with pytest.raises(LedgerError, match="has another release already"):
+        ledger.complete(receipt, "[]")
+
+
+def test_a_receipt_of_another_ledger_is_refused(ledger, tmp_path):
+    with Ledger.create(tmp_path / "other.db") as other:
+        other.register("clinic", TOTAL, "replace")
+        receipt = charge(other, Gaussian(0.1))
+    charge(ledger, Gaussian(0.1))
+    with pytest.raises(LedgerError, match="holds no charge for this receipt"):
+        ledger.complete(receipt, "{}")
+
+
+@pytest.mark.parametrize("payload", [None, b"{}", "\ud800"])
+def test_a_payload_is_text(ledger, payload):
+    with pytest.raises(ParameterError, match="payload must be text"):
+        ledger.complete(charge(ledger, Gaussian(0.1)), payload)
+
+
+def test_history_tells_charges_in_order_and_incomplete_ones_apart(ledger):
+    ledger.register("other", TOTAL, "replace")
+    first = charge(ledger, Gaussian(0.1), description={"query": "mean"}, request="r")
+    second = charge(ledger, Pure(0.01), dataset="other")
+    ledger.complete(first, "{}")
+    assert [(entry.entry, entry.released) for entry in ledger.history()] == [
+        (first.entry, True),
+        (second.entry, False),
+    ]
+    (only,) = ledger.history("clinic")
+    assert (only.event, only.description, only.request) == (Gaussian(0.1), {"query": "mean"}, "r")
+    assert [entry.entry for entry in ledger.incomplete()] == [second.entry]
+    assert ledger.incomplete("clinic") == []
+
+
+@dataclass
+class Design:
+    event: Gaussian
+    neighbours: str = "replace"
+
+
+def test_whatif_tells_what_would_be_left_and_charges_nothing(ledger):
+    before = ledger.head
+    after = ledger.whatif("clinic", Gaussian(0.1))
+    assert ledger.whatif("clinic", Design(Gaussian(0.1))) == after
+    assert ledger.head == before
+    charge(ledger, Gaussian(0.1))
+    assert ledger.remaining("clinic") == after
+
+
+def test_whatif_refuses_what_charge_would(ledger):
+    with pytest.raises(BudgetExceededError):
+        ledger.whatif("clinic", Gaussian(1.0))
+    with pytest.raises(ParameterError, match="neighbours must be"):
+        ledger.whatif("clinic", Design(Gaussian(0.1), "add-remove"))

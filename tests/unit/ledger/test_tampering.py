@@ -1,0 +1,215 @@
+"""What `verify` finds, with the guards dropped first, as someone with a database tool would."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+
+import pytest
+
+from ledger_worker import TOTAL
+from matrixdp.errors import LedgerError
+from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
+from matrixdp.ledger.chain import ORIGIN, digest, seal
+
+
+@pytest.fixture
+def filled(ledger):
+    """Entries: 1 create, 2 and 3 register, then six charges, each with its release."""
+    ledger.register("rivals", TOTAL, "replace", reserve=Reserve(epsilon=0.5, delta=1e-7))
+    for number in range(5):
+        receipt = ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={"n": number})
+        ledger.complete(receipt, json.dumps(number))
+    plan = ledger.charge(
+        "rivals", Plan([Pure(0.1)] * 2), neighbours="replace", description={}, request="plan"
+    )
+    ledger.complete(plan, "{}")
+    ledger.close()
+    return ledger
+
+
+@contextlib.contextmanager
+def tampering(ledger, *, rehash=False):
+    """A connection without guards; they are put back afterwards, so that only the entries can tell."""
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        yield connection
+        if rehash:
+            _rehash(connection)
+        for _, sql in guards:
+            connection.execute(sql)
+
+
+def _rehash(connection):
+    """Make the chain consistent again, as a forger would who can compute a hash."""
+    head = ORIGIN
+    for entry, body in connection.execute("SELECT entry, body FROM entries ORDER BY entry").fetchall():
+        content = {k: v for k, v in json.loads(body).items() if k not in ("entry", "previous")}
+        text, head = seal(content, head)
+        connection.execute("UPDATE entries SET body = ?, hash = ? WHERE entry = ?", (text, head.hash, entry))
+    connection.execute("UPDATE head SET entry = ?, hash = ?", (head.entry, head.hash))
+
+
+def edit(connection, entry, change):
+    (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
+    content = json.loads(body)
+    change(content)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    connection.execute("UPDATE entries SET body = ? WHERE entry = ?", (text, entry))
+
+
+def test_an_honest_ledger_is_verified(filled):
+    head = filled.verify()
+    assert head == filled.head
+    assert head.entry == 15
+    filled.charge("clinic", Gaussian(0.01), neighbours="replace", description={})
+    assert filled.verify(anchor=head).entry == 16
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = replace(body, '\"n\":1', '\"n\":2') WHERE entry = 6",
+        "UPDATE entries SET hash = replace(hash, 'a', 'b') WHERE entry = 6",
+        "UPDATE entries SET dataset = 'other' WHERE entry = 6",
+        "UPDATE entries SET request = 'other' WHERE entry = 6",
+        "UPDATE entries SET kind = 'create' WHERE entry = 6",
+        "UPDATE entries SET charge = 99 WHERE entry = 15",
+        "UPDATE entries SET payload = '7' WHERE entry = 7",
+        "UPDATE entries SET payload = NULL WHERE entry = 7",
+        "DELETE FROM entries WHERE entry = 6",
+        "DELETE FROM entries WHERE entry = 1",
+        "DELETE FROM entries WHERE entry = 15",
+        "DELETE FROM entries WHERE entry > 10",
+        "UPDATE head SET entry = 14",
+        "UPDATE head SET hash = replace(hash, 'a', 'b')",
+        "DELETE FROM head",
+    ],
+)
+def test_edits_and_deletions_are_found(filled, statement):
+    with tampering(filled) as connection:
+        assert connection.execute(statement).rowcount > 0
+    with pytest.raises(LedgerError, match=r"Restore it from a backup|is another ledger"):
+        filled.verify()
+
+
+def test_reordering_is_found(filled):
+    with tampering(filled) as connection:
+        for old, new in ((4, 100), (6, 4), (100, 6)):
+            connection.execute("UPDATE entries SET entry = ? WHERE entry = ?", (new, old))
+    with pytest.raises(LedgerError, match="entry 4 is wrong: it does not hold the hash"):
+        filled.verify()
+
+
+def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled):
+    anchor = filled.head
+    with tampering(filled) as connection:
+        connection.execute("DELETE FROM entries WHERE entry > 10")
+        _rehash(connection)
+    assert filled.verify().entry == 10
+    with pytest.raises(LedgerError, match="ends at entry 10, before the anchored entry 15"):
+        filled.verify(anchor=anchor)
+
+
+def test_a_rewritten_history_is_found_by_an_anchor(filled):
+    anchor = filled.head
+    with tampering(filled, rehash=True) as connection:
+        edit(connection, 4, lambda content: content["description"].update(n=7))
+    again = Ledger.open(filled.path)
+    again.verify()
+    with pytest.raises(LedgerError, match="entry 15 is not the one that was anchored"):
+        again.verify(anchor=anchor)
+    again.close()
+
+
+def test_an_anchor_of_another_ledger_is_found(filled):
+    with pytest.raises(LedgerError, match="entry 3 is not the one that was anchored"):
+        filled.verify(anchor=Head(3, digest("another")))
+
+
+@pytest.mark.parametrize(
+    ("entry", "change", "fault"),
+    [
+        (2, lambda c: c.update(total=[str(2**192), "0", "0"]), "more than its guarantee allows"),
+        (3, lambda c: c.update(dataset="clinic"), "columns were altered"),
+        (4, lambda c: c.update(cost=["1", "0", "0"]), "cost is less than its event's"),
+        (4, lambda c: c.update(event={"kind": "gaussian", "mu": 0.06}), "cost is less than its event's"),
+        (4, lambda c: c.update(neighbours="add-remove"), "neighbours must be"),
+        (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent is wrong"),
+        (6, lambda c: c.pop("spent"), "entry 6 is wrong: 'spent'"),
+        (7, lambda c: c.update(payload=digest("7")), "was altered"),
+    ],
+)
+def test_a_forged_chain_with_false_sums_is_found(filled, entry, change, fault):
+    with tampering(filled, rehash=True) as connection:
+        edit(connection, entry, change)
+    with pytest.raises(LedgerError, match=fault):
+        Ledger.open(filled.path).verify()
+
+
+@pytest.mark.parametrize("guard", ["entries_stay", "head_follows"])
+def test_missing_guards_are_found(filled, guard):
+    with contextlib.closing(sqlite3.connect(filled.path)) as connection, connection:
+        connection.execute(f"DROP TRIGGER {guard}")
+    with pytest.raises(LedgerError, match=f"its guard {guard} was removed"):
+        filled.verify()
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("UPDATE entries SET dataset = 'x' WHERE entry = 4", "entries are never altered"),
+        ("DELETE FROM entries WHERE entry = 15", "entries are never deleted"),
+        ("DELETE FROM head", "the head is never deleted"),
+        ("UPDATE head SET entry = 3", "the head moves with the entries only"),
+        (
+            "INSERT INTO entries (entry, kind, body, hash) VALUES (17, 'charge', '', '')",
+            "must follow the last one",
+        ),
+    ],
+)
+def test_the_guards_refuse_changes_in_plain_sql(filled, statement, reason):
+    with (
+        contextlib.closing(sqlite3.connect(filled.path)) as connection,
+        pytest.raises(sqlite3.IntegrityError, match=reason),
+    ):
+        connection.execute(statement)
+    filled.verify()
+
+
+def test_an_altered_entry_is_not_built_upon(filled):
+    with tampering(filled) as connection:
+        edit(connection, 12, lambda content: content.update(spent=["0", "0", "0"]))
+    with pytest.raises(LedgerError, match="entry 12 was altered"):
+        filled.remaining("clinic")
+
+
+def test_an_altered_release_is_not_given_back(filled):
+    with tampering(filled) as connection:
+        connection.execute("UPDATE entries SET payload = '{\"forged\":1}' WHERE entry = 15")
+    with pytest.raises(LedgerError, match="entry 15 was altered"):
+        filled.stored("rivals", "plan")
+
+
+def test_entries_hold_no_more_than_was_described(filled):
+    with contextlib.closing(sqlite3.connect(filled.path)) as connection:
+        (body,) = connection.execute("SELECT body FROM entries WHERE entry = 4").fetchone()
+    assert set(json.loads(body)) == {
+        *(
+            "entry",
+            "previous",
+            "kind",
+            "time",
+            "dataset",
+            "event",
+            "neighbours",
+            "description",
+            "cost",
+            "spent",
+        )
+    }
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", json.loads(body)["time"])
