@@ -26,6 +26,7 @@ from matrixdp.errors import (
     ParameterError,
     StreamError,
 )
+from matrixdp.ledger import Ledger
 from matrixdp.noise import Covariance, MatrixGaussian, Stream, draw_gaussian
 from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon
 from matrixdp.queries import (
@@ -55,6 +56,7 @@ __all__ = [
     "GramMatrix",
     "Identity",
     "Laplacian",
+    "Ledger",
     "LedgerError",
     "MatrixDPError",
     "MatrixGaussian",

@@ -5,8 +5,11 @@ The answer is whitened, rounded to integers, and exact Gaussian integers are add
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from matrixdp.bounds import rescale
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors, column_limits, monotone
 from matrixdp.errors import ParameterError, StreamError
+from matrixdp.ledger import Ledger, Receipt
 from matrixdp.noise import Stream, apply_factors, draw_gaussian
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import from_plain, to_plain
@@ -120,6 +124,9 @@ def release(
     *,
     clip: bool = True,
     missing: str = "error",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Release:
@@ -133,26 +140,105 @@ def release(
         Move records into their bounds; otherwise one outside is an error.
     missing : 'error' or 'midpoint'
         What NaN and infinities are.
+    ledger : Ledger or path, optional
+        Where the release is charged, before its first random bit is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+    request : str, optional
+        An id. Asked for again under the same id, the stored release is given back and nothing is spent.
     stream : Stream, optional
         For simulations. By default a new one, keyed from the operating system.
     simulation : bool
         Must be said for a seeded stream; the release carries the mark for ever.
 
-    Privacy ------- `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode
-    cannot be told from random bits. An error in the data comes before anything is drawn.
+    Privacy
+    -------
+    `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
+    from random bits. An error in the data comes before anything is drawn.
     """
     if stream is not None and stream.seeded and not simulation:
         raise StreamError(
             "a seeded stream must not protect data: whoever knows the seed can subtract the noise. "
             "Leave the stream out, or say simulation=True and the release is marked as a simulation."
         )
+    account = _open_account(design, ledger, dataset, request, simulation=simulation)
+    if account is not None and (stored := account.stored()) is not None:
+        return stored
     prepared = _prepare(design, data, clip=clip, missing=missing)
+    receipt = account.charge() if account is not None else None
     stream = Stream() if stream is None else stream
     if isinstance(prepared, _Rows):
         matrix = prepared.noisy(design, stream)
     else:
         matrix = _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
-    return Release(design.query.finish(matrix), design, simulation=simulation)
+    released = Release(design.query.finish(matrix), design, simulation=simulation)
+    if account is not None and receipt is not None:
+        account.complete(receipt, released)
+    return released
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Where a release is charged, under which name and id."""
+
+    ledger: Ledger
+    dataset: str
+    request: str | None
+    design: Design
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        design = self.design
+        text = json.dumps(to_plain(design), allow_nan=False)
+        return {
+            "query": type(design.query).__name__,
+            "shape": list(design.query.shape),
+            "epsilon": design.privacy.epsilon,
+            "delta": design.privacy.delta,
+            "calibration": design.calibration,
+            "allocation": design.allocation.rule,
+            "design": hashlib.sha256(text.encode()).hexdigest(),  # of public values
+            "version": __version__,
+        }
+
+    def stored(self) -> Release | None:
+        """The release of an earlier request with the same id."""
+        if self.request is None:
+            return None
+        text = self.ledger.stored(self.dataset, self.request, event=self.design.event, description=self.description)
+        return None if text is None else Release.from_json(text)
+
+    def charge(self) -> Receipt:
+        return self.ledger.charge(
+            self.dataset,
+            self.design.event,
+            neighbours=self.design.neighbours,
+            description=self.description,
+            request=self.request,
+        )
+
+    def complete(self, receipt: Receipt, released: Release) -> None:
+        """Mark the charge as released; the release itself is kept only if it can be asked for again."""
+        self.ledger.complete(receipt, released.to_json() if self.request is not None else "")
+
+
+def _open_account(
+    design: Design,
+    ledger: Ledger | str | os.PathLike[str] | None,
+    dataset: str | None,
+    request: str | None,
+    *,
+    simulation: bool,
+) -> _Account | None:
+    if ledger is None:
+        if dataset is not None or request is not None:
+            raise ParameterError("ledger must be given with dataset or request: nothing can be charged without it.")
+        return None
+    if dataset is None:
+        raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
+    if simulation:
+        raise ParameterError("ledger must be left out for a simulation, which protects nothing and costs nothing.")
+    return _Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, design)
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,11 +121,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for name, spent in self.spent.items():
             left = self.ledger.remaining(name)
             exact = [total - used for total, used in zip(self.total[name], spent, strict=True)]
-            assert (
-                Fraction(left.mu) ** 2
-                <= exact[0]
-                < Fraction(left.mu * (1 + 1e-15)) ** 2 + Fraction(1, 2**190)
-            )
+            assert Fraction(left.mu) ** 2 <= exact[0] < Fraction(left.mu * (1 + 1e-15)) ** 2 + Fraction(1, 2**190)
             assert (left.reserve.epsilon, left.reserve.delta) == tuple(_down(value) for value in exact[1:])
 
     def teardown(self):

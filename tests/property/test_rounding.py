@@ -1,4 +1,4 @@
-"""The integers that noise is added to: neighbours are never further apart than the design says, with all rounding in it."""
+"""The integers that noise is added to: neighbours are never further apart than the design says."""
 
 import math
 

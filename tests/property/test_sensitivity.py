@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from attacks import dense, worst_record_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attacks import dense, worst_record_pair
 from matrixdp import Bounds, Covariance, FrobeniusBall, Neighbours, ParameterError, SecondMoment, Vertices
 from matrixdp.sensitivity import (
     CellChange,
@@ -278,7 +278,7 @@ def test_vertices_and_their_mixtures(seed, m, n, rotated):
 
 
 def test_a_claim_that_is_too_small_is_found():
-    """The twin that tries corners only, with one sign: two thirds of the supremum go missing, and the search finds it."""
+    """A twin that tries corners only: part of the supremum goes missing, and the search finds it."""
     rng = np.random.default_rng(3)
     halfwidths = np.array([1.0, 1.0, 1.0])
     covariance = Covariance.identity(3)

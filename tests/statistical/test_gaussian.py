@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from levels import LEVEL
 from scipy.special import ndtr
 from scipy.stats import binom, chi2, kstwobign
 
+from levels import LEVEL
 from matrixdp import Stream
 from matrixdp.noise.gaussian import draw_gaussian
 

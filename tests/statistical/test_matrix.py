@@ -1,10 +1,13 @@
-"""Samples of the matrix law have its covariance; a transposed or unsymmetrised twin does not. Level: `levels.LEVEL` each."""
+"""Samples of the matrix law have its covariance; a transposed or unsymmetrised twin does not.
+
+Level: `levels.LEVEL` each.
+"""
 
 import numpy as np
 import pytest
-from levels import LEVEL
 from scipy.stats import chi2
 
+from levels import LEVEL
 from matrixdp import Covariance, MatrixGaussian, Stream
 
 A = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
@@ -12,7 +15,7 @@ B = np.array([[1.0, 0.5], [0.5, 3.0]])
 
 
 def covariance_p(samples, expected):
-    """p-value of the samples' scatter, whitened by the expected covariance: its entries are asymptotically independent normals."""
+    """p-value of the samples' scatter, whitened by the expected covariance; its entries become independent normals."""
     flat = samples.reshape(len(samples), -1)
     white = np.linalg.solve(np.linalg.cholesky(expected), flat.T)
     n, d = flat.shape[0], flat.shape[1]

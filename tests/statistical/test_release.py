@@ -1,4 +1,4 @@
-"""An audit of whole releases on worst-case neighbours: the measured epsilon does not exceed the claim, and half the noise is caught.
+"""An audit of whole releases on worst-case neighbours: the claim holds, and half the noise is caught.
 
 Level: `levels.LEVEL` each. Power: with half the noise the audit misses with a probability far below one in a million.
 """
@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from levels import LEVEL
 from scipy.stats import beta
 
 import matrixdp as mdp
+from levels import LEVEL
 from matrixdp.release import release
 
 PRIVACY = mdp.Privacy(2.0, 0.01)
@@ -32,7 +32,7 @@ CASES = {
 
 
 def measured_epsilon(design, first, second, delta, seed):
-    """Lower confidence bound on epsilon: half of the trials choose where to cut the likelihood ratio, the other half measure."""
+    """Lower confidence bound on epsilon: half of the trials choose a cut, the other half measure."""
     direction = np.subtract(*(design.query.evaluate(x, clip=True, missing="error") for x in (first, second)))
     direction = design.noise.whiten(direction)
     stream = mdp.Stream(seed=seed)

@@ -46,8 +46,10 @@ def unimodal(
     Design
         ``design.release(answer)`` takes the answer f(X), of shape (m, n).
 
-    Privacy ------- The neighbours that `sensitivity` was derived for; (epsilon, delta)-DP by the paper's Theorem 2.
-    `distance` says what is really spent.
+    Privacy
+    -------
+    The neighbours that `sensitivity` was derived for; (epsilon, delta)-DP by the paper's Theorem 2. `distance` says
+    what is really spent.
 
     Examples
     --------

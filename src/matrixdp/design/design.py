@@ -15,6 +15,7 @@ from matrixdp.design.allocation import Allocation, isotropic, uniform
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.solver import best_covariance
 from matrixdp.errors import ParameterError
+from matrixdp.ledger import Gaussian
 from matrixdp.noise.covariance import Covariance, Floats, check_orthonormal
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.plain import plain
@@ -46,8 +47,10 @@ class Design:
     attained : float
         Distance, before rounding, that some pair of neighbours has.
 
-    Privacy ------- A release of this design is `distance`-GDP, and `distance` is at most `mu`, for the query's
-    neighbours. It is exact where `exact` says so; otherwise `distance` is an upper bound.
+    Privacy
+    -------
+    A release of this design is `distance`-GDP, and `distance` is at most `mu`, for the query's neighbours. It is
+    exact where `exact` says so; otherwise `distance` is an upper bound.
     """
 
     query: MatrixQuery
@@ -84,6 +87,11 @@ class Design:
     def epsilon(self) -> float:
         """What a release spends, as epsilon at the delta that was asked for."""
         return gdp_epsilon(self.distance, self.privacy.delta)
+
+    @property
+    def event(self) -> Gaussian:
+        """What a release costs in a ledger."""
+        return Gaussian(self.distance)
 
     @property
     def neighbours(self) -> Neighbours:

@@ -40,22 +40,14 @@ class Amount:
     delta: int = 0
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            self.mu_squared + other.mu_squared, self.epsilon + other.epsilon, self.delta + other.delta
-        )
+        return Amount(self.mu_squared + other.mu_squared, self.epsilon + other.epsilon, self.delta + other.delta)
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(
-            self.mu_squared - other.mu_squared, self.epsilon - other.epsilon, self.delta - other.delta
-        )
+        return Amount(self.mu_squared - other.mu_squared, self.epsilon - other.epsilon, self.delta - other.delta)
 
     def within(self, total: Amount) -> bool:
         """Whether no account passes `total`."""
-        return (
-            self.mu_squared <= total.mu_squared
-            and self.epsilon <= total.epsilon
-            and self.delta <= total.delta
-        )
+        return self.mu_squared <= total.mu_squared and self.epsilon <= total.epsilon and self.delta <= total.delta
 
 
 @dataclass(frozen=True)
@@ -81,9 +73,7 @@ class Reserve:
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-                raise ParameterError(
-                    f"the reserve's {name} must be finite and at least 0, got {value!r} instead."
-                )
+                raise ParameterError(f"the reserve's {name} must be finite and at least 0, got {value!r} instead.")
             object.__setattr__(self, name, float(value))
 
 
@@ -165,9 +155,7 @@ def _(event: Approximate) -> Sequence[Amount]:
 
 @ways_to_pay.register
 def _(event: Plan) -> Sequence[Amount]:
-    fixed = sum(
-        (way for part in event.events if isinstance(part, Gaussian) for way in ways_to_pay(part)), Amount()
-    )
+    fixed = sum((way for part in event.events if isinstance(part, Gaussian) for way in ways_to_pay(part)), Amount())
     others = [part for part in event.events if not isinstance(part, Gaussian)]
     deltas = sum(units_above(part.delta) for part in others if isinstance(part, Approximate))
     fixed += Amount(delta=deltas)

@@ -31,9 +31,7 @@ def audit(journal: Journal, anchor: Head | None) -> Head:
         if anchor is not None and anchor.entry == head.entry and anchor != head:
             raise LedgerError(f"entry {row.entry} is not the one that was anchored.")
     if head != journal.head():
-        raise LedgerError(
-            f"it ends at entry {head.entry}, but its record of the end is {journal.head().entry}."
-        )
+        raise LedgerError(f"it ends at entry {head.entry}, but its record of the end is {journal.head().entry}.")
     if anchor is not None and anchor.entry > head.entry:
         raise LedgerError(f"it ends at entry {head.entry}, before the anchored entry {anchor.entry}.")
     return head

@@ -70,9 +70,7 @@ def composed_mu(epsilons: tuple[float, ...]) -> float:
     (0.1253, 1.0028)
     """
     apart = math.nextafter(math.hypot(*(pure_mu(epsilon) for epsilon in epsilons)) * (1 + 4 * _EPS), math.inf)
-    if (
-        len(epsilons) == 1 or not 1e-3 <= apart <= 20.0
-    ):  # the range in which _gaussian_delta keeps its promise
+    if len(epsilons) == 1 or not 1e-3 <= apart <= 20.0:  # the range in which _gaussian_delta keeps its promise
         return apart
     curve = _curve(tuple(sorted(epsilons)))
     low, high = apart / 2, apart

@@ -66,9 +66,7 @@ class Journal:
         """The last entry, as the file's own record has it."""
         rows = self._connection.execute("SELECT entry, hash FROM head").fetchall()
         if len(rows) != 1:
-            raise LedgerError(
-                f"{self.path}: the record of its last entry is missing. Restore it from a backup."
-            )
+            raise LedgerError(f"{self.path}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
 
     def append(

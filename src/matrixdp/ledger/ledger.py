@@ -164,15 +164,11 @@ class Ledger(LedgerReader):
         try:
             payload.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise ParameterError(
-                f"payload must be text, got a {type(payload).__name__} that is not."
-            ) from None
+            raise ParameterError(f"payload must be text, got a {type(payload).__name__} that is not.") from None
         with self._store.writing() as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
-                raise LedgerError(
-                    f"{self.path} holds no charge for this receipt. Use the ledger that gave it."
-                )
+                raise LedgerError(f"{self.path} holds no charge for this receipt. Use the ledger that gave it.")
             release = journal.row("release", receipt.entry)
             if release is None:
                 journal.append("release", {}, dataset=charge.dataset, charge=receipt.entry, payload=payload)

@@ -97,9 +97,7 @@ class Store:
             return self._connection
         place = _place(self.path)
         if place is None:
-            raise LedgerError(
-                f"there is no ledger at {self.path}. Check the path, or make one: Ledger.create(path)."
-            )
+            raise LedgerError(f"there is no ledger at {self.path}. Check the path, or make one: Ledger.create(path).")
         connection = connect(self.path, self.timeout)
         try:
             check_schema(connection, self.path)

@@ -25,9 +25,11 @@ class MatrixGaussian:
         Covariance between rows, m x m, and between columns, n x n: a vector is a diagonal, a pair is (directions,
         variances), and ``Covariance.identity(n)`` takes no memory.
 
-    Notes ----- The density is ``exp(-tr[colcov^-1 X' rowcov^-1 X]/2) / ((2 pi)^(mn/2) |colcov|^(m/2)
-    |rowcov|^(n/2))``. `sample` draws exact Gaussian integers on a grid of 2^-52 and transforms them in float64: for
-    simulation. A release never adds such floats to private data; it adds integers (`matrixdp.release`).
+    Notes
+    -----
+    The density is ``exp(-tr[colcov^-1 X' rowcov^-1 X]/2) / ((2 pi)^(mn/2) |colcov|^(m/2) |rowcov|^(n/2))``. `sample`
+    draws exact Gaussian integers on a grid of 2^-52 and transforms them in float64: for simulation. A release never
+    adds such floats to private data; it adds integers (`matrixdp.release`).
 
     Examples
     --------

@@ -4,10 +4,11 @@ A stream is keyed from the operating system; the seeded one is a separate, visib
 key and a counter: every stream draws its own key and starting point, children are derived from the parent's secret by
 HMAC, a forked child is keyed anew, and a stream can be neither copied nor pickled.
 
-Privacy ------- With AES the guarantee is computational: delta grows by ``1 + e^epsilon`` times an adversary's
-advantage against AES-256-CTR. A key serves at most 2^32 blocks, which keeps the distance of a permutation from a
-random function below 2^-65. The stream is not constant in time: how long a draw takes shows how many candidates were
-rejected.
+Privacy
+-------
+With AES the guarantee is computational: delta grows by ``1 + e^epsilon`` times an adversary's advantage against
+AES-256-CTR. A key serves at most 2^32 blocks, which keeps the distance of a permutation from a random function below
+2^-65. The stream is not constant in time: how long a draw takes shows how many candidates were rejected.
 """
 
 from __future__ import annotations

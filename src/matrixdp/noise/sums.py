@@ -27,9 +27,11 @@ class GramSum:
     limit : int
         Bound on the absolute value of each entry; ``limit^2`` at most 2^53.
 
-    Notes ----- Exactness is certified after each block at no cost: diagonal entries are sums of squares, so if they
-    stay below 2^53, so did every partial sum, and by Cauchy and Schwarz so did those off the diagonal. This assumes
-    what every BLAS does, that an entry is computed as a sum of products.
+    Notes
+    -----
+    Exactness is certified after each block at no cost: diagonal entries are sums of squares, so if they stay below
+    2^53, so did every partial sum, and by Cauchy and Schwarz so did those off the diagonal. This assumes what every
+    BLAS does, that an entry is computed as a sum of products.
 
     Examples
     --------

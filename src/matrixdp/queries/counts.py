@@ -29,8 +29,10 @@ class ContingencyTable(MatrixQuery):
         The public number of pairs; for add-remove neighbours a public bound on it.
     neighbours : 'replace' or 'add-remove'
 
-    Privacy ------- One record is one pair. A pair with a value that is not a category is outside the domain, and an
-    error before anything is drawn.
+    Privacy
+    -------
+    One record is one pair. A pair with a value that is not a category is outside the domain, and an error before
+    anything is drawn.
 
     Examples
     --------

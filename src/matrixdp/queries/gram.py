@@ -42,8 +42,10 @@ class GramMatrix(MatrixQuery):
     bandwidth : float
         In halfwidths.
 
-    Privacy ------- Replace-one neighbours. With public points the row of a record lies in the box [0, 1]^p. Among
-    records, ``2 (records - 1)`` entries may change by one, whatever the data: expect much noise.
+    Privacy
+    -------
+    Replace-one neighbours. With public points the row of a record lies in the box [0, 1]^p. Among records, ``2
+    (records - 1)`` entries may change by one, whatever the data: expect much noise.
 
     Examples
     --------

@@ -41,8 +41,10 @@ class SecondMoment(MatrixQuery):
     centre : array_like of shape (m,), optional
         A public point; by default the midpoint of the box, which needs the least noise.
 
-    Notes ----- Records are put on a grid of at least 2^16 steps a feature, whose sums are exact in any order; the
-    number of steps depends on `records` alone.
+    Notes
+    -----
+    Records are put on a grid of up to 2^20 steps a feature, whose sums are exact in any order; the number of steps
+    depends on `records` alone.
 
     Examples
     --------

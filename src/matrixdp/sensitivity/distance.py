@@ -47,8 +47,10 @@ class Distance:
 class Sensitivity(ABC):
     """The set of changes D of the answer between neighbours.
 
-    Privacy ------- Noise with covariances `rowcov` and `colcov` makes a release `distance(rowcov, colcov)`-GDP, if
-    the set holds every D.
+    Privacy
+    -------
+    Noise with covariances `rowcov` and `colcov` makes a release `distance(rowcov, colcov)`-GDP, if the set holds
+    every D.
     """
 
     @property

@@ -74,9 +74,7 @@ def test_outside_its_range_the_bound_falls_back_to_the_sum(epsilons):
 
 @pytest.mark.parametrize(("epsilon", "count"), [(0.1, 100), (0.01, 1000), (0.5, 20)])
 def test_it_agrees_with_dp_accounting(epsilon, count):
-    peer = privacy_loss_distribution.from_privacy_parameters(
-        common.DifferentialPrivacyParameters(epsilon, 0.0)
-    )
+    peer = privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, 0.0))
     theirs = peer.self_compose(count).get_epsilon_for_delta(1e-6)
     assert math.isclose(composed_epsilon((epsilon,) * count, 1e-6), theirs, rel_tol=5e-4)
 

@@ -19,9 +19,7 @@ def spend(ledger, mu=0.01):
     return ledger.charge("clinic", Gaussian(mu), neighbours="replace", description={})
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda handle: pickle.loads(pickle.dumps(handle))]
-)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda handle: pickle.loads(pickle.dumps(handle))])
 def test_copies_charge_the_one_file(ledger, copied):
     spend(ledger, TOTAL.mu * 0.8)
     other = copied(ledger)
@@ -93,8 +91,7 @@ def test_one_request_is_charged_once_however_many_ask(ledger, path):
 def test_every_commit_is_synchronised(ledger):
     with ledger._store.reading() as journal:
         settings = [
-            journal._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("journal_mode", "synchronous")
+            journal._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
         ]
     assert settings == ["wal", 3]  # 3 is EXTRA, which is FULL for a write-ahead log
 

@@ -14,9 +14,7 @@ from matrixdp.privacy import Privacy, gdp_mu, share_mu
 
 
 def charge(ledger, event, *, description=None, request=None, dataset="clinic", neighbours="replace"):
-    return ledger.charge(
-        dataset, event, neighbours=neighbours, description=description or {}, request=request
-    )
+    return ledger.charge(dataset, event, neighbours=neighbours, description=description or {}, request=request)
 
 
 def test_a_new_data_set_has_its_whole_total_left(ledger):

@@ -22,9 +22,7 @@ def filled(ledger):
     for number in range(5):
         receipt = ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={"n": number})
         ledger.complete(receipt, json.dumps(number))
-    plan = ledger.charge(
-        "rivals", Plan([Pure(0.1)] * 2), neighbours="replace", description={}, request="plan"
-    )
+    plan = ledger.charge("rivals", Plan([Pure(0.1)] * 2), neighbours="replace", description={}, request="plan")
     ledger.complete(plan, "{}")
     ledger.close()
     return ledger

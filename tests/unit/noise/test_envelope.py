@@ -30,7 +30,7 @@ def cells_by_signed_block():
     signed = (TABLE.masks[: 2 * TABLE.tail] ^ (index << PLACE_BITS)) >> PLACE_BITS
     found = {}
     for i, block in zip(index.tolist(), signed.tolist(), strict=True):
-        certain, levels = found.setdefault(block, [0, []])
+        levels = found.setdefault(block, [0, []])[1]
         if i < 2 * TABLE.certain:
             found[block][0] += 1
         else:

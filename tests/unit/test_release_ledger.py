@@ -1,0 +1,116 @@
+"""A release and its charge: in this order, once, and never one without the other."""
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+
+TOTAL = mdp.Privacy(1, 1e-6)
+BOUNDS = mdp.Bounds([0, 0], [1, 1])
+DATA = np.random.default_rng(0).random((30, 2))
+DESIGN = mdp.make_design(mdp.Moments(BOUNDS, 30), TOTAL, share=0.4)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
+        ledger.register("clinic", TOTAL, "replace")
+        yield ledger
+
+
+def test_a_release_charges_what_it_spends(ledger):
+    DESIGN.release(DATA, ledger=ledger, dataset="clinic")
+    (charge,) = ledger.history("clinic")
+    assert charge.event.mu == DESIGN.distance
+    assert charge.released
+    assert charge.description["query"] == "Moments"
+    assert ledger.remaining("clinic").mu ** 2 == pytest.approx(0.6 * TOTAL.mu**2, rel=1e-6)
+    assert ledger.verify()
+
+
+def test_a_ledger_may_be_given_by_its_path(ledger):
+    DESIGN.release(DATA, ledger=ledger.path, dataset="clinic")
+    assert len(ledger.history("clinic")) == 1
+
+
+def test_the_charge_is_on_the_disk_before_the_first_random_bit(ledger):
+    seen = []
+
+    class Watching(mdp.Stream):
+        def words(self, size, out=None):
+            with mdp.Ledger.open(ledger.path) as other:
+                seen.append([charge.released for charge in other.history("clinic")])
+            return super().words(size, out=out)
+
+    DESIGN.release(DATA, ledger=ledger, dataset="clinic", stream=Watching())
+    assert seen
+    assert all(state == [False] for state in seen)
+
+
+def test_a_release_that_dies_leaves_its_charge(ledger):
+    class Dying(mdp.Stream):
+        def words(self, size, out=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DESIGN.release(DATA, ledger=ledger, dataset="clinic", request="r", stream=Dying())
+    assert len(ledger.incomplete("clinic")) == 1
+    with pytest.raises(mdp.LedgerError, match="r"):
+        DESIGN.release(DATA, ledger=ledger, dataset="clinic", request="r")
+
+
+def test_what_would_overdraw_is_refused_and_nothing_is_drawn(ledger):
+    class Untouched(mdp.Stream):
+        def words(self, size, out=None):
+            raise AssertionError("noise was drawn")
+
+    for _ in range(2):
+        DESIGN.release(DATA, ledger=ledger, dataset="clinic")
+    with pytest.raises(mdp.BudgetExceededError, match="clinic"):
+        DESIGN.release(DATA, ledger=ledger, dataset="clinic", stream=Untouched())
+    assert len(ledger.history("clinic")) == 2
+
+
+def test_an_error_in_the_data_costs_nothing(ledger):
+    with pytest.raises(mdp.DataError):
+        DESIGN.release(DATA * np.nan, ledger=ledger, dataset="clinic")
+    assert ledger.history("clinic") == []
+
+
+def test_the_same_request_costs_once(ledger):
+    first = DESIGN.release(DATA, ledger=ledger, dataset="clinic", request="week 7")
+    again = DESIGN.release(None, ledger=ledger, dataset="clinic", request="week 7")
+    assert np.array_equal(first.matrix, again.matrix)
+    assert len(ledger.history("clinic")) == 1
+    other = mdp.make_design(mdp.Moments(BOUNDS, 30), TOTAL, share=0.3)
+    with pytest.raises(mdp.LedgerError):
+        other.release(DATA, ledger=ledger, dataset="clinic", request="week 7")
+
+
+def test_directions_charge_by_themselves_and_the_rest_fits(ledger):
+    learned = mdp.principal_directions(DATA, BOUNDS, TOTAL, records=30, share=0.2, ledger=ledger, dataset="clinic")
+    query = mdp.Identity(BOUNDS, 30)
+    rest = mdp.make_design(query, TOTAL, directions=learned.directions, share=0.8)
+    assert ledger.whatif("clinic", rest).mu < 1e-6
+    rest.release(DATA, ledger=ledger, dataset="clinic")
+    assert len(ledger.history("clinic")) == 2
+
+
+def test_neighbours_are_never_mixed(ledger):
+    design = mdp.make_design(mdp.Moments(BOUNDS, 30, neighbours="add-remove"), TOTAL)
+    with pytest.raises(mdp.ParameterError, match="neighbours"):
+        design.release(DATA, ledger=ledger, dataset="clinic")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dataset": "clinic"}, "ledger must be given"),
+        ({"request": "r"}, "ledger must be given"),
+        ({"ledger": "x.db"}, "dataset must be given"),
+        ({"ledger": "x.db", "dataset": "clinic", "simulation": True}, "left out for a simulation"),
+    ],
+)
+def test_unfit_combinations_are_named(options, message):
+    with pytest.raises(mdp.ParameterError, match=message):
+        DESIGN.release(DATA, **options)
