@@ -229,7 +229,7 @@ def rescale(
 ) -> None:
     """``out = (array - shift) * factor``; narrow rows are taken many at a time: NumPy's inner loop runs along a row."""
     rows, columns = array.shape
-    tiles = max(1, 1024 // columns)
+    tiles = 1 << max(0, (1024 // columns).bit_length() - 1)
     whole = rows - rows % tiles if array.flags.c_contiguous and out.flags.c_contiguous else 0
     with np.errstate(over="ignore"):  # infinities are clipped next
         if whole:

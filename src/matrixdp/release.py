@@ -154,7 +154,8 @@ def release(
     Privacy
     -------
     `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
-    from random bits. An error in the data comes before anything is drawn.
+    from random bits. An error in the data comes before anything is charged or drawn. Without a ledger nobody adds up
+    what is spent.
     """
     if stream is not None and stream.seeded and not simulation:
         raise StreamError(

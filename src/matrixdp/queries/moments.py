@@ -22,7 +22,7 @@ from matrixdp.queries.query import MatrixQuery, parse_records
 from matrixdp.queries.table import as_records
 from matrixdp.sensitivity import MomentsChange, RankOneChange
 
-_BLOCK = 1 << 18  # entries quantised at a time
+_BLOCK = 1 << 17  # entries quantised at a time: what a core's cache holds
 _MAX_BITS = 20
 
 
@@ -286,7 +286,7 @@ def moment(
     grid = levels(records)
     rows, columns = array.shape
     total = GramSum(columns + constant, limit=grid)
-    step = max(1, _BLOCK // columns // 64 * 64 or 64)
+    step = max(256, _BLOCK // columns // 256 * 256)
     buffer = np.empty((min(step, rows), columns + constant))
     for start in range(0, rows, step):
         block = array[start : start + step]

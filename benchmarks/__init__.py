@@ -1,0 +1,1 @@
+"""Measurements: each a ratio to a peer, taken side by side in one run."""

@@ -1,0 +1,40 @@
+"""``python -m benchmarks [name ...]``: the table of ratios."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+NAMES = ("noise", "mechanism", "ledger")
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        print(f"unknown benchmark {unknown[0]!r}; there are {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    blas = ", ".join(sorted({f"{info['internal_api']} {info['version']}" for info in threadpool_info()}))
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores")
+    print(f"BLAS ({blas}) is pinned to one thread.")
+    print("Each ratio is measured side by side in this run: medians, turn by turn.\n")
+    with threadpool_limits(1):
+        for name in names or NAMES:
+            show(name, importlib.import_module(f"benchmarks.{name}").run())
+    return 0
+
+
+def show(name: str, rows: list[dict[str, object]]) -> None:
+    print(f"{name}\n{'':-<{len(name)}}")
+    width = max(len(str(row["what"])) for row in rows)
+    for row in rows:
+        note = f"   wanted: {row['note']}" if row["note"] else ""
+        print(f"{row['what']!s:<{width}}  {row['ours']!s:>10}  {row['peer']!s:>10}  {row['ratio']!s:<22}{note}")
+    print(flush=True)
+
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,45 @@
+"""Times of two rivals, taken turn by turn so that both see the same machine."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    """One call's time."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def compare(ours: Callable[[], Any], peer: Callable[[], Any], *, rounds: int = 7) -> tuple[float, float]:
+    """Median times of `ours` and `peer`, after one call of each to warm up."""
+    seconds(ours), seconds(peer)
+    gc.collect()
+    pairs = [(seconds(ours), seconds(peer)) for _ in range(rounds)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def row(what: str, ours: float, peer: float, wanted: str = "", *, slower: bool = False) -> dict[str, str]:
+    """A line of the table; the ratio is speed against the peer, or time over the peer's where `slower` is expected."""
+    ratio = ours / peer if slower else peer / ours
+    kind = "of its time" if slower else "as fast"
+    return {
+        "what": what,
+        "ours": duration(ours),
+        "peer": duration(peer),
+        "ratio": f"{ratio:,.3g}x {kind}",
+        "note": wanted,
+    }
+
+
+def duration(value: float) -> str:
+    """Seconds in a readable unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
