@@ -6,7 +6,6 @@ put on a grid of integers whose ends are the bounds themselves, so that no round
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
 MISSING = ("error", "midpoint")
-_LARGEST = 1e100  # so that no product of two records overflows or vanishes
+_LARGEST = 1e60  # so that no product of two records overflows or vanishes
 
 
 @plain
@@ -89,8 +88,10 @@ class Bounds:
                 )
             if len(set(self.names)) != self.size:
                 raise ParameterError("names must differ from each other.")
-        if self.radius is not None and not 0 < self.radius < math.inf:
-            raise ParameterError(f"radius must be finite and greater than 0, got {self.radius!r} instead.")
+        if self.radius is not None and not 1 / _LARGEST <= self.radius <= _LARGEST:
+            raise ParameterError(
+                f"radius must be from {1 / _LARGEST:g} to {_LARGEST:g}, got {self.radius!r} instead; change the units."
+            )
 
     @property
     def size(self) -> int:
@@ -195,8 +196,7 @@ class Bounds:
 
     def checked(self, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
         """Records as an array of shape (n, m), finite, and within the bounds unless they may be moved there."""
-        if missing not in MISSING:
-            raise ParameterError(f"missing must be 'error' or 'midpoint', got {missing!r} instead.")
+        check_missing(missing)
         array = np.asarray(records)
         if array.dtype.kind not in "biuf":
             raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
@@ -211,6 +211,12 @@ class Bounds:
         if not clip and not ((array >= self.lower) & (array <= self.upper)).all():
             raise DataError("records must lie within their bounds when clip=False; say clip=True to move them there.")
         return array
+
+
+def check_missing(missing: str) -> None:
+    """An error unless `missing` says what NaN and infinities are."""
+    if missing not in MISSING:
+        raise ParameterError(f"missing must be 'error' or 'midpoint', got {missing!r} instead.")
 
 
 def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

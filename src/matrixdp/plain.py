@@ -43,9 +43,17 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
     if type(value).__name__ in _KINDS:
-        fields = (field.name for field in dataclasses.fields(value) if field.init and field.metadata.get("plain", True))
-        return {"kind": type(value).__name__, **{name: to_plain(getattr(value, name)) for name in fields}}
+        fields = {
+            field.name: to_plain(field.metadata.get("plain", _same)(getattr(value, field.name)))
+            for field in dataclasses.fields(value)
+            if field.init
+        }
+        return {"kind": type(value).__name__, **fields}
     raise ParameterError(f"{type(value).__name__} cannot be written as JSON.")
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def from_plain(value: Any) -> Any:
@@ -67,7 +75,7 @@ def from_plain(value: Any) -> Any:
     fields = {name: from_plain(item) for name, item in value.items() if name != "kind"}
     try:
         return _KINDS[value["kind"]](**fields)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         raise ParameterError(
             f"not a record that this version can read: {value.get('kind', 'no kind given')!r}."
         ) from None

@@ -42,7 +42,9 @@ def mean(matrix: Floats, design: Design) -> Estimate:
     """Mean of each feature in the data's units, of shape (m,)."""
     query = _moments(design)
     count = matrix[0, 0]
-    return Estimate(query.bounds.midpoint + matrix[0, 1:] / count, design.std[0, 1:] / abs(count))
+    average = matrix[0, 1:] / count
+    std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
+    return Estimate(query.bounds.midpoint + average, std)
 
 
 def covariance(matrix: Floats, design: Design) -> Estimate:
@@ -90,8 +92,8 @@ def _covariance_value(matrix: Floats, design: Design) -> Floats:
 def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -> Floats:
     """Covariance of the noise in two entries of the covariance matrix, named by their indices, as an array over (i, j).
 
-    Symmetric noise has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``; the mean's noise e enters as ``-(m e' + e
-    m')``.
+    Symmetric noise has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``. The mean's noise e enters as
+    ``-(m e' + e m')``, and that of the number of records, where it is private, with the factor ``2 m m' - S``.
     """
     count = matrix[0, 0]
     average = matrix[0, 1:] / count
@@ -103,5 +105,7 @@ def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -
     k, m = (grid[name] for name in second)
     own = (c[i, k] * c[j, m] + c[i, m] * c[j, k]) / 2
     a = average
+    by_count = (2 * np.multiply.outer(a, a) - matrix[1:, 1:] / count) * (design.std[0, 0] / count)
+    own = own + by_count[i, j] * by_count[k, m]
     result = own + a[i] * a[k] * v[j, m] + a[i] * a[m] * v[j, k] + a[j] * a[k] * v[i, m] + a[j] * a[m] * v[i, k]
     return np.broadcast_to(result, (size, size))

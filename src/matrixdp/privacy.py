@@ -14,6 +14,7 @@ safe side.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,6 +29,8 @@ from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
 _TINY = math.ulp(0.0)
+_LEAST_DELTA = sys.float_info.min  # below, floats lose their digits
+_MOST_EPSILON = 1e6
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -73,8 +76,8 @@ class Privacy:
     delta: float
 
     def __post_init__(self) -> None:
-        _require(self.epsilon, "epsilon", 0.0, math.inf, "finite and greater than 0")
-        _require(self.delta, "delta", 0.0, 1.0, "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)")
+        _require_epsilon(self.epsilon)
+        _require_delta(self.delta)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
 
@@ -103,7 +106,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         value = math.exp(-a * a / 2) / math.sqrt(2 * math.pi) * mu / 2 * float(_WEIGHTS @ (1 - x * _mills(x)))
     # The error of a and b, of the exponential and of 1 - x R(x) is a few units in the last place times 1 + x^2.
     margin = 16 * _EPS * (1 + a * a + b * b)
-    return float(min(1.0, max(value * (1 + margin), _TINY)))
+    return float(min(1.0, max(value * (1 + margin), _LEAST_DELTA)))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -114,7 +117,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     >>> round(gdp_epsilon(0.268051123, 1e-5), 6)
     1.0
     """
-    _require(delta, "delta", 0.0, 1.0, "strictly between 0 and 1")
+    _require_delta(delta)
     if gdp_delta(mu, 0.0) <= delta:
         return 0.0
     high = max(mu, mu * mu)
@@ -131,6 +134,9 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
     >>> gdp_delta(gdp_mu(epsilon=0.1, delta=1e-5), 0.1) <= 1e-5
     True
     """
+    if epsilon != 0.0:
+        _require_epsilon(epsilon)
+    _require_delta(delta)
     low = 1.0
     while gdp_delta(low, epsilon) > delta:
         low /= 2
@@ -165,6 +171,8 @@ def compose_mu(mus: Iterable[float]) -> float:
     0.5
     """
     values = [float(mu) for mu in mus]
+    if not all(0.0 <= mu < math.inf for mu in values):
+        raise ParameterError("mus must be finite and at least 0.")
     return math.nextafter(math.hypot(*values) * (1 + 2 * _EPS), math.inf) if any(values) else 0.0
 
 
@@ -200,9 +208,18 @@ def _root(
     x = float(brentq(lambda x: math.log(delta_at(x)) - log_delta, low, high, xtol=_TINY, rtol=4 * _EPS))
     step = _EPS
     while delta_at(x) > delta:
-        x = x * (1 + step) if toward > x else x * (1 - step)
+        x = (x + step * high) if toward > x else x * (1 - step)
         step *= 2
     return x
+
+
+def _require_epsilon(epsilon: float) -> None:
+    _require(epsilon, "epsilon", 0.0, _MOST_EPSILON, f"greater than 0 and below {_MOST_EPSILON:g}")
+
+
+def _require_delta(delta: float) -> None:
+    rule = "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)"
+    _require(delta, "delta", math.nextafter(_LEAST_DELTA, 0.0), 1.0, rule)
 
 
 def _require(value: float, name: str, low: float, high: float, rule: str) -> None:

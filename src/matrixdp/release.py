@@ -111,11 +111,19 @@ class Release:
             if content["format"] != "matrixdp release 1":
                 raise KeyError(content["format"])
             matrix = np.array(content["matrix"], np.float64)
-            return cls(matrix, from_plain(content["design"]), content["version"], content["simulation"])
-        except (json.JSONDecodeError, KeyError, TypeError):
+            released = cls(matrix, from_plain(content["design"]), str(content["version"]), bool(content["simulation"]))
+            if not isinstance(released.design, Design) or matrix.shape != released.design.query.shape:
+                raise KeyError("design")
+            if (content["mu"], content["neighbours"]) != (released.mu, released.neighbours):
+                raise KeyError("mu")
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
             raise ParameterError(
                 "text must be a release as written by Release.to_json of this or an earlier version."
             ) from None
+        released.design.check()
+        return released
 
 
 def release(
@@ -147,9 +155,9 @@ def release(
     request : str, optional
         An id. Asked for again under the same id, the stored release is given back and nothing is spent.
     stream : Stream, optional
-        For simulations. By default a new one, keyed from the operating system.
+        For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
     simulation : bool
-        Must be said for a seeded stream; the release carries the mark for ever.
+        Must be said when a stream is given; the release carries the mark for ever.
 
     Privacy
     -------
@@ -157,15 +165,16 @@ def release(
     from random bits. An error in the data comes before anything is charged or drawn. Without a ledger nobody adds up
     what is spent.
     """
-    if stream is not None and stream.seeded and not simulation:
+    if stream is not None and not simulation:
         raise StreamError(
-            "a seeded stream must not protect data: whoever knows the seed can subtract the noise. "
-            "Leave the stream out, or say simulation=True and the release is marked as a simulation."
+            "a stream that others may know or use again must not protect data. "
+            "Leave it out, or say simulation=True and the release is marked as a simulation."
         )
     account = _open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return stored
-    prepared = _prepare(design, data, clip=clip, missing=missing)
+    with np.errstate(all="ignore"):  # a warning would speak of private data
+        prepared = _prepare(design, data, clip=clip, missing=missing)
     receipt = account.charge() if account is not None else None
     stream = Stream() if stream is None else stream
     if isinstance(prepared, _Rows):

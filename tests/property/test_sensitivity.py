@@ -142,6 +142,40 @@ def test_box_about_the_origin(seed, m):
     assert 0.999 * claim.value <= found * SLACK <= claim.value * SLACK**2
 
 
+def test_nothing_is_claimed_to_be_attained_off_the_midpoint():
+    unit = Covariance.identity(2)
+    for lower, upper in ((-0.1, 1.0), (5.0, 6.0)):
+        change = SecondMoment(Bounds([lower] * 2, [upper] * 2), 100, centre=[0, 0]).sensitivity
+        assert not change.distance(unit, unit).exact
+    rotated = noise(2, np.random.default_rng(0), rotated=True)
+    origin = SecondMoment(Bounds([0] * 2, [1] * 2), 100, centre=[0, 0]).sensitivity
+    assert not origin.distance(rotated, rotated).exact
+
+
+def test_sums_of_many_small_parts_are_rounded_up():
+    from fractions import Fraction
+
+    sizes = np.full(100_001, 1.09e-16)
+    sizes[0] = 1.0
+    halfwidths = np.sqrt(sizes)
+    exact = sum(Fraction(float(h)) ** 2 for h in halfwidths)
+    assert Fraction(max_quadratic(1.0, halfwidths, 2.0).value) >= exact
+
+
+def test_vertices_under_cancellation():
+    from fractions import Fraction
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        directions = orthonormal(4, rng)
+        covariance = Covariance.eigen(directions, [1e-30, 1.0, 1.0, 1.0])
+        change = np.outer(directions[:, 1], [1.0])
+        claim = Vertices(change[None]).distance(covariance, Covariance.identity(1))
+        a = covariance.whitening
+        rows = [sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(r, change[:, 0], strict=True)) for r in a]
+        assert float(sum(v * v for v in rows)) ** 0.5 <= claim.value * SLACK
+
+
 def test_the_midpoint_needs_root_eight_times_less_noise_than_the_origin():
     bounds, unit = Bounds([0, 0], [1, 1]), Covariance.identity(2)
     middle = SecondMoment(bounds, records=1).sensitivity.distance(unit, unit).value

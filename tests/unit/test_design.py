@@ -144,6 +144,30 @@ def test_alternatives_name_every_calibration():
     assert again.distance < design.distance / 100
 
 
+def test_a_share_that_delta_alone_covers_has_no_theorem_2():
+    design = mdp.make_design(IDENTITY, mdp.Privacy(0.01, 0.1), share=0.1)
+    assert list(design.alternatives()) == ["exact"]
+    assert "exact" in str(design)
+
+
+def test_a_wide_kernel_needs_little_noise():
+    bounds = mdp.Bounds([0, 0], [1, 1])
+    for points in (None, [[0.5, 0.5]]):
+        narrow, wide = (
+            mdp.make_design(mdp.GramMatrix(bounds, 5, points=points, bandwidth=width), PRIVACY) for width in (1, 100)
+        )
+        assert wide.rmse < narrow.rmse / 100
+        assert wide.exact == (points is None)
+
+
+def test_extreme_units_have_finite_standard_deviations():
+    for size in (1e-59, 1e59):
+        for query in (mdp.SecondMoment, mdp.Moments):
+            design = mdp.make_design(query(mdp.Bounds([-size] * 2, [size] * 2), 10), PRIVACY)
+            assert np.isfinite(design.std).all()
+            assert (design.std[1:, 1:] > 0).all()
+
+
 def test_theorem_2_meets_its_own_condition():
     for query in (IDENTITY, mdp.SecondMoment(BOX, 100)):
         design = mdp.make_design(query, PRIVACY, allocation=mdp.binary(["b"], 0.9), calibration="theorem2")

@@ -55,6 +55,17 @@ def test_epsilon_is_accurate_and_rounded_up(epsilon, delta):
         assert true_delta(mu, mp.mpf(found) * (1 - mp.mpf(10) ** -9)) > delta
 
 
+@pytest.mark.parametrize(("mu", "epsilon"), [(4.57, 182.8), (0.1, 50.0), (1.0, 40.0)])
+def test_vanishing_deltas_are_rounded_up_to_the_least_normal_float(mu, epsilon):
+    assert gdp_delta(mu, epsilon) >= max(true_delta(mu, epsilon), 2.2e-308)
+
+
+def test_epsilon_just_below_what_delta_alone_covers():
+    for mu in (1e-12, 1e-3, 0.5):
+        delta = gdp_delta(mu, 0.0) * (1 - 1e-15)
+        assert true_delta(mu, gdp_epsilon(mu, delta)) <= delta
+
+
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.5, 0.999999, 1.0, 3.0, 40.0, 1000.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 5.0, 600.0, 1e6])
 def test_far_outside_the_range_delta_is_still_an_upper_bound(mu, epsilon):
@@ -89,13 +100,15 @@ def test_unfit_epsilon_is_named(epsilon):
         Privacy(epsilon, 1e-6)
 
 
-@pytest.mark.parametrize("delta", [0, 1, -0.1, 2, math.nan, "x"])
+@pytest.mark.parametrize("delta", [0, 1e-320, 1, -0.1, 2, math.nan, "x"])
 def test_unfit_delta_is_named(delta):
     with pytest.raises(ParameterError, match="delta must be"):
         Privacy(1.0, delta)
 
 
 def test_unfit_shares_and_neighbours_are_named():
+    with pytest.raises(ParameterError, match="mus must be"):
+        compose_mu([0.1, math.nan])
     with pytest.raises(ParameterError, match="share must be"):
         share_mu(0.3, 1.5)
     with pytest.raises(ParameterError, match="'replace' or 'add-remove', got 'swap'"):

@@ -117,9 +117,8 @@ def test_nulls_are_missing_values(table):
         (pd.DataFrame({"a": ["x"], "b": [1.0]}), "must be numbers"),
         (pl.DataFrame({"a": ["x"], "b": [1.0]}), "must be real numbers|must be numbers"),
         (pa.table({"a": ["x"], "b": [1.0]}), "must be real numbers|must be numbers"),
-        (np.zeros((0, 2)), "must not be empty"),
-        (np.zeros((3, 5)), "must have shape"),
-        (np.zeros(3), "must have shape"),
+        (np.zeros((3, 5)), "table of 2 columns.*got 5"),
+        (np.zeros(3), "table of 2 columns"),
         ([[1, 2], [3]], "rectangular"),
         ([["a", "b"]], "real numbers"),
     ],
@@ -127,6 +126,30 @@ def test_nulls_are_missing_values(table):
 def test_unfit_tables_are_named_and_show_no_value(table, message):
     with pytest.raises(DataError, match=message):
         answer(Identity(BOUNDS, 1), table)
+
+
+def test_an_empty_table_is_a_wrong_number_of_records_or_a_data_set_like_any_other():
+    with pytest.raises(ParameterError, match="number of rows of the data, 0"):
+        answer(Identity(BOUNDS, 1), np.zeros((0, 2)))
+    assert not answer(SecondMoment(BOUNDS, 1, neighbours="add-remove"), np.zeros((0, 2))).any()
+
+
+def test_messages_do_not_show_a_private_number_of_records():
+    with pytest.raises(DataError) as caught:
+        answer(SecondMoment(BOUNDS, 1, neighbours="add-remove"), np.zeros((37, 3)))
+    assert "37" not in str(caught.value)
+
+
+def test_integers_beyond_all_words_are_numbers_too():
+    assert answer(Identity(BOUNDS, 1), [[2**70, -(10**400)]]).tolist() == [[4.0, -1.0]]
+
+
+def test_records_on_the_bounds_are_inside_them_whatever_the_centre():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        lower, upper = np.sort(rng.uniform(-2, 2, 2))
+        query = SecondMoment(Bounds([lower], [upper]), 2, centre=[rng.uniform(-2, 2)])
+        assert np.isfinite(answer(query, [[lower], [upper]], clip=False)).all()
 
 
 def test_unnamed_bounds_take_columns_in_order():
@@ -153,7 +176,14 @@ def test_graph_matrices():
     graph = np.array([[0, 1, 0], [1, 0, 0.25], [0, 0.25, 0]])
     np.testing.assert_allclose(answer(Adjacency(3), graph), graph)
     np.testing.assert_allclose(answer(Laplacian(3), graph), np.diag(graph.sum(axis=0)) - graph)
+    assert answer(Adjacency(3, weight=1e-5), graph * 1e307).max() == 1e-5
     np.testing.assert_allclose(answer(Adjacency(3, weight=2.0), scipy.sparse.csr_matrix(graph * 8)).max(), 2.0)
+
+
+def test_missing_must_be_one_of_two_words_everywhere():
+    for query, data in ((Adjacency(3), np.zeros((3, 3))), (Identity(BOUNDS, 50), DATA), (Moments(BOUNDS, 50), DATA)):
+        with pytest.raises(ParameterError, match="missing must be"):
+            answer(query, data, missing="oops")
 
 
 @pytest.mark.parametrize(
@@ -176,6 +206,16 @@ def test_tables_of_counts():
     assert answer(table, pairs).tolist() == [[2, 1], [0, 1]]
     moves = TransitionCounts([1, 2, 3], records=2)
     assert answer(moves, np.array([[1, 2], [3, 3]])).tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+    mixed = ContingencyTable([1, "1"], ["a"], records=2)
+    assert answer(mixed, [[1, "a"], ["1", "a"]]).tolist() == [[1], [1]]  # one record does not recode another
+    for frame in (
+        pd.DataFrame(pairs),
+        pl.DataFrame(pairs, orient="row"),
+        pa.table(dict(zip("xy", zip(*pairs, strict=True), strict=True))),
+    ):
+        assert answer(table, frame).tolist() == [[2, 1], [0, 1]]
+    with pytest.raises(DataError, match="table of two columns"):
+        answer(table, [["yes"]] * 4)
     with pytest.raises(DataError, match="public categories only") as caught:
         answer(table, [*pairs[:3], ["secret", "a"]])
     assert "secret" not in str(caught.value)
@@ -186,14 +226,18 @@ def test_tables_of_counts():
 
 def test_a_function_of_ones_own():
     query = Query((1, 2), FrobeniusBall(0.1), bound=1.0, function=lambda data: data.mean(axis=0)[None])
-    assert answer(query, np.array([[0.5, 3.0]])).tolist() == [[0.5, 1.0]]  # moved into the bound
-    for value, message in ((np.zeros((2, 2)), "of shape"), (np.full((1, 2), np.nan), "finite"), ([["x", "y"]], "real")):
-        with pytest.raises(DataError, match=message):
-            answer(Query((1, 2), FrobeniusBall(0.1), bound=1.0), value)
+    assert answer(query, np.array([[0.5, 0.25]])).tolist() == [[0.5, 0.25]]
+    for value, message in (
+        (np.zeros((2, 2)), "of shape"),
+        (np.full((1, 2), np.nan), "finite"),
+        ([["x", "y"]], "real"),
+        ([[0.5, 3.0]], "within its public bound"),
+    ):
+        for missing in ("error", "midpoint"):
+            with pytest.raises(DataError, match=message):
+                answer(Query((1, 2), FrobeniusBall(0.1), bound=1.0), value, missing=missing)
     with pytest.raises(DataError, match="symmetric"):
         answer(Query((2, 2), FrobeniusBall(0.1), bound=9.0, side="both"), [[1, 2], [3, 4]])
-    with pytest.raises(DataError, match="within its bound"):
-        answer(Query((1, 1), FrobeniusBall(0.1), bound=1.0), [[2.0]], clip=False)
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,14 @@ def test_possible_values_only(case):
     assert (matrix <= high).all()
 
 
-class Untouched(mdp.Stream):
-    """A stream that must not be drawn from."""
+@pytest.fixture
+def untouched(monkeypatch):
+    """Noise must not be drawn."""
 
     def words(self, size, out=None):
         raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr(mdp.Stream, "words", words)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +131,10 @@ class Untouched(mdp.Stream):
     ],
 )
 @pytest.mark.parametrize("case", ["identity", "identity rotated", "moments"])
+@pytest.mark.usefixtures("untouched")
 def test_an_error_in_the_data_comes_before_anything_is_drawn(case, data):
     with pytest.raises((mdp.DataError, mdp.ParameterError)) as caught:
-        release(CASES[case][0], data, stream=Untouched())
+        release(CASES[case][0], data)
     assert not any(f"{value:.6g}"[:6] in str(caught.value) for value in DATA[:10].ravel())
 
 
@@ -138,10 +142,9 @@ def test_records_outside_are_moved_or_refused():
     design = CASES["moments"][0]
     wild = DATA * 100
     assert np.isfinite(design.release(wild).matrix).all()
-    with pytest.raises(mdp.DataError, match="clip=False"):
-        design.release(wild, clip=False, stream=Untouched())
-    with pytest.raises(mdp.DataError, match="clip=False"):
-        CASES["identity"][0].release(wild, clip=False, stream=Untouched())
+    for case in ("moments", "identity"):
+        with pytest.raises(mdp.DataError, match="clip=False"):
+            CASES[case][0].release(wild, clip=False)
 
 
 def test_missing_values_may_stand_for_the_midpoint():
@@ -151,12 +154,11 @@ def test_missing_values_may_stand_for_the_midpoint():
         assert np.isfinite(CASES[case][0].release(data, missing="midpoint").matrix).all()
 
 
-def test_a_seeded_stream_is_refused_unless_it_is_a_simulation():
+def test_a_stream_is_refused_unless_it_is_a_simulation():
     design = CASES["moments"][0]
-    with pytest.raises(mdp.StreamError, match="simulation=True"):
-        design.release(DATA, stream=mdp.Stream(seed=1))
-    with pytest.raises(mdp.StreamError):
-        design.release(DATA, stream=mdp.Stream(seed=1).child(2))
+    for stream in (mdp.Stream(seed=1), mdp.Stream(seed=1).child(2), mdp.Stream().child(0)):
+        with pytest.raises(mdp.StreamError, match="simulation=True"):
+            design.release(DATA, stream=stream)
     marked = design.release(DATA, stream=mdp.Stream(seed=1), simulation=True)
     assert marked.simulation
     assert mdp.Release.from_json(marked.to_json()).simulation
@@ -191,6 +193,58 @@ def test_json_of_an_unknown_kind_is_named():
     content["design"]["kind"] = "os"
     with pytest.raises(mdp.ParameterError, match="not a record"):
         mdp.Release.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["design"]["grid"].update(distance=c["design"]["grid"]["distance"] / 2), "mu|altered"),
+        (lambda c: (c["design"]["grid"].update(distance=1e-3), c.update(mu=1e-3)), "altered"),
+        (
+            lambda c: [c["design"][x]["variances"]["array"].__setitem__(1, 1e-9) for x in ("rowcov", "colcov")],
+            "altered",
+        ),
+        (lambda c: c["design"]["colcov"]["variances"]["array"].__setitem__(1, 1e-9), "both sides"),
+        (lambda c: c["design"]["privacy"].update(epsilon=0.1), "altered"),
+        (lambda c: c.update(neighbours="add-remove"), "text must be"),
+        (lambda c: c.update(mu=0.1), "text must be"),
+        (lambda c: c.update(matrix=[[1.0]]), "text must be"),
+        (lambda c: c.update(matrix=[[1.0], [2.0, 3.0]]), "text must be"),
+        (lambda c: c.update(design={"kind": "Privacy", "epsilon": 1, "delta": 0.1}), "text must be"),
+    ],
+)
+def test_json_that_was_altered_is_found(change, message):
+    content = json.loads(simulate(*CASES["moments"], seed=1).to_json())
+    change(content)
+    with pytest.raises(mdp.ParameterError, match=message):
+        mdp.Release.from_json(json.dumps(content))
+
+
+def test_a_query_read_from_json_has_lost_its_function_and_says_so():
+    query = mdp.Query((1, 2), mdp.FrobeniusBall(0.1), bound=9.0, function=lambda data: data.mean(axis=0)[None] / 1e6)
+    released = mdp.make_design(query, PRIVACY).release(DATA)
+    design = mdp.Release.from_json(released.to_json()).design
+    with pytest.raises(mdp.ParameterError, match="without its function"):
+        design.release(DATA[:1])
+
+
+def test_a_single_entry_takes_the_optimal_covariance():
+    """Shapes that coincide must not hide that the noise is one covariance for all entries."""
+    for side in ("both", "rows", "columns"):
+        query = mdp.Query((1, 1), mdp.Vertices([[[10.0]]]), bound=100.0, side=side)
+        design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal())
+        assert design.std[0, 0] == pytest.approx(10 / PRIVACY.mu, rel=1e-6)
+
+
+def test_error_bars_know_of_a_private_number_of_records():
+    design = mdp.make_design(mdp.Moments(BOUNDS, 2000, neighbours="add-remove"), PRIVACY)
+    data = np.random.default_rng(3).uniform([2, 0], [4, 3], (2000, 2))
+    stream = mdp.Stream(seed=7)
+    releases = [release(design, data, stream=stream, simulation=True) for _ in range(600)]
+    for name in ("mean", "covariance"):
+        values = np.array([getattr(r, name)().value for r in releases])
+        std = np.mean([getattr(r, name)().std for r in releases], axis=0)
+        np.testing.assert_allclose(values.std(axis=0) / std, 1.0, atol=0.15)
 
 
 def test_covariance_and_correlation_have_true_error_bars():

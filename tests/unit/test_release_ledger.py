@@ -33,41 +33,42 @@ def test_a_ledger_may_be_given_by_its_path(ledger):
     assert len(ledger.history("clinic")) == 1
 
 
-def test_the_charge_is_on_the_disk_before_the_first_random_bit(ledger):
+def test_the_charge_is_on_the_disk_before_the_first_random_bit(ledger, monkeypatch):
     seen = []
+    draw = mdp.Stream.words
 
-    class Watching(mdp.Stream):
-        def words(self, size, out=None):
-            with mdp.Ledger.open(ledger.path) as other:
-                seen.append([charge.released for charge in other.history("clinic")])
-            return super().words(size, out=out)
+    def words(self, size, out=None):
+        with mdp.Ledger.open(ledger.path) as other:
+            seen.append([charge.released for charge in other.history("clinic")])
+        return draw(self, size, out=out)
 
-    DESIGN.release(DATA, ledger=ledger, dataset="clinic", stream=Watching())
+    monkeypatch.setattr(mdp.Stream, "words", words)
+    DESIGN.release(DATA, ledger=ledger, dataset="clinic")
     assert seen
     assert all(state == [False] for state in seen)
 
 
-def test_a_release_that_dies_leaves_its_charge(ledger):
-    class Dying(mdp.Stream):
-        def words(self, size, out=None):
-            raise KeyboardInterrupt
+def test_a_release_that_dies_leaves_its_charge(ledger, monkeypatch):
+    def words(self, size, out=None):
+        raise KeyboardInterrupt
 
+    monkeypatch.setattr(mdp.Stream, "words", words)
     with pytest.raises(KeyboardInterrupt):
-        DESIGN.release(DATA, ledger=ledger, dataset="clinic", request="r", stream=Dying())
+        DESIGN.release(DATA, ledger=ledger, dataset="clinic", request="r")
     assert len(ledger.incomplete("clinic")) == 1
     with pytest.raises(mdp.LedgerError, match="r"):
         DESIGN.release(DATA, ledger=ledger, dataset="clinic", request="r")
 
 
-def test_what_would_overdraw_is_refused_and_nothing_is_drawn(ledger):
-    class Untouched(mdp.Stream):
-        def words(self, size, out=None):
-            raise AssertionError("noise was drawn")
+def test_what_would_overdraw_is_refused_and_nothing_is_drawn(ledger, monkeypatch):
+    def words(self, size, out=None):
+        raise AssertionError("noise was drawn")
 
     for _ in range(2):
         DESIGN.release(DATA, ledger=ledger, dataset="clinic")
+    monkeypatch.setattr(mdp.Stream, "words", words)
     with pytest.raises(mdp.BudgetExceededError, match="clinic"):
-        DESIGN.release(DATA, ledger=ledger, dataset="clinic", stream=Untouched())
+        DESIGN.release(DATA, ledger=ledger, dataset="clinic")
     assert len(ledger.history("clinic")) == 2
 
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from matrixdp.release import Release
 
 
+_NO_GRID = Grid(0, 0, math.inf)
+
+
 @plain
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -46,6 +49,8 @@ class Design:
     grid : Grid
     attained : float
         Distance, before rounding, that some pair of neighbours has.
+    flat : bool
+        Whether the noise treats the answer's entries as one column.
 
     Privacy
     -------
@@ -62,11 +67,28 @@ class Design:
     colcov: Covariance
     grid: Grid
     attained: float
+    flat: bool = False
 
     @cached_property
     def noise(self) -> MatrixGaussian:
         """Law of the noise."""
         return MatrixGaussian(self.rowcov, self.colcov)
+
+    def ideal_distance(self) -> Distance:
+        """Distance between neighbours before rounding, for the covariances as they are."""
+        changes = self.query.sensitivity
+        return (changes.flat() if self.flat and isinstance(changes, Vertices) else changes).distance(
+            self.rowcov, self.colcov
+        )
+
+    def check(self) -> None:
+        """An error unless the stored distance covers what query and noise imply, and the budget covers the distance."""
+        grid = fit_grid(self.query, self.noise, self.ideal_distance().value, flat=self.flat)
+        stored = self.grid
+        if (grid.bits, grid.limit) != (stored.bits, stored.limit) or not (
+            grid.distance <= stored.distance * (1 + 1e-12) and stored.distance <= self.mu
+        ):
+            raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
 
     @property
     def mu(self) -> float:
@@ -97,11 +119,6 @@ class Design:
     def neighbours(self) -> Neighbours:
         """The neighbours that the guarantee is for."""
         return self.query.neighbours
-
-    @property
-    def flat(self) -> bool:
-        """Whether the noise treats the answer's entries as one column."""
-        return self.noise.shape != self.query.shape
 
     @cached_property
     def std(self) -> Floats:
@@ -148,19 +165,16 @@ class Design:
         """Root mean square error under each calibration, with the same directions and allocation."""
         if self.flat:
             return {self.calibration: self.rmse}
-        again = {
-            name: make_design(
-                self.query,
-                self.privacy,
-                allocation=self.allocation,
-                directions=self.directions,
-                calibration=name,
-                share=self.share,
-            )
-            for name in CALIBRATIONS
-            if name != self.calibration
-        }
-        return {name: again[name].rmse if name in again else self.rmse for name in CALIBRATIONS}
+        return {name: rmse for name in CALIBRATIONS if (rmse := self._rmse_under(name)) is not None}
+
+    def _rmse_under(self, calibration: str) -> float | None:
+        """None where Theorem 2 has no epsilon to work with, since delta alone covers the share."""
+        if calibration == self.calibration:
+            return self.rmse
+        if calibration != "exact" and gdp_epsilon(self.mu, self.privacy.delta) == 0.0:
+            return None
+        options: dict[str, Any] = {"allocation": self.allocation, "directions": self.directions, "share": self.share}
+        return make_design(self.query, self.privacy, calibration=calibration, **options).rmse
 
     @property
     def directions(self) -> Floats | None:
@@ -236,24 +250,22 @@ def make_design(
     else:
         variances = 1 / np.sqrt(allocation.precisions(query))
     rowcov, colcov = _sides(query, *query.lift(variances, basis))
-    unit = query.sensitivity.distance(rowcov, colcov)
+    plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
     if calibration == "exact":
-        scale = unit.value / share_mu(privacy.mu, share)
-    else:
-        scale = _theorem2_scale(query, privacy, share, calibration, rowcov, colcov)
-    plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, Grid(0, 0, math.inf), unit.attained)
-    return _fit(plan, unit, scale)
+        return _fit(plan, plan.ideal_distance().value / plan.mu)
+    return _fit(plan, _theorem2_scale(query, privacy, share, calibration, rowcov, colcov))
 
 
-def _fit(plan: Design, unit: Distance, scale: float) -> Design:
+def _fit(plan: Design, scale: float) -> Design:
     """The plan with its noise multiplied by `scale`, or by the little more that rounding calls for."""
-    for _ in range(60):
+    for attempt in range(30):
         rowcov, colcov = _scaled(plan, scale)
-        ideal = unit.times(1 / scale)
-        grid = fit_grid(plan.query, MatrixGaussian(rowcov, colcov), ideal.value)
+        scaled = replace(plan, rowcov=rowcov, colcov=colcov)
+        ideal = scaled.ideal_distance()
+        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat)
         if grid.distance <= plan.mu:
-            return replace(plan, rowcov=rowcov, colcov=colcov, grid=grid, attained=ideal.attained)
-        scale *= max(grid.distance / plan.mu, 1 + 2e-16) * (1 + 2e-16)
+            return replace(scaled, grid=grid, attained=ideal.attained)
+        scale *= max(grid.distance / plan.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
     raise ParameterError(
         f"the bounds are too wide for epsilon {plan.privacy.epsilon:g} at delta {plan.privacy.delta:g}: rounding "
         "alone would use the budget. Give narrower bounds or a larger epsilon."
@@ -303,9 +315,8 @@ def _optimal_over_vertices(
     )
     solution = best_covariance(changes.changes.reshape(-1, size), weights)
     rowcov, colcov = Covariance.dense(solution.covariance), Covariance.identity(1)
-    unit = changes.flat().distance(rowcov, colcov)
-    plan = Design(query, privacy, share, "exact", allocation, rowcov, colcov, Grid(0, 0, math.inf), unit.attained)
-    return _fit(plan, unit, unit.value / share_mu(privacy.mu, share))
+    plan = Design(query, privacy, share, "exact", allocation, rowcov, colcov, _NO_GRID, 0.0, flat=True)
+    return _fit(plan, plan.ideal_distance().value / plan.mu)
 
 
 def _flat_std(query: MatrixQuery, noise: MatrixGaussian) -> Floats:

@@ -44,7 +44,7 @@ class Grid:
     distance: float
 
 
-def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float) -> Grid:
+def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: bool = False) -> Grid:
     """The finest grid that int64 holds, up to 48 bits.
 
     Parameters
@@ -53,6 +53,8 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float) -> Grid:
     noise : MatrixGaussian
     ideal : float
         Distance between neighbours before rounding.
+    flat : bool
+        Whether the noise treats the answer's entries as one column.
     """
     left, right = noise.rowcov.whitening, noise.colcov.whitening
     largest, norm = _whitened_magnitude(query, left, right, noise.shape)
@@ -71,7 +73,7 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float) -> Grid:
             math.nextafter(math.sqrt(sum(k * k for k in steps)) * (1 + _EPS), math.inf) * 2.0**-bits,
         )
     m, n = noise.shape
-    entries = m * (m + 1) // 2 if query.symmetric and noise.shape == query.shape else m * n
+    entries = m * (m + 1) // 2 if query.symmetric and not flat else m * n
     product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
     float_error = 2 * (query.relative_error + product * (1 + product)) * norm
     distance = ideal + math.sqrt(entries) * 2.0**-bits + float_error

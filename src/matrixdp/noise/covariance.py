@@ -144,6 +144,16 @@ class Covariance:
         """Variance of each coordinate, of shape (n,)."""
         return self.variances if self.directions is None else self.directions**2 @ self.variances
 
+    def same_as(self, other: Covariance) -> bool:
+        """Whether the other covariance is kept in the same numbers."""
+        if self is other:
+            return True
+        if (self.directions is None) != (other.directions is None) or not np.array_equal(
+            self.variances, other.variances
+        ):
+            return False
+        return self.directions is None or np.array_equal(self.directions, np.asarray(other.directions))
+
     def scaled(self, by: float) -> Covariance:
         """`by` times this covariance."""
         values = self.variances[:1] * by if self.variances.strides == (0,) else self.variances * by

@@ -53,15 +53,16 @@ class MatrixGaussian:
     def std(self) -> Floats:
         """Standard deviation of each entry, of shape (m, n); rows that are alike share their memory."""
         if self.rowcov.directions is None and self.rowcov.scalar:
-            return np.broadcast_to(np.sqrt(self.rowcov.variances[0] * self.colcov.marginal()), self.shape)
-        return np.sqrt(np.multiply.outer(self.rowcov.marginal(), self.colcov.marginal()))
+            return np.broadcast_to(np.sqrt(self.rowcov.variances[0]) * np.sqrt(self.colcov.marginal()), self.shape)
+        return np.multiply.outer(np.sqrt(self.rowcov.marginal()), np.sqrt(self.colcov.marginal()))
 
     @property
     def symmetric_std(self) -> Floats:
         """Standard deviation of each entry of ``(Z + Z')/2``, of shape (m, m), when both sides are the same."""
         self._require_same_sides()
-        marginal, off = self.rowcov.marginal(), self._offdiagonal()
-        return np.sqrt((np.multiply.outer(marginal, marginal) + off**2) / 2)
+        std = np.sqrt(self.rowcov.marginal())
+        correlation = self.rowcov.matrix() / std / std[:, None]
+        return np.multiply.outer(std, std) * np.sqrt((1 + correlation**2) / 2)
 
     def factors(self, method: str = "eigen") -> tuple[Factor, Factor]:
         """B and C with ``B B' = rowcov``, ``C C' = colcov``, each a number, a diagonal or a matrix."""
@@ -102,17 +103,8 @@ class MatrixGaussian:
         _transform(out, rows, axis=0)
         return out
 
-    def _offdiagonal(self) -> Floats:
-        return np.diag(self.rowcov.variances) if self.rowcov.directions is None else self.rowcov.matrix()
-
     def _require_same_sides(self) -> None:
-        a, b = self.rowcov, self.colcov
-        same = a is b or (
-            a.size == b.size
-            and np.array_equal(a.variances, b.variances)
-            and (a.directions is b.directions or np.array_equal(a.matrix(), b.matrix()))
-        )
-        if not same:
+        if not self.rowcov.same_as(self.colcov):
             raise ParameterError(
                 "a symmetric draw needs the same covariance on both sides, got two different ones instead."
             )

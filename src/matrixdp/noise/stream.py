@@ -32,9 +32,13 @@ _WORDS_PER_KEY = 1 << 33  # 2^32 blocks of 16 bytes
 _generation = 0  # how many forks lie between this process and the one that imported the module
 
 
+_renewal = threading.Lock()  # held while a stream that crossed a fork is keyed anew
+
+
 def _after_fork() -> None:
-    global _generation
+    global _generation, _renewal
     _generation += 1
+    _renewal = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -103,7 +107,8 @@ class Stream:
     def child(self, index: int) -> Stream:
         """Stream number `index` of this one's family: the same index gives the same stream, others are independent.
 
-        For blocks of one release that are drawn apart from each other, in any order, perhaps more than once.
+        For blocks of one release that are drawn apart from each other, in any order, perhaps more than once. Two
+        releases from the same child would have the same noise.
         """
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
             raise ParameterError(f"index must be a non-negative integer, got {index!r} instead.")
@@ -116,10 +121,10 @@ class Stream:
     def _start(self, secret: bytes, *, seeded: bool) -> None:
         self._secret = secret
         self._seeded = seeded
-        self._generation = _generation
         self._lock = threading.Lock()
         self._epoch = 0
         self._rekey()
+        self._generation = _generation  # last: another thread must not take the old key for the new one
 
     def _rekey(self) -> None:
         material = _derive(self._secret, b"key %d" % self._epoch) + _derive(self._secret, b"start %d" % self._epoch)
@@ -135,7 +140,9 @@ class Stream:
                     "a seeded stream crossed a fork and would repeat its parent's bits. "
                     "Make one in each process instead: Stream(seed=...).child(number_of_the_process)."
                 )
-            self._start(os.urandom(32), seeded=False)
+            with _renewal:
+                if self._generation != _generation:
+                    self._start(os.urandom(32), seeded=False)
         return self._lock
 
     def __reduce__(self) -> NoReturn:

@@ -89,14 +89,14 @@ class ContingencyTable(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""
-        pairs = np.asarray(data)
-        if pairs.ndim != 2 or pairs.shape[1] != 2:
-            raise DataError(f"pairs must have shape (records, 2), got {pairs.shape} instead.")
+        pairs = _pairs(data)
         if len(pairs) != self.records and (self.neighbours is Neighbours.REPLACE or len(pairs) > self.records):
             raise ParameterError(
                 f"records must be the number of pairs (or, for add-remove, at least that), got {self.records} instead."
             )
-        index = [_codes(pairs[:, i], categories) for i, categories in enumerate((self.rows, self.columns))]
+        index = [
+            _codes([pair[i] for pair in pairs], categories) for i, categories in enumerate((self.rows, self.columns))
+        ]
         cells = np.bincount(index[0] * len(self.columns) + index[1], minlength=len(self.rows) * len(self.columns))
         return cells.reshape(self.shape).astype(np.float64)
 
@@ -127,10 +127,22 @@ def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
     return categories
 
 
-def _codes(values: np.ndarray[Any, Any], categories: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+def _pairs(data: Any) -> list[Any]:
+    """Pairs as Python values, each record read on its own: one array for all would let one record recode the others."""
+    if hasattr(data, "to_pylist"):  # an Arrow table
+        data = [tuple(row.values()) for row in data.to_pylist()]
+    elif hasattr(data, "to_numpy"):
+        data = data.to_numpy()
+    rows = data.tolist() if isinstance(data, np.ndarray) else list(data)
+    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == 2 for row in rows):
+        raise DataError("pairs must be a table of two columns.")
+    return rows
+
+
+def _codes(values: list[Any], categories: tuple[Any, ...]) -> np.ndarray[Any, Any]:
     codes = {category: i for i, category in enumerate(categories)}
     try:
-        return np.array([codes[value] for value in values.tolist()], np.intp)
+        return np.array([codes[value] for value in values], np.intp)
     except (KeyError, TypeError):
         raise DataError(
             "pairs must hold public categories only; map other values to a category of their own first."

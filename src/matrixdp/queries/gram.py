@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from matrixdp.queries.query import MatrixQuery, parse_records
 from matrixdp.queries.table import as_records
 from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
 
+_ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much wider
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 
@@ -44,8 +46,8 @@ class GramMatrix(MatrixQuery):
 
     Privacy
     -------
-    Replace-one neighbours. With public points the row of a record lies in the box [0, 1]^p. Among records, ``2
-    (records - 1)`` entries may change by one, whatever the data: expect much noise.
+    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p. Among records,
+    ``2 (records - 1)`` entries may change by the kernel's whole range: expect much noise.
 
     Examples
     --------
@@ -100,37 +102,59 @@ class GramMatrix(MatrixQuery):
     @property
     def sensitivity(self) -> Sensitivity:
         """One row, or a row and a column, change."""
-        return KernelChange(self.records, 1.0) if self.points is None else RecordChange(np.full(self.shape[1], 0.5))
+        low, high = self._range
+        if self.points is None:
+            return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
+        return RecordChange((high - low) / 2 * (1 + _ROUNDING), filled=False)
 
     @property
     def magnitude(self) -> Floats:
-        """One half, since values are measured from one half."""
-        return np.full((1, 1), 0.5)
+        """Half the kernel's range, since values are measured from its middle."""
+        low, high = self._range
+        return ((high - low) / 2 * (1 + _ROUNDING))[None, :]
 
     @property
     def gamma(self) -> float:
         """Norm of a matrix of ones."""
         return math.sqrt(self.shape[0] * self.shape[1])
 
+    @cached_property
+    def _range(self) -> tuple[Floats, Floats]:
+        """Least and largest value of the kernel for any record, for each public point, or once for pairs of records."""
+        centre = np.zeros((1, self.bounds.size)) if self.points is None else self._scaled(self.points)
+        reach = 2.0 if self.points is None else 1.0  # halfwidths between two records, or from the midpoint
+        nearest, farthest = np.maximum(np.abs(centre) - reach, 0.0), np.abs(centre) + reach
+        if self.kernel == "gaussian":
+            nearest, farthest = nearest**2, farthest**2
+        low = self._profile(farthest.sum(axis=1)) * (1 - _ROUNDING)
+        return low, np.minimum(self._profile(nearest.sum(axis=1)) * (1 + _ROUNDING), 1.0)
+
+    def _scaled(self, points: Floats) -> Floats:
+        return (points - self.bounds.midpoint) / self.bounds.halfwidths
+
+    def _profile(self, distances: Floats) -> Floats:
+        return np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
+
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Kernel values less one half."""
         array = check_count(as_records(data, self.bounds.size, self.bounds.names), self.records)
-        scale = self.bounds.halfwidths
-        left = self.bounds.centre(array, clip=clip, missing=missing) / scale
-        right = left if self.points is None else (self.points - self.bounds.midpoint) / scale
-        distances = cdist(left, right, metric=_METRICS[self.kernel])
-        values = np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
-        values = np.clip(values, 0.0, 1.0) - 0.5
+        left = self.bounds.centre(array, clip=clip, missing=missing) / self.bounds.halfwidths
+        right = left if self.points is None else self._scaled(self.points)
+        values = self._profile(cdist(left, right, metric=_METRICS[self.kernel]))
+        low, high = self._range
+        values = np.clip(values, low, high) - (low + high) / 2
         return np.asarray((values + values.T) / 2 if self.symmetric else values)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """From zero to one."""
-        return np.zeros((1, 1)), np.ones((1, 1))
+        """The kernel's range."""
+        low, high = self._range
+        return low[None, :], high[None, :]
 
     def finish(self, matrix: Floats) -> Floats:
-        """One half is put back, and the diagonal of ones."""
-        matrix += 0.5
+        """The middle of the range is put back, and the diagonal of ones."""
+        low, high = self._range
+        matrix += (low + high) / 2
         if self.symmetric:
             np.fill_diagonal(matrix, 1.0)
         return matrix

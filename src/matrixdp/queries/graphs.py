@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.bounds import check_missing
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
@@ -69,6 +70,7 @@ class _Graph(MatrixQuery):
 
     def _weights(self, data: Any, *, clip: bool, missing: str) -> NDArray[np.int64]:
         """Weights in grid units, of shape (nodes, nodes)."""
+        check_missing(missing)
         array = as_records(data, self.nodes).astype(np.float64)
         if array.shape[0] != self.nodes:
             raise DataError(
@@ -86,7 +88,8 @@ class _Graph(MatrixQuery):
             raise DataError("the adjacency matrix must have a zero diagonal: loops are not part of the domain.")
         if not clip and not ((array >= 0) & (array <= self.weight)).all():
             raise DataError("weights must lie between 0 and `weight` when clip=False.")
-        return np.rint(np.clip(array / self.weight, 0.0, 1.0) * _GRID).astype(np.int64)
+        shares = np.clip(array, 0.0, self.weight) / self.weight
+        return np.asarray(np.rint(np.minimum(shares, 1.0) * _GRID).astype(np.int64))
 
 
 @plain

@@ -94,10 +94,12 @@ class SecondMoment(MatrixQuery):
     def sensitivity(self) -> RankOneChange:
         """One record's outer product is exchanged, or comes or goes."""
         box = self._box
-        one_signed = self.centre is not None and bool(
-            ((self.bounds.lower >= self.centre) | (self.bounds.upper <= self.centre)).all()
-        )
-        return RankOneChange(box.halfwidths, self.records, box.radius, self.neighbours, one_signed)
+        if self.centre is None:
+            return RankOneChange(box.halfwidths, self.records, box.radius, self.neighbours)
+        lower, upper, centre = self.bounds.lower, self.bounds.upper, self.centre
+        one_signed = bool(((lower >= centre) | (upper <= centre)).all())
+        filled = one_signed and bool(((lower == centre) | (upper == centre)).all())
+        return RankOneChange(box.halfwidths, self.records, None, self.neighbours, one_signed, filled)
 
     @property
     def magnitude(self) -> Floats:
@@ -107,8 +109,9 @@ class SecondMoment(MatrixQuery):
     @property
     def gamma(self) -> float:
         """Bound on the norm of the moment, which is largest when all records sit in one corner."""
-        h = self._box.halfwidths
-        return float((h**2).sum()) if self.bounds.radius is None else min(float((h**2).sum()), self.bounds.radius**2)
+        box = self._box
+        longest = float((box.halfwidths**2).sum())
+        return min(longest, math.inf if box.radius is None else box.radius**2) * _headroom(self.neighbours)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
@@ -293,7 +296,7 @@ def moment(
         out = buffer[: len(block)]
         if box is not bounds:
             block = np.clip(bounds.checked(block, clip=clip, missing=missing), bounds.lower, bounds.upper)
-        box.quantise(block, grid, out=out[:, constant:], clip=clip, missing=missing)
+        box.quantise(block, grid, out=out[:, constant:], clip=clip or box is not bounds, missing=missing)
         if constant:
             out[:, 0] = grid
         total.add(out)

@@ -109,6 +109,11 @@ def parse_records(records: Any) -> int:
     return int(records)
 
 
+def _function_name(function: Any) -> str | None:
+    """What JSON holds of a function: that there was one, and its name."""
+    return function if function is None or isinstance(function, str) else getattr(function, "__qualname__", "function")
+
+
 @plain
 @dataclass(frozen=True, eq=False)
 class Query(MatrixQuery):
@@ -121,7 +126,8 @@ class Query(MatrixQuery):
     sensitivity : Sensitivity
         Must hold every change of the function's value as computed, between any two neighbours.
     bound : float or array_like of shape (m, n)
-        Public bound on the absolute value of each entry; larger values are moved to it.
+        Public bound on the absolute value of each entry. It is part of the domain: an answer outside is an error, since
+        moving it inside could turn a change into one that the sensitivity does not hold.
     function : callable, optional
         From data to the answer. Without one, the data given to a release are the answer.
     side : 'rows', 'columns' or 'both'
@@ -142,7 +148,7 @@ class Query(MatrixQuery):
     shape: tuple[int, int]
     sensitivity: Sensitivity
     bound: Any
-    function: Callable[[Any], Any] | None = field(default=None, metadata={"plain": False})
+    function: Callable[[Any], Any] | str | None = field(default=None, metadata={"plain": _function_name})
     side: str = "columns"
     neighbours: Neighbours = Neighbours.REPLACE
     gamma_bound: float | None = None
@@ -181,22 +187,22 @@ class Query(MatrixQuery):
         return super().gamma if self.gamma_bound is None else self.gamma_bound
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The function's value, moved into its bound."""
+        """The function's value."""
+        if isinstance(self.function, str):
+            raise ParameterError(
+                f"this query was read from JSON, without its function {self.function!r}; make it anew to release."
+            )
         answer = np.asarray(self.function(data) if self.function else data)
         if answer.dtype.kind not in "biuf" or answer.shape != self.shape:
             raise DataError(
                 f"the query's answer must be real numbers of shape {self.shape}, "
                 f"got {answer.dtype} of {answer.shape} instead."
             )
-        if not np.isfinite(answer).all():
-            if missing == "error":
-                raise DataError("the query's answer must be finite, got NaN or infinity instead.")
-            answer = np.where(np.isfinite(answer), answer, 0.0)
+        if not (np.abs(answer) <= self.bound).all():
+            raise DataError("the query's answer must be finite and within its public bound; widen the bound.")
         if self.symmetric and not np.array_equal(answer, answer.T):
             raise DataError("the query's answer must be symmetric when side='both'.")
-        if not clip and (np.abs(answer) > self.bound).any():
-            raise DataError("the query's answer must lie within its bound when clip=False.")
-        return np.clip(answer.astype(np.float64), -self.bound, self.bound)
+        return answer.astype(np.float64)
 
 
 def paper_query(shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str) -> Query:

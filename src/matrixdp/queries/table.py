@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,15 +30,21 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
             array = np.asarray(data)
         except ValueError:
             raise DataError("records must form a rectangular table.") from None
+        if array.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in array.flat):
+            array = np.array([_as_float(value) for value in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "biuf":
         raise DataError(f"records must be real numbers, got a table of {array.dtype} instead.")
     if array.ndim != 2 or array.shape[1] != size:
-        raise DataError(
-            f"records must have shape (records, {size}), one column a feature of the bounds, got {array.shape} instead."
-        )
-    if not array.shape[0]:
-        raise DataError("records must not be empty, got 0 of them instead.")
+        columns_found = array.shape[1] if array.ndim == 2 else f"{array.ndim} dimensions"
+        raise DataError(f"records must be a table of {size} columns, as the bounds have, got {columns_found} instead.")
     return array
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all floats, which any bounds cut off
+        return 1e308 if value > 0 else -1e308
 
 
 def _column_names(data: Any) -> list[Any] | None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
+from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, precision
 
 
+@plain
 @dataclass(frozen=True)
 class EdgeChange(Sensitivity):
     """All changes of one edge's weight by up to `weight`, in an adjacency or a Laplacian matrix.
@@ -41,7 +43,7 @@ class EdgeChange(Sensitivity):
 
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact; both sides must have the same covariance."""
-        if rowcov is not colcov and not np.array_equal(rowcov.matrix(), colcov.matrix()):
+        if not rowcov.same_as(colcov):
             raise ParameterError("an edge's change needs the same covariance on both sides.")
         factor, n = rowcov.whitening, rowcov.size
         if is_diagonal(factor):

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 
 from matrixdp.noise.covariance import Covariance
+from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, spectral_norm
 
 
+@plain
 @dataclass(frozen=True)
 class KernelChange(Sensitivity):
     """All symmetric D that are zero outside row and column r, and on the diagonal, with entries of at most `spread`.

@@ -9,11 +9,13 @@ import numpy as np
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance, Factor, Floats
+from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, is_diagonal
 from matrixdp.sensitivity.quadratic import max_quadratic
 
 
+@plain
 @dataclass(frozen=True, eq=False)
 class RankOneChange(Sensitivity):
     """All ``D = (x x' - y y')/N`` (replace) or ``+-x x'/N`` (add or remove) for records x, y of the domain.
@@ -34,6 +36,9 @@ class RankOneChange(Sensitivity):
     neighbours : Neighbours
     one_signed : bool
         Whether each coordinate of all records has one sign.
+    filled : bool
+        Whether records fill that set: the box, or the part of it with those signs. If not, the distance is a bound that
+        nothing is known to attain.
 
     Examples
     --------
@@ -47,6 +52,10 @@ class RankOneChange(Sensitivity):
     radius: float | None = None
     neighbours: Neighbours = Neighbours.REPLACE
     one_signed: bool = False
+    filled: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
 
     @property
     def frobenius(self) -> float:
@@ -62,20 +71,20 @@ class RankOneChange(Sensitivity):
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified, see above; with different covariances on the two sides a bound that is not tight."""
         q = max_quadratic(rowcov.whitening, self.halfwidths, self.radius)
-        if not _same(rowcov, colcov):
+        if not rowcov.same_as(colcov):
             other = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
             both = math.sqrt(q.value * other.value)
             return Distance(both if self.neighbours is Neighbours.ADD_REMOVE else 2 * both, 0.0).times(1 / self.records)
-        diagonal = is_diagonal(rowcov.whitening)
-        if self.neighbours is Neighbours.ADD_REMOVE or (self.one_signed and diagonal and self.radius is None):
-            return q.times(1 / self.records)
-        attained = q.attained
-        if diagonal and self.radius is None:
-            parts = (rowcov.whitening * self.halfwidths) ** 2
-            attained = _attained(parts, 0.0)
+        plain = is_diagonal(rowcov.whitening) and self.radius is None
+        attained = q.attained if self.filled and (plain or not self.one_signed) else 0.0
+        if self.neighbours is Neighbours.ADD_REMOVE or (self.one_signed and plain):
+            return Distance(q.value, attained).times(1 / self.records)
+        if plain and self.filled:
+            attained = _attained((rowcov.whitening * self.halfwidths) ** 2, 0.0)
         return Distance(math.sqrt(2) * q.value, attained).times(1 / self.records)
 
 
+@plain
 @dataclass(frozen=True, eq=False)
 class MomentsChange(Sensitivity):
     """Like `RankOneChange`, for records with a constant 1 put before them.
@@ -90,6 +99,9 @@ class MomentsChange(Sensitivity):
     radius: float | None = None
     neighbours: Neighbours = Neighbours.REPLACE
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+
     @property
     def frobenius(self) -> float:
         """Distance for noise of unit variance."""
@@ -98,7 +110,7 @@ class MomentsChange(Sensitivity):
 
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified; the constant's direction must stand apart from the features'."""
-        if not _same(rowcov, colcov):
+        if not rowcov.same_as(colcov):
             raise ParameterError("moments need the same covariance on both sides.")
         a, rest = _split_constant(rowcov.whitening)
         record = max_quadratic(rest, self.halfwidths, self.radius)
@@ -137,9 +149,3 @@ def _attained(parts: Floats, a: float) -> float:
     corners = 2 * (a + total) ** 2 - 2 * inner**2
     middle = (a + total) ** 2 - a**2
     return math.sqrt(max(corners, middle))
-
-
-def _same(rowcov: Covariance, colcov: Covariance) -> bool:
-    return rowcov is colcov or (
-        rowcov.directions is colcov.directions and np.array_equal(rowcov.variances, colcov.variances)
-    )

@@ -23,6 +23,8 @@ class RecordChange(Sensitivity):
     ----------
     halfwidths : float64 array of shape (m,)
     radius : float or None
+    filled : bool
+        Whether records fill the domain; if not, the distance is a bound that nothing is known to attain.
 
     Examples
     --------
@@ -34,6 +36,7 @@ class RecordChange(Sensitivity):
 
     halfwidths: Floats
     radius: float | None = None
+    filled: bool = True
 
     @property
     def frobenius(self) -> float:
@@ -49,4 +52,5 @@ class RecordChange(Sensitivity):
         """Exact for diagonal noise, and in a box of up to 16 features; certified otherwise."""
         widest = 2 * math.sqrt(column_norms(rowcov.whitening, rowcov.size).max())
         record = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
-        return Distance(math.sqrt(record.value), math.sqrt(record.attained)).times(widest)
+        attained = math.sqrt(record.attained) if self.filled else 0.0
+        return Distance(math.sqrt(record.value), attained).times(widest)

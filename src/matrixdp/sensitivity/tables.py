@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.noise.covariance import Covariance
+from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal
 
 
+@plain
 @dataclass(frozen=True)
 class CellChange(Sensitivity):
     """All ``D = E_a - E_b`` for two cells (replace), or ``+-E_a`` (add or remove).
@@ -27,6 +29,9 @@ class CellChange(Sensitivity):
     """
 
     neighbours: Neighbours = Neighbours.REPLACE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
 
     @property
     def frobenius(self) -> float:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance, Floats
+from matrixdp.noise.covariance import Covariance, Factor, Floats
 from matrixdp.noise.matrix import apply_factors
 from matrixdp.plain import plain
-from matrixdp.sensitivity.distance import Distance, Sensitivity
+from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity
 
 
 @plain
@@ -59,6 +60,12 @@ class Vertices(Sensitivity):
                 f"changes must have shape (k, {rowcov.size}, {colcov.size}), got {self.changes.shape} instead."
             )
         left, right = rowcov.whitening, colcov.whitening
-        squares = [float(np.square(apply_factors(left, change, right)).sum()) for change in self.changes]
-        value = float(np.sqrt(max(squares)))
-        return Distance(value * (1 + 4e-16 * (rowcov.size + colcov.size)), value).times(1.0)
+        value = _largest_norm(left, self.changes, right)
+        rounding = (
+            2 * (rowcov.size + colcov.size + 4) * EPS * _largest_norm(np.abs(left), np.abs(self.changes), np.abs(right))
+        )
+        return Distance(value + rounding, value).times(1.0)
+
+
+def _largest_norm(left: Factor, changes: Floats, right: Factor) -> float:
+    return math.sqrt(max(float(np.square(apply_factors(left, change, right)).sum()) for change in changes))
