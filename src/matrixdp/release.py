@@ -141,18 +141,25 @@ def release(
     Privacy ------- `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode
     cannot be told from random bits. An error in the data comes before anything is drawn.
     """
-    if stream is not None and stream.seeded and not simulation:
-        raise StreamError(
-            "a seeded stream must not protect data: whoever knows the seed can subtract the noise. "
-            "Leave the stream out, or say simulation=True and the release is marked as a simulation."
-        )
+    stream = choose_stream(stream, simulation=simulation)
     prepared = _prepare(design, data, clip=clip, missing=missing)
-    stream = Stream() if stream is None else stream
     if isinstance(prepared, _Rows):
         matrix = prepared.noisy(design, stream)
     else:
         matrix = _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
     return Release(design.query.finish(matrix), design, simulation=simulation)
+
+
+def choose_stream(stream: Stream | None, *, simulation: bool) -> Stream:
+    """The stream given, or a new one keyed from the operating system; a seeded one only for a simulation."""
+    if stream is None:
+        return Stream()
+    if stream.seeded and not simulation:
+        raise StreamError(
+            "a seeded stream must not protect data: whoever knows the seed can subtract the noise. "
+            "Leave the stream out, or say simulation=True and the release is marked as a simulation."
+        )
+    return stream
 
 
 @dataclass(frozen=True, eq=False)
