@@ -39,8 +39,9 @@ def johnson_lindenstrauss(
     ----------
     query : Identity or SecondMoment
         Carries the bounds. For Identity the result has shape (draws, m): pseudo-records about the midpoint of the
-        bounds, scaled so that their sum of squares estimates that of the records, plus ``parameters["ridge"]`` times
-        N on the diagonal. For SecondMoment it is the estimate of the moment, the ridge taken off.
+        bounds, each with the law ``N(0, (X'X + w^2 I)/N)``. Their second moment estimates that of the records plus
+        ``parameters["ridge"] = w^2/N`` on the diagonal. For SecondMoment it is the estimate of the moment, the ridge
+        taken off.
     privacy : Privacy
     data, stream, simulation
         As for `matrixdp.release.release`.
@@ -70,7 +71,7 @@ def johnson_lindenstrauss(
     sketch = draw_sketch(stream, sums, w2, draws)
     n = query.records
     if isinstance(query, Identity):
-        matrix = query.finish(sketch * math.sqrt(n / draws))
+        matrix = query.finish(sketch / math.sqrt(n))
     else:
         matrix = query.finish((sketch.T @ sketch / draws - w2 * np.eye(len(sums))) / n)
     return RivalRelease(
