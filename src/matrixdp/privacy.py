@@ -30,7 +30,7 @@ from matrixdp.plain import plain
 _EPS = float(np.finfo(float).eps)
 _TINY = math.ulp(0.0)
 _LEAST_DELTA = sys.float_info.min  # below, floats lose their digits
-_MOST_EPSILON = 1e6
+_MOST_EPSILON = 1e12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 

@@ -165,11 +165,7 @@ def release(
     from random bits. An error in the data comes before anything is charged or drawn. Without a ledger nobody adds up
     what is spent.
     """
-    if stream is not None and not simulation:
-        raise StreamError(
-            "a stream that others may know or use again must not protect data. "
-            "Leave it out, or say simulation=True and the release is marked as a simulation."
-        )
+    check_stream(stream, simulation=simulation)
     account = _open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return stored
@@ -249,6 +245,15 @@ def _open_account(
     if simulation:
         raise ParameterError("ledger must be left out for a simulation, which protects nothing and costs nothing.")
     return _Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, design)
+
+
+def check_stream(stream: Stream | None, *, simulation: bool) -> None:
+    """An error for a stream given from outside, unless what it makes is marked as a simulation."""
+    if stream is not None and not simulation:
+        raise StreamError(
+            "a stream that others may know or use again must not protect data. "
+            "Leave it out, or say simulation=True and the release is marked as a simulation."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,89 @@
+"""How long every rival takes at the paper's sizes, as ratios to an MVG release in the same run.
+
+``ours`` and ``peer`` are seconds a draw, calibration included: of the rival, and of the MVG mechanism. A rival should
+stay below a second; the paper's own took up to 2,570 (its Table of runtimes, in the notes).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, make_design
+from matrixdp.baselines import (
+    analytic_gaussian,
+    analyze_gauss,
+    classical_gaussian,
+    exponential,
+    johnson_lindenstrauss,
+    laplace,
+    ppca,
+    sulq,
+)
+
+# Milliseconds in the paper for MVG and for each rival, by experiment.
+_PAPER = {
+    "Exp. I, 6 x 248": {"MVG": 36.2, "Gaussian": 1.0, "JL": 192.7, "Laplace": 0.4, "exponential": 627.2},
+    "Exp. II, 4 x 4": {"MVG": 1.8, "Gaussian": 0.4, "JL": 637.4, "Laplace": 0.5, "exponential": 2112.7},
+    "Exp. III, 21 x 2126": {"MVG": 3.2e3, "Gaussian": 10.0, "JL": 2.57e6, "Laplace": 8.0, "exponential": 2.0e6},
+}
+
+
+def run(seconds: float = 0.2) -> list[dict[str, Any]]:
+    """One row a rival and experiment; each is timed for about `seconds`, and the best draw counts."""
+    rows = []
+    for name, query, important in _experiments():
+        data = np.random.default_rng(0).uniform(query.bounds.lower, query.bounds.upper, (query.records, important[1]))
+        privacy = Privacy(1.0, 1 / query.records)
+        allocation = binary(important[0], 0.95)
+        peer = _time(lambda: make_design(query, privacy, allocation=allocation).release(data), seconds)  # noqa: B023
+        for kind, rival in _rivals(query):
+            ours = _time(lambda: rival(query, privacy, data), seconds)  # noqa: B023
+            paper = _PAPER[name]
+            note = f"paper: {paper[kind]:g} ms against {paper['MVG']:g} of MVG" if kind in paper else "not timed there"
+            rows.append(
+                {
+                    "what": f"{rival.__name__}, {name}",
+                    "ours": ours,
+                    "peer": peer,
+                    "ratio": ours / peer,
+                    "note": note,
+                }
+            )
+    return rows
+
+
+def _experiments() -> list[tuple[str, Identity | SecondMoment, tuple[int, int]]]:
+    """Name, query, and how many of how many features are important."""
+    return [
+        ("Exp. I, 6 x 248", Identity(Bounds([0] * 6, [1] * 6), 248), (2, 6)),
+        ("Exp. II, 4 x 4", SecondMoment(Bounds([-1] * 4, [1] * 4), 2021), (2, 4)),
+        ("Exp. III, 21 x 2126", Identity(Bounds([0] * 21, [1] * 21), 2126), (3, 21)),
+    ]
+
+
+def _rivals(query: Identity | SecondMoment) -> list[tuple[str, Callable[..., Any]]]:
+    common: list[tuple[str, Callable[..., Any]]] = [("Laplace", laplace), ("JL", johnson_lindenstrauss)]
+    if isinstance(query, SecondMoment):
+        return [*common, ("Gaussian", analyze_gauss), ("exponential", ppca), ("SuLQ", sulq)]
+    gaussian = [("Gaussian", classical_gaussian), ("analytic", analytic_gaussian)]
+    return [*common, *gaussian, ("exponential", exponential), ("SuLQ", sulq)]
+
+
+def _time(call: Callable[[], Any], seconds: float) -> float:
+    """Best time of one call, after one that warms up tables and caches."""
+    call()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+if __name__ == "__main__":
+    for row in run():
+        print(f"{row['what']:46} {1e3 * row['ours']:9.3f} ms  {row['ratio']:7.2f} x MVG  ({row['note']})")

@@ -1,0 +1,85 @@
+"""The exponential mechanism for a whole matrix (McSherry & Talwar 2007; after Blum, Ligett, Roth 2008).
+
+With the quality ``-||X - S||_F`` of an output S the density is ``exp(-rate ||X - S||_F)`` up to its normaliser, which
+does not depend on X since S ranges over all matrices. It is drawn exactly and directly: S - X has a uniform direction
+and, in d dimensions, a radius of the Gamma law of shape d. No Markov chain, whose guarantee holds only in the limit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matrixdp.baselines.floats import draw_directions, draw_gamma
+from matrixdp.baselines.release import RivalRelease, check_arguments, from_vector, to_vector
+from matrixdp.noise import Stream
+from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Privacy
+from matrixdp.queries import MatrixQuery
+from matrixdp.release import check_stream
+
+
+def exponential(
+    query: MatrixQuery,
+    privacy: Privacy,
+    data: Any,
+    *,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    halved: bool = False,
+) -> RivalRelease:
+    """The answer with noise of uniform direction and Gamma radius.
+
+    Parameters
+    ----------
+    query : MatrixQuery
+        Carries the bounds.
+    privacy : Privacy
+        Its delta is not used.
+    data, stream, simulation
+        As for `matrixdp.release.release`.
+    halved : bool
+        Use epsilon/2, as the textbook's general form does to pay for a normaliser that depends on the data. Here it
+        does not, and nothing is to be paid for.
+
+    Privacy
+    -------
+    epsilon-DP (epsilon/2 when halved), delta 0, for the query's neighbours: the exponents of neighbours differ by
+    ``rate ||D||_F`` at most. Floating-point noise: for comparison only.
+
+    Examples
+    --------
+    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.queries import Identity
+    >>> query = Identity(Bounds([0, 0], [3, 4]), records=2)
+    >>> result = exponential(query, Privacy(1, 1e-5), [[1, 2], [3, 4]])
+    >>> result.matrix.shape, result.comparison_only, round(result.parameters["mean_radius"], 6)
+    ((2, 2), True, 20.0)
+    """
+    check_arguments(query, privacy)
+    check_stream(stream, simulation=simulation)
+    stream = Stream() if stream is None else stream
+    epsilon = privacy.epsilon / 2 if halved else privacy.epsilon
+    scale = query.sensitivity.frobenius / epsilon
+    answer = to_vector(query, query.evaluate(data, clip=True, missing="error"))
+    noisy = answer + scale * draw_radial(stream, answer.size, 1)[0]
+    return RivalRelease(
+        matrix=query.finish(from_vector(query, noisy)),
+        mechanism="exponential",
+        epsilon=epsilon,
+        delta=0.0,
+        neighbours=query.neighbours,
+        comparison_only=True,
+        simulation=simulation,
+        parameters={"scale": scale, "mean_radius": scale * answer.size},
+    )
+
+
+def draw_radial(stream: Stream, dimension: int, size: int) -> Floats:
+    """Draws with density proportional to ``exp(-|z|)``, of shape (size, dimension).
+
+    Examples
+    --------
+    >>> draw_radial(Stream(seed=1), 3, 2).shape
+    (2, 3)
+    """
+    return draw_directions(stream, dimension, size) * draw_gamma(stream, dimension, size)[:, None]

@@ -1,0 +1,142 @@
+"""Laplace noise on the entries of a matrix (Dwork, McSherry, Nissim, Smith 2006)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from matrixdp.baselines.geometric import draw_laplace
+from matrixdp.baselines.release import RivalRelease, check_arguments, from_vector, to_vector
+from matrixdp.errors import ParameterError
+from matrixdp.noise import Stream
+from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Privacy
+from matrixdp.queries import Identity, SecondMoment
+from matrixdp.release import check_stream
+
+BEST_WEIGHT = 2 ** (1 / 3)
+_BITS = 44
+_HEADROOM = 61
+_EPS = float(np.finfo(float).eps)
+
+
+def laplace(
+    query: Identity | SecondMoment,
+    privacy: Privacy,
+    data: Any,
+    *,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    weight: float = BEST_WEIGHT,
+) -> RivalRelease:
+    """The answer with independent Laplace noise in every entry, of one scale, ``l1_sensitivity/epsilon``.
+
+    Parameters
+    ----------
+    query : Identity or SecondMoment
+        Carries the bounds.
+    privacy : Privacy
+        Its delta is not used.
+    data : array or table of shape (records, m)
+    stream, simulation
+        As for `matrixdp.release.release`.
+    weight : float
+        For a second moment, of which one triangle is drawn: how many times less noise an entry off the diagonal gets
+        than one on it, above 0 and at most 2. The default has the least mean square error over the whole matrix when
+        all features have the same range.
+
+    Privacy
+    -------
+    epsilon-DP, delta 0, for the query's neighbours. The noise is made of exact integers: ``floor(k + L) = k +
+    floor(L)`` for an integer k, so the release is a post-processing of the ideal mechanism applied to the rounded
+    answer, and rounding is charged.
+
+    Examples
+    --------
+    >>> from matrixdp.bounds import Bounds
+    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
+    >>> result = laplace(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]])
+    >>> result.matrix.shape, result.delta, round(result.parameters["scale"], 6)
+    ((3, 2), 0.0, 2.0)
+    """
+    check_arguments(query, privacy)
+    check_stream(stream, simulation=simulation)
+    stream = Stream() if stream is None else stream
+    sensitivity = l1_sensitivity(query, weight=weight)
+    answer = to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=weight)
+    bound = to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
+    bits, factor = _grid(bound, sensitivity, privacy.epsilon, query.relative_error)
+    steps = np.rint(np.clip(answer, -bound, bound) * factor).astype(np.int64)
+    noisy = ((steps + draw_laplace(stream, bits, steps.shape)).astype(np.float64) + 0.5) / factor
+    return RivalRelease(
+        matrix=query.finish(from_vector(query, noisy, weight=weight)),
+        mechanism="Laplace",
+        epsilon=privacy.epsilon,
+        delta=0.0,
+        neighbours=query.neighbours,
+        comparison_only=False,
+        simulation=simulation,
+        parameters={"scale": 2.0**bits / factor, "sensitivity": sensitivity, "weight": weight},
+    )
+
+
+def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGHT) -> float:
+    """Largest change of the answer in L1, entries below the diagonal taken `weight` times; rounded up.
+
+    For records in a box (halfwidths c) the sum of widths, and for a second moment ``(sum c_i^2 + weight sum_{i<j} c_i
+    c_j)/N``, which is attained by a corner and the midpoint; `docs/rivals.md` has the proof. With a radius the former
+    is still the supremum and the latter a bound.
+
+    Examples
+    --------
+    >>> from matrixdp.bounds import Bounds
+    >>> round(l1_sensitivity(SecondMoment(Bounds([-1] * 4, [1] * 4), records=1), weight=2.0), 9)  # not 2 * 4^2
+    16.0
+    """
+    if isinstance(query, Identity):
+        return 2 * _largest_l1(query.bounds.halfwidths, query.bounds.radius) * (1 + 64 * _EPS)
+    if not isinstance(query, SecondMoment):
+        raise ParameterError(
+            f"query must be Identity or SecondMoment for Laplace noise, got {type(query).__name__} instead."
+        )
+    if not 0 < weight <= 2:
+        raise ParameterError(f"weight must be greater than 0 and at most 2, got {weight!r} instead.")
+    change = query.sensitivity
+    c, radius = change.halfwidths, change.radius
+    value = weight / 2 * float(c.sum()) ** 2 + (1 - weight / 2) * float((c**2).sum())
+    if radius is not None:
+        # By Cauchy and Schwarz: the triangle's weights against Frobenius' norm of the change.
+        m = c.size
+        norm = math.sqrt(m + weight**2 * m * (m - 1) / 4) * change.frobenius * query.records
+        value = min(value, norm)
+    return value / query.records * (1 + 64 * _EPS)
+
+
+def _largest_l1(halfwidths: Floats, radius: float | None) -> float:
+    """``max sum |x_i|`` over the box cut with the ball, rounded up: all coordinates at one level, or at their end."""
+    if radius is None or radius**2 >= float((halfwidths**2).sum()):
+        return float(halfwidths.sum())
+    c = np.sort(halfwidths)
+    used = np.concatenate([[0.0], np.cumsum(c**2)])[:-1]
+    level = np.sqrt(np.maximum(radius**2 - used, 0.0) / np.arange(c.size, 0, -1))
+    first = int(np.argmax(level <= c))
+    return float(np.minimum(c, level[first]).sum()) * (1 + 64 * _EPS)
+
+
+def _grid(bound: Floats, sensitivity: float, epsilon: float, relative_error: float) -> tuple[int, float]:
+    """Resolution, and grid steps for one unit of the answer, such that neighbours differ by at most ``epsilon 2^bits``.
+
+    Each entry may move by one step through rounding, and by twice the error of its floats.
+    """
+    largest = float(bound.max()) * epsilon / sensitivity
+    bits = min(_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
+    floats = 2 * (relative_error + 8 * _EPS) * float(bound.sum()) / sensitivity
+    left = epsilon * (1 - floats - 64 * _EPS) - bound.size * 2.0**-bits
+    if left <= 0:
+        raise ParameterError(
+            f"epsilon must be larger for {bound.size} entries of these bounds, got {epsilon:g} instead: "
+            "rounding alone would use it."
+        )
+    return bits, left / sensitivity * 2.0**bits

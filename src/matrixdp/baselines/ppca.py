@@ -1,0 +1,83 @@
+"""PPCA: the first principal component by the exponential mechanism (Chaudhuri, Sarwate, Sinha 2012)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matrixdp.baselines.bingham import draw_bingham
+from matrixdp.baselines.release import RivalRelease, check_arguments
+from matrixdp.errors import ParameterError
+from matrixdp.noise import Stream
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import SecondMoment
+from matrixdp.release import check_stream
+from matrixdp.sensitivity import max_quadratic
+
+
+def ppca(
+    query: SecondMoment,
+    privacy: Privacy,
+    data: Any,
+    *,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> RivalRelease:
+    """A unit vector v of shape (m, 1) with density proportional to ``exp(concentration v'Av)``, A the second moment.
+
+    Parameters
+    ----------
+    query : SecondMoment
+        Carries the bounds.
+    privacy : Privacy
+        Its delta is not used.
+    data, stream, simulation
+        As for `matrixdp.release.release`.
+
+    Privacy
+    -------
+    epsilon-DP, delta 0, for the query's neighbours (`concentration`). Drawn exactly by rejection, not by a Markov
+    chain; in floating-point numbers: for comparison only.
+
+    Examples
+    --------
+    >>> from matrixdp.bounds import Bounds
+    >>> query = SecondMoment(Bounds([-1, -1], [1, 1]), records=2)
+    >>> ppca(query, Privacy(1, 1e-5), [[0.5, 0.5], [1, 1]]).matrix.shape
+    (2, 1)
+    """
+    check_arguments(query, privacy)
+    rate = concentration(query, privacy.epsilon)
+    check_stream(stream, simulation=simulation)
+    stream = Stream() if stream is None else stream
+    moment = query.evaluate(data, clip=True, missing="error")
+    return RivalRelease(
+        matrix=draw_bingham(stream, rate * moment).T.copy(),
+        mechanism="PPCA",
+        epsilon=privacy.epsilon,
+        delta=0.0,
+        neighbours=query.neighbours,
+        comparison_only=True,
+        simulation=simulation,
+        parameters={"concentration": rate},
+    )
+
+
+def concentration(query: SecondMoment, epsilon: float) -> float:
+    """Largest factor on ``v'Av`` that is epsilon-DP.
+
+    One record moves the quality by ``((v'x)^2 - (v'y)^2)/N``, between -q/N and q/N, q the largest ``|x|^2`` of the
+    domain. The loss is the factor times the width of that range (Dong, Durfee, Rogers 2020), so the factor is
+    ``epsilon N/(2q)``; where a record comes or goes the quality moves one way only, and it is ``epsilon N/q``.
+
+    Examples
+    --------
+    >>> from matrixdp.bounds import Bounds
+    >>> round(concentration(SecondMoment(Bounds([-1] * 4, [1] * 4), records=2021), 1.0), 3)
+    252.625
+    """
+    if not isinstance(query, SecondMoment):
+        raise ParameterError(f"query must be SecondMoment for PPCA, got {type(query).__name__} instead.")
+    change = query.sensitivity
+    largest = max_quadratic(1.0, change.halfwidths, change.radius).value
+    width = largest if query.neighbours is Neighbours.ADD_REMOVE else 2 * largest
+    return epsilon * query.records / width
