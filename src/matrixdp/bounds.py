@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -169,7 +169,7 @@ class Bounds:
         array = self.checked(records, clip=clip, missing=missing)
         out = np.empty(array.shape) if out is None else out
         if self.radius is None:
-            rescale(array, self.midpoint, levels / self.halfwidths, out)
+            _to_grid(self, levels)(array, out)
             np.rint(out, out=out)
         else:
             np.subtract(np.clip(array, self.lower, self.upper), self.midpoint, out=out)
@@ -227,24 +227,34 @@ def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
     return np.where(error > 0, np.nextafter(difference, np.inf), difference)
 
 
-def rescale(
-    array: NDArray[np.generic],
-    shift: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
-    """``out = (array - shift) * factor``; narrow rows are taken many at a time: NumPy's inner loop runs along a row."""
-    rows, columns = array.shape
-    tiles = 1 << max(0, (1024 // columns).bit_length() - 1)
-    whole = rows - rows % tiles if array.flags.c_contiguous and out.flags.c_contiguous else 0
-    with np.errstate(over="ignore"):  # infinities are clipped next
-        if whole:
-            wide = out[:whole].reshape(-1, tiles * columns)
-            np.subtract(array[:whole].reshape(wide.shape), np.tile(shift, tiles), out=wide)
-            np.multiply(wide, np.tile(factor, tiles), out=wide)
-        if whole < rows:
-            np.subtract(array[whole:], shift, out=out[whole:])
-            np.multiply(out[whole:], factor, out=out[whole:])
+class Rescaling:
+    """``out = (array - shift) * factor`` for arrays of shape (n, m), column by column.
+
+    Narrow rows are taken many at a time, since NumPy's inner loop runs along a row.
+    """
+
+    def __init__(self, shift: NDArray[np.float64], factor: NDArray[np.float64]) -> None:
+        self._tiles = 1 << max(0, (1024 // shift.size).bit_length() - 1)
+        self._shift, self._factor = shift, factor
+        self._wide = np.tile(shift, self._tiles), np.tile(factor, self._tiles)
+
+    def __call__(self, array: NDArray[np.generic], out: NDArray[np.float64]) -> None:
+        """Fill `out`; what overflows becomes infinite, and is for the caller to clip."""
+        rows = array.shape[0]
+        whole = rows - rows % self._tiles if array.flags.c_contiguous and out.flags.c_contiguous else 0
+        with np.errstate(over="ignore"):
+            if whole:
+                wide = out[:whole].reshape(-1, self._wide[0].size)
+                np.subtract(array[:whole].reshape(wide.shape), self._wide[0], out=wide)
+                np.multiply(wide, self._wide[1], out=wide)
+            if whole < rows:
+                np.subtract(array[whole:], self._shift, out=out[whole:])
+                np.multiply(out[whole:], self._factor, out=out[whole:])
+
+
+@lru_cache(maxsize=16)
+def _to_grid(bounds: Bounds, levels: int) -> Rescaling:
+    return Rescaling(bounds.midpoint, levels / bounds.halfwidths)
 
 
 def _all_finite(array: NDArray[np.generic]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.bounds import rescale
+from matrixdp.bounds import Rescaling
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors, column_limits, monotone
 from matrixdp.errors import ParameterError, StreamError
@@ -267,6 +267,7 @@ class _Rows:
         query, noise, bits = design.query, design.noise, design.grid.bits
         assert isinstance(query, Identity)
         factors = column_factors(noise, bits)
+        to_grid = Rescaling(query.bounds.midpoint, factors)
         limits = np.array(column_limits(query, noise, bits), np.float64)
         rows, columns = query.shape
         out = np.empty((rows, columns))
@@ -274,7 +275,7 @@ class _Rows:
         integers = np.empty((min(step, rows), columns), np.int64)
         for start in range(0, rows, step):
             block, noisy = out[start : start + step], integers[: min(step, rows - start)]
-            rescale(self.records[start : start + step], query.bounds.midpoint, factors, block)
+            to_grid(self.records[start : start + step], block)
             np.rint(block, out=block)
             np.clip(block, -limits, limits, out=block)
             draw_gaussian(stream, bits, out=noisy)

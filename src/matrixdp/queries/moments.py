@@ -22,7 +22,7 @@ from matrixdp.queries.query import MatrixQuery, parse_records
 from matrixdp.queries.table import as_records
 from matrixdp.sensitivity import MomentsChange, RankOneChange
 
-_BLOCK = 1 << 17  # entries quantised at a time: what a core's cache holds
+_BLOCK = 1 << 18  # entries quantised at a time
 _MAX_BITS = 20
 
 
