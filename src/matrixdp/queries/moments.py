@@ -254,7 +254,7 @@ def _counted(query: SecondMoment | Moments, data: Any) -> NDArray[np.generic]:
     return array
 
 
-_UNIT_ERROR = 6 * float(np.finfo(float).eps)
+_UNIT_ERROR = 2.5 * float(np.finfo(float).eps)
 
 
 def _off_diagonal(matrix: Floats) -> Floats:
