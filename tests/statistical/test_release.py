@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 import matrixdp as mdp
+from audit import Count, measured_epsilon
 from levels import LEVEL
 from matrixdp.release import release
 
@@ -31,7 +31,7 @@ CASES = {
 }
 
 
-def measured_epsilon(design, first, second, delta, seed):
+def audit(design, first, second, delta, seed):
     """Lower confidence bound on epsilon: half of the trials choose a cut, the other half measure."""
     direction = np.subtract(*(design.query.evaluate(x, clip=True, missing="error") for x in (first, second)))
     direction = design.noise.whiten(direction)
@@ -44,24 +44,22 @@ def measured_epsilon(design, first, second, delta, seed):
 
     a, b = scores(first), scores(second)
     cuts = np.quantile(a[0], np.linspace(0.05, 0.95, 19))
-    best = max(cuts, key=lambda cut: _log_ratio(a[0] > cut, b[0] > cut, delta))
-    return _log_ratio(a[1] > best, b[1] > best, delta)
+    best = max(cuts, key=lambda cut: epsilon_beyond(a[0], b[0], cut, delta))
+    return epsilon_beyond(a[1], b[1], best, delta)
 
 
-def _log_ratio(first, second, delta):
-    """Clopper and Pearson's bounds, each at half the level."""
-    n, hits, others = first.size, int(first.sum()), int(second.sum())
-    low = beta.ppf(LEVEL / 2, hits, n - hits + 1) if hits else 0.0
-    high = beta.ppf(1 - LEVEL / 2, others + 1, n - others) if others < n else 1.0
-    return float(np.log((low - delta) / high)) if low > delta else -np.inf
+def epsilon_beyond(first, second, cut, delta):
+    """Measured epsilon of the event that the score passes `cut`."""
+    counts = (Count(int((scores > cut).sum()), scores.size) for scores in (first, second))
+    return measured_epsilon(*counts, delta=delta, level=LEVEL)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_claim_holds_and_half_the_noise_is_caught(case):
     design, first, second = CASES[case]
-    assert measured_epsilon(design, first, second, PRIVACY.delta, seed=1) <= PRIVACY.epsilon
+    assert audit(design, first, second, PRIVACY.delta, seed=1) <= PRIVACY.epsilon
     quarter = 0.5 if design.query.symmetric else 0.25
     colcov = design.colcov.scaled(quarter)
     rowcov = colcov if design.query.symmetric else design.rowcov
     broken = replace(design, colcov=colcov, rowcov=rowcov, grid=replace(design.grid, limit=4 * design.grid.limit))
-    assert measured_epsilon(broken, first, second, PRIVACY.delta, seed=2) > PRIVACY.epsilon
+    assert audit(broken, first, second, PRIVACY.delta, seed=2) > PRIVACY.epsilon

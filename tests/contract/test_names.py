@@ -1,0 +1,46 @@
+"""Public names, documented and importable."""
+
+import importlib
+import inspect
+import pkgutil
+
+import matrixdp
+
+NAMES = {
+    "Adjacency", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError", "Design",
+    "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger", "LedgerError", "MatrixDPError",
+    "MatrixGaussian", "MissingExtraError", "Moments", "Neighbours", "ParameterError", "PrincipalDirections",
+    "Privacy", "Query", "Release", "SecondMoment", "Stream", "StreamError", "TransitionCounts", "Vertices",
+    "__version__", "binary", "draw_gaussian", "equimodal", "gdp_delta", "gdp_epsilon", "isotropic",
+    "isotropic_scale", "make_design", "optimal", "principal_directions", "shares", "uniform", "unimodal",
+}  # fmt: skip
+
+
+def test_public_names_are_these():
+    assert set(matrixdp.__all__) == NAMES
+    assert all(hasattr(matrixdp, name) for name in NAMES)
+
+
+def test_every_public_thing_says_what_it_is():
+    for name in NAMES - {"__version__"}:
+        assert inspect.getdoc(getattr(matrixdp, name)), name
+
+
+def test_whatever_touches_a_guarantee_says_which():
+    for name in ("Bounds", "Design", "make_design", "principal_directions", "unimodal", "Identity", "GramMatrix"):
+        assert "Privacy\n-------" in inspect.getdoc(getattr(matrixdp, name)), name
+
+
+def test_errors_form_one_tree():
+    from matrixdp import errors
+
+    found = [value for value in vars(errors).values() if inspect.isclass(value)]
+    assert all(issubclass(error, errors.MatrixDPError) for error in found)
+    for error in found:
+        assert error.__name__ in errors.__doc__
+
+
+def test_every_module_can_be_imported_on_its_own():
+    for module in pkgutil.walk_packages(matrixdp.__path__, "matrixdp."):
+        if not module.name.endswith("__main__"):
+            assert importlib.import_module(module.name).__doc__, module.name
