@@ -174,7 +174,8 @@ def release(
     receipt = account.charge() if account is not None else None
     stream = Stream() if stream is None else stream
     if isinstance(prepared, _Rows):
-        matrix = prepared.noisy(design, stream)
+        with np.errstate(all="ignore"):
+            matrix = prepared.noisy(design, stream)
     else:
         matrix = _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
     released = Release(design.query.finish(matrix), design, simulation=simulation)
@@ -194,8 +195,10 @@ class _Account:
 
     @cached_property
     def description(self) -> dict[str, Any]:
+        """What was asked for: public, and the same on every machine and in every version."""
         design = self.design
-        text = json.dumps(to_plain(design), allow_nan=False)
+        asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
+        text = json.dumps(to_plain(asked), allow_nan=False)
         return {
             "query": type(design.query).__name__,
             "shape": list(design.query.shape),
@@ -203,8 +206,7 @@ class _Account:
             "delta": design.privacy.delta,
             "calibration": design.calibration,
             "allocation": design.allocation.rule,
-            "design": hashlib.sha256(text.encode()).hexdigest(),  # of public values
-            "version": __version__,
+            "design": hashlib.sha256(text.encode()).hexdigest(),
         }
 
     def stored(self) -> Release | None:
