@@ -2,7 +2,8 @@
 
 from matrixdp.design.algorithms import equimodal, unimodal
 from matrixdp.design.allocation import Allocation, binary, isotropic, optimal, shares, uniform
-from matrixdp.design.design import Design, make_design
+from matrixdp.design.design import Design
+from matrixdp.design.making import make_design
 
 __all__ = [
     "Allocation",

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.design.allocation import check_theta, shares
-from matrixdp.design.design import Design, make_design
+from matrixdp.design.design import Design
+from matrixdp.design.making import make_design
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy
 from matrixdp.queries import paper_query
