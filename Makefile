@@ -5,7 +5,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: demo test bench check clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
-	$(BIN)/python -m matrixdp.demo
+	$(BIN)/python -m matrixdp demo
 
 test: .venv/dev           ## lint, types, all tests
 	$(BIN)/ruff check .

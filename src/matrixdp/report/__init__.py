@@ -1,0 +1,18 @@
+"""Reports of a release: pictures, tables, one page that explains it, and a folder of files."""
+
+from matrixdp.report.folder import write_folder
+from matrixdp.report.html import release_page
+from matrixdp.report.pictures import design_picture, matrix_picture, std_picture
+from matrixdp.report.result import RESULTS, LedgerState, Result, make_result
+
+__all__ = [
+    "RESULTS",
+    "LedgerState",
+    "Result",
+    "design_picture",
+    "make_result",
+    "matrix_picture",
+    "release_page",
+    "std_picture",
+    "write_folder",
+]
