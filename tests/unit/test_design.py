@@ -168,6 +168,17 @@ def test_extreme_units_have_finite_standard_deviations():
             assert (design.std[1:, 1:] > 0).all()
 
 
+@pytest.mark.parametrize("radius", [None, 1.0])
+@pytest.mark.parametrize("rotate", [False, True])
+def test_the_mean_uses_its_share_of_the_privacy_loss(radius, rotate):
+    bounds = mdp.Bounds([-1] * 6, [1] * 6, radius=radius)
+    design = mdp.make_design(
+        mdp.Moments(bounds, 100, mean_share=0.2), PRIVACY, directions=orthonormal(6) if rotate else None
+    )
+    loss = np.sqrt(2) / (100 * design.colcov.variances[0])  # of the constant alone, of sqrt(2) (a + T)/N
+    assert loss / design.ideal_distance().value == pytest.approx(0.2, rel=1e-6)
+
+
 def test_theorem_2_meets_its_own_condition():
     for query in (IDENTITY, mdp.SecondMoment(BOX, 100)):
         design = mdp.make_design(query, PRIVACY, allocation=mdp.binary(["b"], 0.9), calibration="theorem2")

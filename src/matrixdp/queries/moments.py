@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 
 from matrixdp.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.noise.covariance import Floats
+from matrixdp.noise.covariance import Covariance, Floats
 from matrixdp.noise.sums import GramSum
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
@@ -20,7 +20,7 @@ from matrixdp.queries.domain import check_bounds, reach
 from matrixdp.queries.identity import check_count
 from matrixdp.queries.query import MatrixQuery, parse_records
 from matrixdp.queries.table import as_records
-from matrixdp.sensitivity import MomentsChange, RankOneChange
+from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
 
 _BLOCK = 1 << 18  # entries quantised at a time
 _MAX_BITS = 20
@@ -217,7 +217,9 @@ class Moments(MatrixQuery):
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """The constant's variance is put first, so that it uses `mean_share` of the privacy loss."""
-        constant = (1 - self.mean_share) / self.mean_share / float((self.extent(directions) ** 2 / variances).sum())
+        whitening = Covariance(variances, directions).whitening
+        longest = max_quadratic(whitening, self.bounds.halfwidths, self.bounds.radius).value
+        constant = (1 - self.mean_share) / self.mean_share / longest
         lifted = np.concatenate([[constant], variances])
         return lifted, None if directions is None else block_diag(1.0, directions)
 
