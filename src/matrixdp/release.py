@@ -5,21 +5,20 @@ The answer is whitened, rounded to integers, and exact Gaussian integers are add
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.account import open_account
 from matrixdp.bounds import Rescaling
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors, column_limits, monotone
 from matrixdp.errors import ParameterError, StreamError
-from matrixdp.ledger import Ledger, Receipt
+from matrixdp.ledger import Ledger
 from matrixdp.noise import Stream, apply_factors, draw_gaussian
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import from_plain, to_plain
@@ -166,9 +165,9 @@ def release(
     what is spent.
     """
     check_stream(stream, simulation=simulation)
-    account = _open_account(design, ledger, dataset, request, simulation=simulation)
+    account = open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
-        return stored
+        return Release.from_json(stored)
     with np.errstate(all="ignore"):  # a warning would speak of private data
         prepared = _prepare(design, data, clip=clip, missing=missing)
     receipt = account.charge() if account is not None else None
@@ -180,73 +179,8 @@ def release(
         matrix = _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
     released = Release(design.query.finish(matrix), design, simulation=simulation)
     if account is not None and receipt is not None:
-        account.complete(receipt, released)
+        account.complete(receipt, released.to_json)
     return released
-
-
-@dataclass(frozen=True)
-class _Account:
-    """Where a release is charged, under which name and id."""
-
-    ledger: Ledger
-    dataset: str
-    request: str | None
-    design: Design
-
-    @cached_property
-    def description(self) -> dict[str, Any]:
-        """What was asked for: public, and the same on every machine and in every version."""
-        design = self.design
-        asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
-        text = json.dumps(to_plain(asked), allow_nan=False)
-        return {
-            "query": type(design.query).__name__,
-            "shape": list(design.query.shape),
-            "epsilon": design.privacy.epsilon,
-            "delta": design.privacy.delta,
-            "calibration": design.calibration,
-            "allocation": design.allocation.rule,
-            "design": hashlib.sha256(text.encode()).hexdigest(),
-        }
-
-    def stored(self) -> Release | None:
-        """The release of an earlier request with the same id."""
-        if self.request is None:
-            return None
-        text = self.ledger.stored(self.dataset, self.request, event=self.design.event, description=self.description)
-        return None if text is None else Release.from_json(text)
-
-    def charge(self) -> Receipt:
-        return self.ledger.charge(
-            self.dataset,
-            self.design.event,
-            neighbours=self.design.neighbours,
-            description=self.description,
-            request=self.request,
-        )
-
-    def complete(self, receipt: Receipt, released: Release) -> None:
-        """Mark the charge as released; the release itself is kept only if it can be asked for again."""
-        self.ledger.complete(receipt, released.to_json() if self.request is not None else "")
-
-
-def _open_account(
-    design: Design,
-    ledger: Ledger | str | os.PathLike[str] | None,
-    dataset: str | None,
-    request: str | None,
-    *,
-    simulation: bool,
-) -> _Account | None:
-    if ledger is None:
-        if dataset is not None or request is not None:
-            raise ParameterError("ledger must be given with dataset or request: nothing can be charged without it.")
-        return None
-    if dataset is None:
-        raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
-    if simulation:
-        raise ParameterError("ledger must be left out for a simulation, which protects nothing and costs nothing.")
-    return _Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, design)
 
 
 def check_stream(stream: Stream | None, *, simulation: bool) -> None:

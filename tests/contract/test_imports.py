@@ -17,7 +17,7 @@ FLOORS = [
     {"queries"},
     {"calibration"},
     {"design"},
-    {"postprocess"},
+    {"postprocess", "account"},
     {"release"},
     {"components"},
     {"baselines", "datasets"},
