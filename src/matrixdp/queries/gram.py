@@ -137,7 +137,8 @@ class GramMatrix(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Kernel values less one half."""
-        array = check_count(as_records(data, self.bounds.size, self.bounds.names), self.records)
+        array = as_records(data, self.bounds.size, self.bounds.names)
+        check_count(len(array), self.records)
         left = self.bounds.centre(array, clip=clip, missing=missing) / self.bounds.halfwidths
         right = left if self.points is None else self._scaled(self.points)
         values = self._profile(cdist(left, right, metric=_METRICS[self.kernel]))

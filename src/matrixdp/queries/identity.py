@@ -93,7 +93,9 @@ class Identity(MatrixQuery):
 
     def checked(self, data: Any) -> np.ndarray[Any, Any]:
         """The records, after a look at their number and kind."""
-        return check_count(as_records(data, self.bounds.size, self.bounds.names), self.records)
+        array = as_records(data, self.bounds.size, self.bounds.names)
+        check_count(len(array), self.records)
+        return array
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The records, moved into the domain, less its midpoint."""
@@ -110,10 +112,7 @@ class Identity(MatrixQuery):
         return matrix
 
 
-def check_count(array: np.ndarray[Any, Any], records: int) -> np.ndarray[Any, Any]:
-    """`array`, if it has as many rows as the public number of records says."""
-    if array.shape[0] != records:
-        raise ParameterError(
-            f"records must be the number of rows of the data, {array.shape[0]}, got {records} instead."
-        )
-    return array
+def check_count(rows: int, records: int) -> None:
+    """An error unless there are as many rows as the public number of records says."""
+    if rows != records:
+        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead.")

@@ -13,17 +13,14 @@ from scipy.linalg import block_diag
 from matrixdp.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Covariance, Floats
-from matrixdp.noise.sums import GramSum
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.domain import check_bounds, reach
 from matrixdp.queries.identity import check_count
 from matrixdp.queries.query import MatrixQuery, parse_records
-from matrixdp.queries.table import as_records
+from matrixdp.queries.running import MomentSum
+from matrixdp.queries.table import Blocks, as_records
 from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
-
-_BLOCK = 1 << 18  # entries quantised at a time
-_MAX_BITS = 20
 
 
 @plain
@@ -129,8 +126,7 @@ class SecondMoment(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moment, from exact integer sums."""
-        array = _counted(self, data)
-        return moment(self.bounds, self._box, array, self.records, constant=False, clip=clip, missing=missing)
+        return _evaluate(self, self._box, data, constant=False, clip=clip, missing=missing)
 
 
 @plain
@@ -225,8 +221,7 @@ class Moments(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
-        array = _counted(self, data)
-        return moment(self.bounds, self.bounds, array, self.records, constant=True, clip=clip, missing=missing)
+        return _evaluate(self, self.bounds, data, constant=True, clip=clip, missing=missing)
 
     def finish(self, matrix: Floats) -> Floats:
         """The constant's own moment is one, unless the number of records is private."""
@@ -244,18 +239,6 @@ class Moments(MatrixQuery):
         return mask
 
 
-def _counted(query: SecondMoment | Moments, data: Any) -> NDArray[np.generic]:
-    """The records, if their number is the public one, or, where it is private, in the domain."""
-    array = as_records(data, query.bounds.size, query.bounds.names)
-    if query.neighbours is Neighbours.REPLACE:
-        return check_count(array, query.records)
-    if array.shape[0] > 2 * query.records:
-        raise DataError(
-            f"a data set must have at most 2 x {query.records} records; give a larger public number of records."
-        )
-    return array
-
-
 _UNIT_ERROR = 2.5 * float(np.finfo(float).eps)
 
 
@@ -268,44 +251,32 @@ def _headroom(neighbours: Neighbours) -> float:
     return 1.0 if neighbours is Neighbours.REPLACE else 2.0
 
 
-def levels(records: int) -> int:
-    """Half the steps of the grid: as fine as sums of that many products in int64 allow, from 2^7 to 2^19."""
-    spare = (62 - math.ceil(math.log2(2 * records))) // 2
-    return 1 << min(_MAX_BITS - 1, max(7, spare))
-
-
-def moment(
-    bounds: Bounds,
-    box: Bounds,
-    array: NDArray[np.generic],
-    records: int,
-    *,
-    constant: bool,
-    clip: bool,
-    missing: str,
+def _evaluate(
+    query: SecondMoment | Moments, box: Bounds, data: Any, *, constant: bool, clip: bool, missing: str
 ) -> Floats:
-    """``(1/records) sum x x'`` over the rows of `array`, quantised about the midpoint of `box`, by exact integer sums.
+    """The moment of records that are in memory, or come block by block."""
+    total = MomentSum(query.bounds, box, query.records, constant=constant, clip=clip, missing=missing)
+    for block in data if isinstance(data, Blocks) else (data,):
+        array = as_records(block, query.bounds.size, query.bounds.names)
+        _check_number(query, total.records + len(array), complete=not isinstance(data, Blocks))
+        total.add(array)
+    _check_number(query, total.records, complete=True)
+    return total.value()
 
-    With `constant`, each row gets a 1 put before it.
-    """
-    grid = levels(records)
-    rows, columns = array.shape
-    total = GramSum(columns + constant, limit=grid)
-    step = max(256, _BLOCK // columns // 256 * 256)
-    buffer = np.empty((min(step, rows), columns + constant))
-    for start in range(0, rows, step):
-        block = array[start : start + step]
-        out = buffer[: len(block)]
-        if box is not bounds:
-            block = np.clip(bounds.checked(block, clip=clip, missing=missing), bounds.lower, bounds.upper)
-        box.quantise(block, grid, out=out[:, constant:], clip=clip or box is not bounds, missing=missing)
-        if constant:
-            out[:, 0] = grid
-        total.add(out)
-    unit = box.steps(grid)
-    if constant:
-        unit = np.concatenate([[1.0 / grid], unit])
-    return total.value() * unit[:, None] * unit / records
+
+def _check_number(query: SecondMoment | Moments, rows: int, *, complete: bool) -> None:
+    """An error unless the records' number is the public one, or, where it is private, in the domain."""
+    if query.neighbours is not Neighbours.REPLACE:
+        if rows > 2 * query.records:
+            raise DataError(
+                f"a data set must have at most 2 x {query.records} records; give a larger public number of records."
+            )
+    elif complete:
+        check_count(rows, query.records)
+    elif rows > query.records:
+        raise ParameterError(
+            f"records must be the number of rows of the data, which is more than {query.records}; count them."
+        )
 
 
 def _centre(centre: ArrayLike | None, bounds: Bounds) -> NDArray[np.float64] | None:

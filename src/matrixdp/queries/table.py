@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Records that come block by block, so that moments of them need not fit into memory.
+
+    Parameters
+    ----------
+    read : callable
+        Gives, anew each time it is called, the blocks: arrays or tables of shape (some records, features). A block is
+        done with when the next one is asked for.
+
+    Examples
+    --------
+    >>> [block.shape for block in Blocks(lambda: (np.zeros((rows, 2)) for rows in (3, 1)))]
+    [(3, 2), (1, 2)]
+    """
+
+    read: Callable[[], Iterable[Any]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read())
 
 
 def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
@@ -20,6 +43,9 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     >>> as_records([[1, 2], [3, 4]], 2).shape
     (2, 2)
     """
+    if isinstance(data, Blocks):
+        arrays = [as_records(block, size, names).copy() for block in data]
+        return np.concatenate(arrays) if arrays else np.empty((0, size))
     columns = _column_names(data)
     if columns is not None:
         array = _from_table(data, _choose(columns, size, names))
