@@ -6,14 +6,14 @@ put on a grid of integers whose ends are the bounds themselves, so that no round
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
@@ -28,7 +28,7 @@ class Bounds:
 
     Parameters
     ----------
-    lower, upper : array_like of shape (m,)
+    lower, upper : array_like of shape (m,), or one number for all names
         Finite, `lower` below `upper`, in the units of the data.
     names : sequence of str, optional
         Names of the features; columns of a data frame are chosen by them.
@@ -61,11 +61,28 @@ class Bounds:
         names: Sequence[str] | None = None,
         radius: float | None = None,
     ) -> None:
-        object.__setattr__(self, "lower", _limits(lower, "lower"))
-        object.__setattr__(self, "upper", _limits(upper, "upper"))
+        if isinstance(names, str):
+            raise ParameterError(f"names must be a sequence of strings, one a feature, got {show(names)} instead.")
         object.__setattr__(self, "names", None if names is None else tuple(names))
+        object.__setattr__(self, "lower", _limits(lower, "lower", self.names))
+        object.__setattr__(self, "upper", _limits(upper, "upper", self.names))
         object.__setattr__(self, "radius", None if radius is None else float(radius))
         self._check()
+
+    @classmethod
+    def of(cls, features: Mapping[str, tuple[float, float]], radius: float | None = None) -> Bounds:
+        """Bounds from pairs (lower, upper) by name.
+
+        Examples
+        --------
+        >>> Bounds.of({"age": (0, 100), "weight": (30, 200)}).upper.tolist()
+        [100.0, 200.0]
+        """
+        try:
+            lower, upper = zip(*features.values(), strict=True)
+        except (AttributeError, TypeError, ValueError):
+            raise ParameterError("features must map each name to a pair (lower, upper).") from None
+        return cls(lower, upper, tuple(features), radius)
 
     def _check(self) -> None:
         if self.lower.shape != self.upper.shape:
@@ -82,15 +99,15 @@ class Bounds:
         if sizes.max() > _LARGEST or sizes[2].min() < 1 / _LARGEST:
             raise ParameterError(f"bounds must be at most {_LARGEST:g}, and {1 / _LARGEST:g} apart; change the units.")
         if self.names is not None:
-            if len(self.names) != self.size or not all(isinstance(name, str) for name in self.names):
-                raise ParameterError(
-                    f"names must be {self.size} strings, one a feature, got {len(self.names)} instead."
-                )
+            kinds = {type(name).__name__ for name in self.names}
+            if len(self.names) != self.size or kinds != {"str"}:
+                found = f"{len(self.names)} of type {', '.join(sorted(kinds))}"
+                raise ParameterError(f"names must be {self.size} strings, one a feature, got {found} instead.")
             if len(set(self.names)) != self.size:
                 raise ParameterError("names must differ from each other.")
         if self.radius is not None and not 1 / _LARGEST <= self.radius <= _LARGEST:
             raise ParameterError(
-                f"radius must be from {1 / _LARGEST:g} to {_LARGEST:g}, got {self.radius!r} instead; change the units."
+                f"radius must be from {1 / _LARGEST:g} to {_LARGEST:g}, got {show(self.radius)} instead."
             )
 
     @property
@@ -118,12 +135,12 @@ class Bounds:
             if self.names is None or feature not in self.names:
                 known = ", ".join(self.names or ()) or "none (bounds were given without names)"
                 raise ParameterError(
-                    f"feature names must be among the bounds' names ({known}), got {feature!r} instead."
+                    f"feature names must be among the bounds' names ({known}), got {show(feature)} instead."
                 )
             return self.names.index(feature)
         if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.size:
             raise ParameterError(
-                f"a feature must be a name or a number from 0 to {self.size - 1}, got {feature!r} instead."
+                f"a feature must be a name or a number from 0 to {self.size - 1}, got {show(feature)} instead."
             )
         return int(feature)
 
@@ -215,8 +232,8 @@ class Bounds:
 
 def check_missing(missing: str) -> None:
     """An error unless `missing` says what NaN and infinities are."""
-    if missing not in MISSING:
-        raise ParameterError(f"missing must be 'error' or 'midpoint', got {missing!r} instead.")
+    if not isinstance(missing, str) or missing not in MISSING:
+        raise ParameterError(f"missing must be 'error' or 'midpoint', got {show(missing)} instead.")
 
 
 def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -269,16 +286,19 @@ def _all_finite(array: NDArray[np.generic]) -> bool:
     return bool(np.isfinite(array).all())
 
 
-def _limits(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _limits(values: ArrayLike, name: str, names: tuple[str, ...] | None) -> NDArray[np.float64]:
     if values is None:
         raise ParameterError(f"{name} must be given: bounds are public and never taken from the data.")
     try:
         array = np.array(values, np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{name} must be a vector of numbers, one a feature.") from None
-    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-        raise ParameterError(
-            f"{name} must be a vector of finite numbers, one a feature, got shape {array.shape} instead."
-        )
+    if array.ndim == 0 and names:
+        array = np.full(len(names), array)
+    if array.ndim != 1 or not array.size:
+        raise ParameterError(f"{name} must be a vector of numbers, one a feature, got shape {array.shape} instead.")
+    if not np.isfinite(array).all():
+        i = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ParameterError(f"{name} must be finite, got {array[i]} for feature {i} instead.")
     array.flags.writeable = False
     return array

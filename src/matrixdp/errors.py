@@ -13,6 +13,23 @@
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
 """
 
+import numbers
+from typing import Any
+
+
+def show(value: Any) -> str:
+    """How a message shows an argument: a short number or text as it is, all else by its kind, since it may be private.
+
+    Examples
+    --------
+    >>> show(0.5), show("replace"), show([1.0, 2.0]), show((2, 3))
+    ('0.5', "'replace'", 'a list', '(2, 3)')
+    """
+    parts = value if isinstance(value, tuple) else (value,)
+    simple = all(part is None or isinstance(part, numbers.Number | str) for part in parts)
+    text = repr(value) if simple else ""
+    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
+
 
 class MatrixDPError(Exception):
     """Base of every error that this library raises on purpose."""

@@ -17,10 +17,33 @@ from matrixdp.queries import Moments
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A value and the standard deviation of the noise in it, of the same shape."""
+    """A value and the standard deviation of the noise in it, of the same shape.
+
+    Attributes
+    ----------
+    value, std : float64 arrays of shape (m,) or (m, m)
+        The standard deviation is of the noise for privacy alone: it speaks neither of sampling nor of clipping.
+    names : tuple of str or None
+        Of the features.
+    """
 
     value: Floats
     std: Floats
+    names: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        """A table, each value with its error bar."""
+        size = self.value.shape[-1]
+        names = self.names or tuple(str(i) for i in range(size))
+        cells = np.array([f"{v:.4g} ± {s:.2g}" for v, s in zip(self.value.flat, self.std.flat, strict=True)])
+        rows = cells.reshape(-1, size)
+        width = max(len(text) for text in (*cells, *names))
+        margin = max(map(len, names)) if self.value.ndim == 2 else 0
+        lines = [" " * margin + "".join(f"  {name:>{width}}" for name in names)]
+        for i, row in enumerate(rows):
+            label = f"{names[i]:<{margin}}" if margin else ""
+            lines.append(label + "".join(f"  {cell:>{width}}" for cell in row))
+        return "\n".join(lines)
 
 
 def nearest_psd(matrix: Floats) -> Floats:
@@ -44,13 +67,14 @@ def mean(matrix: Floats, design: Design) -> Estimate:
     count = matrix[0, 0]
     average = matrix[0, 1:] / count
     std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
-    return Estimate(query.bounds.midpoint + average, std)
+    return Estimate(query.bounds.midpoint + average, std, query.names)
 
 
 def covariance(matrix: Floats, design: Design) -> Estimate:
     """Covariance about the mean, of shape (m, m): the second moment less the mean's square, less its noise."""
     _moments(design)
-    return Estimate(_covariance_value(matrix, design), np.sqrt(_entry_covariance(matrix, design, "ij", "ij")))
+    std = np.sqrt(_entry_covariance(matrix, design, "ij", "ij"))
+    return Estimate(_covariance_value(matrix, design), std, design.query.names)
 
 
 def correlation(matrix: Floats, design: Design) -> Estimate:
@@ -72,7 +96,7 @@ def correlation(matrix: Floats, design: Design) -> Estimate:
     )
     np.fill_diagonal(value, np.where(np.isnan(variances), np.nan, 1.0))
     np.fill_diagonal(spread, 0.0)
-    return Estimate(np.clip(value, -1.0, 1.0), np.sqrt(np.maximum(spread, 0.0)))
+    return Estimate(np.clip(value, -1.0, 1.0), np.sqrt(np.maximum(spread, 0.0)), design.query.names)
 
 
 def _moments(design: Design) -> Moments:

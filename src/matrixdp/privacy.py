@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import SupportsFloat
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
@@ -47,7 +48,7 @@ class Neighbours(StrEnum):
             return cls(value)
         except ValueError:
             names = " or ".join(repr(str(member)) for member in cls)
-            raise ParameterError(f"neighbours must be {names}, got {value!r} instead.") from None
+            raise ParameterError(f"neighbours must be {names}, got {show(value)} instead.") from None
 
 
 @plain
@@ -184,8 +185,8 @@ def share_mu(mu: float, share: float) -> float:
     >>> round(share_mu(0.5, 0.36), 12)
     0.3
     """
-    if not 0.0 < share <= 1.0:
-        raise ParameterError(f"share must be greater than 0 and at most 1, got {share!r} instead.")
+    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0.0 < share <= 1.0:
+        raise ParameterError(f"share must be greater than 0 and at most 1, got {show(share)} instead.")
     return mu if share == 1.0 else mu * math.sqrt(share) * (1 - 4 * _EPS)
 
 
@@ -224,8 +225,8 @@ def _require_delta(delta: float) -> None:
 
 def _require(value: float, name: str, low: float, high: float, rule: str) -> None:
     try:
-        number = float(value)
+        number = float(value) if isinstance(value, SupportsFloat) else math.nan
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number, {rule}, got {value!r} instead.") from None
+        raise ParameterError(f"{name} must be a number, {rule}, got {show(value)} instead.") from None
     if isinstance(value, bool | np.bool_) or not low < number < high:
-        raise ParameterError(f"{name} must be {rule}, got {value!r} instead.")
+        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.")

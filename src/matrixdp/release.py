@@ -17,7 +17,7 @@ from matrixdp.account import open_account
 from matrixdp.bounds import Rescaling
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors, column_limits, monotone
-from matrixdp.errors import ParameterError, StreamError
+from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.ledger import Ledger
 from matrixdp.noise import Stream, apply_factors, draw_gaussian
 from matrixdp.noise.covariance import Floats
@@ -69,6 +69,18 @@ class Release:
         """The neighbours that the guarantee is for."""
         return self.design.neighbours
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The matrix."""
+        return np.array(self.matrix, dtype=dtype, copy=True if copy is None else copy)
+
+    def __str__(self) -> str:
+        design = self.design
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
+        return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
+
     def possible(self) -> Floats:
         """The matrix with each entry moved into the range that it can have. Costs nothing."""
         return np.clip(self.matrix, *self.design.query.possible)
@@ -107,6 +119,9 @@ class Release:
         """The release that `to_json` wrote."""
         try:
             content = json.loads(text)
+        except (TypeError, ValueError):
+            raise ParameterError("text must be JSON of Release.to_json; of a file give its content.") from None
+        try:
             if content["format"] != "matrixdp release 1":
                 raise KeyError(content["format"])
             matrix = np.array(content["matrix"], np.float64)
@@ -114,8 +129,8 @@ class Release:
             if not isinstance(released.design, Design) or matrix.shape != released.design.query.shape:
                 raise KeyError("design")
             if (content["mu"], content["neighbours"]) != (released.mu, released.neighbours):
-                raise KeyError("mu")
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+                raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
+        except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, ParameterError):
                 raise
             raise ParameterError(
@@ -152,7 +167,8 @@ def release(
     dataset : str, optional
         Name of the data set in the ledger.
     request : str, optional
-        An id. Asked for again under the same id, the stored release is given back and nothing is spent.
+        An id. Asked for again under the same id, the stored release is given back and nothing is spent. The data are
+        not looked at then: after a correction of the data use a new id.
     stream : Stream, optional
         For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
     simulation : bool
@@ -165,6 +181,8 @@ def release(
     what is spent.
     """
     check_stream(stream, simulation=simulation)
+    if not isinstance(clip, bool):
+        raise ParameterError(f"clip must be True or False, got {show(clip)} instead.")
     account = open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)
@@ -185,6 +203,8 @@ def release(
 
 def check_stream(stream: Stream | None, *, simulation: bool) -> None:
     """An error for a stream given from outside, unless what it makes is marked as a simulation."""
+    if stream is not None and not isinstance(stream, Stream):
+        raise ParameterError(f"stream must be a Stream, such as Stream(seed=1), got {show(stream)} instead.")
     if stream is not None and not simulation:
         raise StreamError(
             "a stream that others may know or use again must not protect data. "

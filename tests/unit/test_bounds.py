@@ -124,12 +124,15 @@ def test_records_outside_are_an_error_where_clipping_was_not_asked_for():
         ([1, 0], [1, 2], {}, "lower must be below upper, got 1 and 1 for feature 0"),
         ([0, 5], [1, 2], {"names": ["a", "b"]}, "for b instead"),
         ([0], [1, 2], {}, "same length"),
-        ([[0]], [[1]], {}, "vector of finite numbers"),
-        ([0], [np.inf], {}, "finite"),
+        ([[0]], [[1]], {}, "vector of numbers"),
+        ([0, 0], [1, np.inf], {}, "upper must be finite, got inf for feature 1"),
         (["x"], [1], {}, "vector of numbers"),
         ([-1e308], [1e308], {}, "change the units"),
         ([0], [1e-200], {}, "change the units"),
-        ([], [], {}, "vector of finite numbers"),
+        ([], [], {}, "vector of numbers"),
+        (0, 1, {}, "vector of numbers"),
+        ([0, 0], [1, 1], {"names": "ab"}, "sequence of strings"),
+        ([0, 0], [1, 1], {"names": [1, 2]}, "got 2 of type int"),
         ([0, 0], [1, 1], {"names": ["a"]}, "names must be 2 strings"),
         ([0, 0], [1, 1], {"names": ["a", "a"]}, "differ"),
         ([0], [1], {"radius": 0}, "radius must be"),
@@ -145,6 +148,15 @@ def test_unfit_bounds_are_named(lower, upper, options, message):
 def test_unfit_records_are_named(records):
     with pytest.raises(DataError, match="records must"):
         Bounds([0, 0], [1, 1]).quantise(records, 10)
+
+
+def test_bounds_by_name_and_one_number_for_all():
+    named = Bounds.of({"a": (0, 1), "b": (2, 5)}, radius=1.0)
+    assert (named.names, named.lower.tolist(), named.upper.tolist(), named.radius) == (("a", "b"), [0, 2], [1, 5], 1.0)
+    assert Bounds(0, 1, names=["a", "b", "c"]).upper.tolist() == [1, 1, 1]
+    for features in ({"a": 1}, [("a", 0, 1)], {"a": (0, 1, 2)}):
+        with pytest.raises(ParameterError, match="features must map"):
+            Bounds.of(features)
 
 
 def test_features_are_found_by_name_or_number():

@@ -97,12 +97,35 @@ def test_no_other_shares_beat_the_optimal_ones(seed, moment, ball):
         assert best == pytest.approx(value, rel=1e-8)
 
 
+def test_weights_are_relative_to_the_range_by_default():
+    design = mdp.make_design(IDENTITY, PRIVACY, allocation="optimal")
+    np.testing.assert_allclose(design.std, mdp.make_design(IDENTITY, PRIVACY, allocation="uniform").std, rtol=1e-9)
+
+
+@pytest.mark.parametrize("query", [mdp.Identity, mdp.SecondMoment, mdp.Moments])
+def test_an_optimal_allocation_is_never_worse_than_isotropic_noise(query):
+    bounds = mdp.Bounds([-1] * 5, [1] * 5)
+    for seed in range(3):
+        best, iso = (
+            mdp.make_design(query(bounds, 5000), PRIVACY, directions=orthonormal(5, seed), allocation=rule)
+            for rule in ("optimal", "isotropic")
+        )
+        assert best.rmse <= iso.rmse * (1 + 1e-9)
+
+
+def test_learned_directions_can_be_given_as_they_are():
+    bounds = mdp.Bounds([-1, -1], [1, 1])
+    learned = mdp.principal_directions(np.zeros((10, 2)), bounds, PRIVACY, records=10)
+    design = mdp.make_design(mdp.Identity(bounds, 10), PRIVACY, directions=learned, share=0.8)
+    assert np.array_equal(design.directions, learned.directions)
+
+
 def test_in_a_ball_alone_the_optimum_is_isotropic():
     bounds = mdp.Bounds([-1] * 3, [1] * 3, radius=0.9)
     query = mdp.Identity(bounds, 10)
     design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal([1.0, 4.0, 9.0]))
     np.testing.assert_allclose(design.std[0], design.std[0, 0])
-    assert "none possible" in str(design)
+    assert "no other has less" in str(design)
 
 
 def test_the_optimum_over_vertices_is_certified():
@@ -197,8 +220,15 @@ def test_a_design_explains_itself():
     assert len(text.splitlines()) <= 20
     bound = str(mdp.make_design(mdp.SecondMoment(mdp.Bounds([0], [1]), 10), PRIVACY))
     assert "an upper bound" in bound
-    ball = str(mdp.make_design(mdp.Query((2, 2), mdp.FrobeniusBall(1.0), bound=1.0), PRIVACY))
-    assert "no directional noise beats isotropic noise" in ball
+    ball = mdp.Query((2, 2), mdp.FrobeniusBall(1.0), bound=1.0)
+    assert "no other has less" in str(mdp.make_design(ball, PRIVACY))
+    directional = str(mdp.make_design(ball, PRIVACY, allocation=mdp.binary(1, 0.9)))
+    assert "no directional noise beats isotropic noise" in directional
+    many = mdp.Identity(mdp.Bounds(0, 1, names=[f"c{i}" for i in range(12)]), 10)
+    text = str(mdp.make_design(many, PRIVACY, allocation=mdp.binary(["c10", "c11"], 0.9)))
+    assert "c10" in text
+    assert "c11" in text
+    assert "and 4 between them" in text
 
 
 def test_directional_noise_cannot_help_in_a_ball():
@@ -219,7 +249,8 @@ def test_an_identity_stays_an_identity():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"allocation": "uniform"}, "allocation must be"),
+        ({"allocation": "best"}, "allocation must be"),
+        ({"allocation": mdp.binary("a", 0.9), "directions": np.eye(3)}, "names mean features"),
         ({"calibration": "loose"}, "calibration must be one of"),
         ({"directions": np.ones((3, 3))}, "orthonormal"),
         ({"directions": np.eye(2)}, "directions must have shape"),

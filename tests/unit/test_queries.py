@@ -114,7 +114,10 @@ def test_nulls_are_missing_values(table):
     ("table", "message"),
     [
         (pd.DataFrame({"a": [1.0], "c": [1.0]}), "must have a column 'b'"),
-        (pd.DataFrame({"a": ["x"], "b": [1.0]}), "must be numbers"),
+        (pd.DataFrame({"a": ["x"], "b": [1.0]}), "column 'a' must hold numbers"),
+        (pd.DataFrame({"a": ["1"], "b": [1.0]}), "column 'a' must hold numbers"),
+        (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"]), "b": [1.0]}), "column 'a' must hold numbers"),
+        (pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "a", "b"]), "'a' occurs twice"),
         (pl.DataFrame({"a": ["x"], "b": [1.0]}), "must be real numbers|must be numbers"),
         (pa.table({"a": ["x"], "b": [1.0]}), "must be real numbers|must be numbers"),
         (np.zeros((3, 5)), "table of 2 columns.*got 5"),
@@ -186,12 +189,28 @@ def test_missing_must_be_one_of_two_words_everywhere():
             answer(query, data, missing="oops")
 
 
+def test_nodes_of_a_frame_are_found_by_name():
+    names = list("wxyz")
+    frame = pd.DataFrame(np.zeros((4, 4)), names, names)
+    frame.loc["w", "x"] = frame.loc["x", "w"] = 1.0
+    expected = answer(Laplacian(4, node_names=names), frame)
+    shuffled = frame.loc[names[::-1], names[::-1]]
+    assert np.array_equal(answer(Laplacian(4, node_names=names), shuffled), expected)
+    with pytest.raises(DataError, match="names of the nodes"):
+        answer(Laplacian(4, node_names=list("abcd")), frame)
+
+
+def test_public_points_of_a_frame_are_taken_by_name():
+    frame = pd.DataFrame({"b": [1.0], "a": [2.0]})
+    assert GramMatrix(BOUNDS, 5, points=frame).points.tolist() == [[2.0, 1.0]]
+
+
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
         (np.ones((3, 3)), "zero diagonal"),
         (np.triu(np.ones((3, 3)), 1), "symmetric"),
-        (np.zeros((2, 3)), "adjacency matrix of shape"),
+        (np.zeros((2, 3)), "adjacency matrix, of shape"),
         (np.where(np.eye(3), 0, np.nan), "finite"),
     ],
 )
@@ -253,7 +272,7 @@ def test_a_function_of_ones_own():
         (lambda: SecondMoment(Bounds([0], [1], radius=1), 5, centre=[1]), "centre must be left out"),
         (lambda: GramMatrix(BOUNDS, 5, kernel="linear"), "kernel must be"),
         (lambda: GramMatrix(BOUNDS, 5, bandwidth=0), "bandwidth must be"),
-        (lambda: GramMatrix(BOUNDS, 5, points=[[1.0]]), "points must be"),
+        (lambda: GramMatrix(BOUNDS, 5, points=[[np.nan, 1.0]]), "points must be"),
         (lambda: GramMatrix(BOUNDS, 1), "at least 2"),
         (lambda: GramMatrix(BOUNDS, 5, neighbours="add-remove"), "neighbours must be 'replace'"),
         (lambda: Adjacency(1), "nodes must be"),

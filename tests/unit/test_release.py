@@ -182,10 +182,40 @@ def test_blocks_of_records_do_not_change_the_release(monkeypatch):
     assert np.abs(parts - whole).max() < 30 * design.std.max()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other"}', '{"format": "matrixdp release 1"}'])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": "other"}', '{"format": "matrixdp release 1"}'])
 def test_unfit_json_is_named(text):
     with pytest.raises(mdp.ParameterError, match="text must be a release"):
         mdp.Release.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "release.json", None, {}])
+def test_what_is_not_json_is_named(text):
+    with pytest.raises(mdp.ParameterError, match="text must be JSON"):
+        mdp.Release.from_json(text)
+
+
+def test_a_release_shows_itself():
+    released = simulate(*CASES["moments"], seed=1)
+    assert str(released).startswith("Moments of shape 3 x 3, (1, 1e-06)-DP, replace neighbours, spent mu 0.2367")
+    assert "SIMULATION" in str(released)
+    assert np.array_equal(np.asarray(released), released.matrix)
+    assert "±" in str(released.covariance())
+    assert str(released.covariance()).splitlines()[0].split() == ["a", "b"]
+    assert len(str(released.mean()).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stream": 7}, "stream must be a Stream"),
+        ({"clip": "no"}, "clip must be"),
+        ({"missing": DATA}, "missing must be"),
+    ],
+)
+def test_unfit_options_are_named_and_show_no_data(options, message):
+    with pytest.raises(mdp.ParameterError, match=message) as caught:
+        CASES["moments"][0].release(DATA, **options)
+    assert len(str(caught.value)) < 200
 
 
 def test_json_of_an_unknown_kind_is_named():
@@ -206,8 +236,8 @@ def test_json_of_an_unknown_kind_is_named():
         ),
         (lambda c: c["design"]["colcov"]["variances"]["array"].__setitem__(1, 1e-9), "both sides"),
         (lambda c: c["design"]["privacy"].update(epsilon=0.1), "altered"),
-        (lambda c: c.update(neighbours="add-remove"), "text must be"),
-        (lambda c: c.update(mu=0.1), "text must be"),
+        (lambda c: c.update(neighbours="add-remove"), "altered"),
+        (lambda c: c.update(mu=0.1), "altered"),
         (lambda c: c.update(matrix=[[1.0]]), "text must be"),
         (lambda c: c.update(matrix=[[1.0], [2.0, 3.0]]), "text must be"),
         (lambda c: c.update(design={"kind": "Privacy", "epsilon": 1, "delta": 0.1}), "text must be"),

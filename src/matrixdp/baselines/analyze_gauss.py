@@ -7,7 +7,7 @@ from typing import Any
 from matrixdp.baselines.gaussian import classical_design, release_design
 from matrixdp.baselines.release import RivalRelease, check_arguments
 from matrixdp.design import isotropic, make_design
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
@@ -55,7 +55,7 @@ def analyze_gauss(
             f"query must be symmetric for Analyze Gauss, such as SecondMoment, got {type(query).__name__} instead."
         )
     if calibration not in ("exact", "classical"):
-        raise ParameterError(f"calibration must be 'exact' or 'classical', got {calibration!r} instead.")
+        raise ParameterError(f"calibration must be 'exact' or 'classical', got {show(calibration)} instead.")
     exact = calibration == "exact"
     design = make_design(query, privacy, allocation=isotropic()) if exact else classical_design(query, privacy)
     return release_design("Analyze Gauss", design, data, stream, simulation)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.envelope import exp_bounds
 from matrixdp.noise.stream import Stream
 
@@ -39,7 +39,7 @@ def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDA
     dtype('int64')
     """
     if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= MAX_BITS:
-        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {bits!r} instead.")
+        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {show(bits)} instead.")
     out = np.empty(shape, np.int64)
     size = out.size
     signs = -(stream.words(size) & np.uint64(1)).astype(np.int64)

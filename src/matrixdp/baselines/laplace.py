@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.baselines.geometric import draw_laplace
 from matrixdp.baselines.release import RivalRelease, check_arguments, from_vector, to_vector
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Privacy
@@ -102,7 +102,7 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
             f"query must be Identity or SecondMoment for Laplace noise, got {type(query).__name__} instead."
         )
     if not 0 < weight <= 2:
-        raise ParameterError(f"weight must be greater than 0 and at most 2, got {weight!r} instead.")
+        raise ParameterError(f"weight must be greater than 0 and at most 2, got {show(weight)} instead.")
     change = query.sensitivity
     c, radius = change.halfwidths, change.radius
     value = weight / 2 * float(c.sum()) ** 2 + (1 - weight / 2) * float((c**2).sum())

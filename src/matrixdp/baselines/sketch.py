@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaincc, gammainccinv, gammaincinv, gammaln
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 
 CALIBRATIONS = ("exact", "renyi", "published")
@@ -51,9 +51,9 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
     ['2.6e-02', '2.4e-02', '2.2e-09']
     """
     if calibration not in CALIBRATIONS:
-        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r} instead.")
+        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ParameterError(f"draws must be a positive integer, got {draws!r} instead.")
+        raise ParameterError(f"draws must be a positive integer, got {show(draws)} instead.")
     return _largest_leverage(privacy.epsilon, privacy.delta, int(draws), calibration)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.baselines.release import RivalRelease, check_arguments
 from matrixdp.components import principal_directions
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, SecondMoment
@@ -88,12 +88,12 @@ def _check(query: Any, components: int | None, share: float, split: str) -> int:
     if query.neighbours is not Neighbours.REPLACE:
         raise ParameterError(f"neighbours must be 'replace' for SuLQ, got {str(query.neighbours)!r} instead.")
     if split not in SPLITS:
-        raise ParameterError(f"split must be 'mu' or 'epsilon', got {split!r} instead.")
+        raise ParameterError(f"split must be 'mu' or 'epsilon', got {show(split)} instead.")
     if not 0 < share <= 1:
-        raise ParameterError(f"share must be greater than 0 and at most 1, got {share!r} instead.")
+        raise ParameterError(f"share must be greater than 0 and at most 1, got {show(share)} instead.")
     m = query.bounds.size
     if components is None:
         return m
     if isinstance(components, bool) or not isinstance(components, int | np.integer) or not 1 <= components <= m:
-        raise ParameterError(f"components must be an integer from 1 to {m}, got {components!r} instead.")
+        raise ParameterError(f"components must be an integer from 1 to {m}, got {show(components)} instead.")
     return int(components)

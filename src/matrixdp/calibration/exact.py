@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 
 
@@ -21,5 +21,5 @@ def isotropic_scale(privacy: Privacy, *, sensitivity: float) -> float:
     3.7306
     """
     if not 0 < sensitivity < math.inf:
-        raise ParameterError(f"sensitivity must be finite and greater than 0, got {sensitivity!r} instead.")
+        raise ParameterError(f"sensitivity must be finite and greater than 0, got {show(sensitivity)} instead.")
     return math.nextafter(sensitivity / privacy.mu, math.inf)

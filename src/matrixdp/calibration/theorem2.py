@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 
 VARIANTS = ("theorem2", "theorem2-corrected", "theorem2-psd")
@@ -54,7 +54,7 @@ def precision_budget(
     9.72
     """
     if variant not in VARIANTS:
-        raise ParameterError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r} instead.")
+        raise ParameterError(f"variant must be one of {', '.join(VARIANTS)}, got {show(variant)} instead.")
     m, n = shape
     s2 = sensitivity
     order = np.arange(1, min(m, n) + 1)

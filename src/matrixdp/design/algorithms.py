@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from matrixdp.design.allocation import check_theta, shares
 from matrixdp.design.design import Design
 from matrixdp.design.making import make_design
-from matrixdp.errors import ParameterError
-from matrixdp.privacy import Privacy
+from matrixdp.errors import ParameterError, show
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import paper_query
 
 
@@ -23,6 +23,7 @@ def unimodal(
     columns: int,
     directions: ArrayLike | None = None,
     calibration: str = "theorem2",
+    neighbours: str = Neighbours.REPLACE,
 ) -> Design:
     """Algorithm 1, unimodal directional noise: covariance Sigma between rows, independent columns.
 
@@ -41,6 +42,8 @@ def unimodal(
         W_Sigma, one direction a column; the standard basis by default.
     calibration : str
         'theorem2' as printed, 'theorem2-corrected', 'theorem2-psd', or 'exact' for the sensitivity's Frobenius ball.
+    neighbours : 'replace' or 'add-remove'
+        Those that `sensitivity` was derived for.
 
     Returns
     -------
@@ -62,9 +65,11 @@ def unimodal(
     ['2.99e+05', '7.43e+05']
     """
     if isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 1:
-        raise ParameterError(f"columns must be a positive integer, got {columns!r} instead.")
+        raise ParameterError(f"columns must be a positive integer, got {show(columns)} instead.")
     shares_ = check_theta(theta)
-    query = paper_query((shares_.size, int(columns)), sensitivity=sensitivity, gamma=gamma, side="rows")
+    query = paper_query(
+        (shares_.size, int(columns)), sensitivity=sensitivity, gamma=gamma, side="rows", neighbours=neighbours
+    )
     return make_design(
         query,
         Privacy(epsilon, delta),
@@ -83,6 +88,7 @@ def equimodal(
     theta: ArrayLike,
     directions: ArrayLike | None = None,
     calibration: str = "theorem2",
+    neighbours: str = Neighbours.REPLACE,
 ) -> Design:
     """Algorithm 2, equi-modal directional noise: the same covariance between rows and between columns.
 
@@ -96,7 +102,9 @@ def equimodal(
     [9.72, 20.29, 20.29, 9.72]
     """
     shares_ = check_theta(theta)
-    query = paper_query((shares_.size, shares_.size), sensitivity=sensitivity, gamma=gamma, side="both")
+    query = paper_query(
+        (shares_.size, shares_.size), sensitivity=sensitivity, gamma=gamma, side="both", neighbours=neighbours
+    )
     return make_design(
         query,
         Privacy(epsilon, delta),

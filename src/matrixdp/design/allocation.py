@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
 from matrixdp.queries import MatrixQuery
@@ -26,6 +26,11 @@ class Allocation:
     rule: str
     values: Any = None
     share: float = 1.0
+
+    @property
+    def named(self) -> bool:
+        """Whether features are given by name."""
+        return isinstance(self.values, tuple) and any(isinstance(value, str) for value in self.values)
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
         """Variance along each direction up to a common factor, of shape (features,)."""
@@ -57,7 +62,7 @@ class Allocation:
     def weights(self, query: MatrixQuery) -> Floats:
         """Weights of an optimal allocation, of shape (features,)."""
         if self.values is None:
-            return np.ones(query.features)
+            return np.asarray(1 / query.extent(None) ** 2)
         if self.values.shape != (query.features,):
             raise ParameterError(
                 f"weights must be {query.features} numbers, one a feature, got shape {self.values.shape} instead."
@@ -80,7 +85,8 @@ def binary(important: Sequence[str | int] | int, share: float) -> Allocation:
 
     Parameters
     ----------
-    important : names or numbers of directions, or how many of the first
+    important : names or numbers of features, or how many of the first directions
+        Names mean features; with directions of another basis give numbers.
     share : float
         Strictly between 0 and 1.
 
@@ -93,7 +99,9 @@ def binary(important: Sequence[str | int] | int, share: float) -> Allocation:
     [0.45, 0.05, 0.05, 0.45]
     """
     if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
-        raise ParameterError(f"share must be strictly between 0 and 1, got {share!r} instead.")
+        raise ParameterError(f"share must be strictly between 0 and 1, got {show(share)} instead.")
+    if isinstance(important, str):
+        important = (important,)
     return Allocation("binary", important if isinstance(important, int) else tuple(important), float(share))
 
 
@@ -119,7 +127,8 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
     Parameters
     ----------
     weights : array_like of shape (features,), optional
-        Positive, in the inverse squared units of the features; ones by default.
+        Positive, in the inverse squared units of the features. By default one over the squared range of each, so that
+        noise counts relative to it (for vertices, ones).
     """
     if weights is None:
         return Allocation("optimal")
@@ -159,7 +168,7 @@ def _find(query: MatrixQuery, item: str | int) -> int:
     if isinstance(item, str):
         if query.names is None or item not in query.names:
             known = ", ".join(query.names or ()) or "none; use numbers"
-            raise ParameterError(f"important must be among the features' names ({known}), got {item!r} instead.")
+            raise ParameterError(f"important must be among the features' names ({known}), got {show(item)} instead.")
         return query.names.index(item)
     return int(item)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,10 @@ from matrixdp.calibration import CALIBRATIONS
 from matrixdp.design.allocation import Allocation, isotropic
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.errors import ParameterError
-from matrixdp.ledger import Gaussian
+from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance, Floats
 from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.noise.stream import Stream
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
@@ -186,11 +188,23 @@ class Design:
     def _side(self) -> Covariance:
         return self.rowcov if self.query.side == "rows" else self.colcov
 
-    def release(self, data: Any, **options: Any) -> Release:
-        """Release the query's answer on private data; see `matrixdp.release.release`."""
+    def release(
+        self,
+        data: Any,
+        *,
+        clip: bool = True,
+        missing: str = "error",
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        stream: Stream | None = None,
+        simulation: bool = False,
+    ) -> Release:
+        """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
         from matrixdp.release import release  # the one door from a design to the data
 
-        return release(self, data, **options)
+        account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
+        return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
 
     def __str__(self) -> str:
         from matrixdp.design.explain import explain

@@ -5,21 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.design.design import Design
+from matrixdp.noise.covariance import Floats
 
 _ROWS = 8
 
 
 def explain(design: Design) -> str:
     """What is released, with what guarantee and noise, and what the alternatives are."""
-    query = design.query
+    query, privacy = design.query, design.privacy
     lines = [
         f"{type(query).__name__} of shape {query.shape[0]} x {query.shape[1]}",
-        f"  guarantee    ({design.privacy.epsilon:g}, {design.privacy.delta:.3g})-DP, {query.neighbours} neighbours, "
+        f"  guarantee    ({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {query.neighbours} neighbours, "
         f"protects {query.protects}",
-        f"  spends       mu {design.distance:.6g} of {design.mu:.6g}, which is epsilon {design.epsilon:.4g}; "
-        + _tightness(design),
+        f"  spends       mu {design.distance:.6g} of {design.mu:.6g}: epsilon {design.epsilon:.4g} at delta "
+        f"{privacy.delta:.3g}, {_tightness(design)}",
         f"  calibration  {design.calibration}" + _others(design),
-        f"  noise        std {_range(design)}, root mean square {design.rmse:.4g}",
+        f"  noise        std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
+        f"{design.relative_error:.2g} of the largest value possible",
         f"  directions   {_directions(design)}, allocation {design.allocation.rule}",
         *_table(design),
         f"  gain         {_gain(design)}",
@@ -29,26 +31,21 @@ def explain(design: Design) -> str:
 
 def _tightness(design: Design) -> str:
     if design.exact:
-        return "exact"
+        return "exactly"
+    if not design.attained:
+        return "an upper bound"
     return f"an upper bound (neighbours at {design.attained / design.distance:.2%} of it are known)"
 
 
 def _others(design: Design) -> str:
-    ratios = {name: rmse / design.rmse for name, rmse in design.alternatives().items() if name != design.calibration}
-    if not ratios:
-        return ""
-    return "; noise with " + ", ".join(f"{name} {ratio:.3g}x" for name, ratio in ratios.items())
+    ratios = [f"{rmse / design.rmse:.3g} ({name})" for name, rmse in design.alternatives().items()]
+    ratios = [text for text in ratios if not text.endswith(f"({design.calibration})")]
+    return f"; others would need {', '.join(ratios)} times this noise" if ratios else ""
 
 
-def _range(design: Design) -> str:
-    std = (
-        design.std[design.std > 0]
-        if design.query.public is not None
-        else design.std[:1]
-        if design.std.strides[0] == 0
-        else design.std
-    )
-    return f"{std.min():.4g}" if std.min() == std.max() else f"{std.min():.4g} to {std.max():.4g}"
+def _range(values: Floats) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
 
 
 def _directions(design: Design) -> str:
@@ -57,35 +54,42 @@ def _directions(design: Design) -> str:
     return "standard basis" if design.directions is None else "given basis"
 
 
-def _table(design: Design) -> list[str]:
-    """Share and standard deviation of the first few directions."""
-    if design.flat:
-        return []
+def _side(design: Design) -> Floats:
+    """Standard deviation of the noise along each direction (for a symmetric answer, in its own square)."""
     side = design.rowcov if design.query.side == "rows" else design.colcov
     variances = side.variances[-design.query.features :]
-    loss = design.query.extent(design.directions) ** 2 / variances
-    std = variances if design.query.side == "both" else np.sqrt(variances)
+    return variances if design.query.side == "both" else np.sqrt(variances)
+
+
+def _table(design: Design) -> list[str]:
+    """Share and noise of each direction; of many, those with the largest and the smallest shares."""
+    if design.flat or not design.directional:
+        return []
+    std, isotropic = _side(design), _side(design.isotropic)
+    loss = design.query.extent(design.directions) ** 2 / (std if design.query.side == "both" else std**2)
+    shares = loss / loss.sum()
+    chosen = list(range(std.size))
+    if std.size > _ROWS:
+        order = np.argsort(-shares.round(6), kind="stable").tolist()
+        chosen = sorted([*order[: _ROWS - 3], *order[-3:]])
     names = design.query.names if design.directions is None else None
     rows = [
-        f"    {names[i] if names else f'direction {i}':<24.24} {loss[i] / loss.sum():>6.1%} of the privacy loss, "
-        f"noise std {std[i]:.4g}"
-        for i in range(min(_ROWS, variances.size))
+        f"    {names[i] if names else f'direction {i}':<24.24} {shares[i]:>6.1%} of the privacy loss, noise std "
+        f"{std[i]:.4g}, {std[i] / isotropic[i]:.3g} times isotropic"
+        for i in chosen
     ]
-    return rows + ([f"    ... and {variances.size - _ROWS} more"] if variances.size > _ROWS else [])
+    return rows + ([f"    ... and {std.size - _ROWS} between them"] if std.size > _ROWS else [])
 
 
 def _gain(design: Design) -> str:
-    if design.query.sensitivity.ball:
-        return "none possible: the changes form a ball, so no directional noise beats isotropic noise"
     if not design.directional and design.calibration == "exact":
-        return "1: the noise is isotropic; the changes do not form a ball, so an allocation can favour some of them"
-    ratio = design.isotropic.std / np.where(design.std > 0, design.std, np.nan)
-    best, worst = float(np.nanmax(ratio)), float(np.nanmin(ratio))
-    return (
-        f"{_times(design.gain)} than isotropic noise over all entries, relative to their range; "
-        f"from {_times(best)} to {_times(worst)}"
-    )
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.3g}x less noise" if ratio >= 1 else f"{1 / ratio:.3g}x more noise"
+        return "none: the noise is isotropic" + (
+            ", and the changes form a ball, so that no other has less"
+            if design.query.sensitivity.ball
+            else "; the changes do not form a ball, so an allocation can favour some of them"
+        )
+    ratio = np.where(design.std > 0, design.std, np.nan) / design.isotropic.std
+    over_all = f"{1 / design.gain:.3g} times isotropic noise over all entries, relative to their range"
+    if design.query.sensitivity.ball:
+        return f"none possible: the changes form a ball, so no directional noise beats isotropic noise; {over_all}"
+    return f"{over_all}; {_range(ratio[~np.isnan(ratio)])} times entry by entry"

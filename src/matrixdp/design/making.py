@@ -10,24 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.calibration import CALIBRATIONS, precision_budget
-from matrixdp.design.allocation import Allocation, uniform
+from matrixdp.design.allocation import Allocation, isotropic, optimal, uniform
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.solver import best_covariance
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, Floats, check_orthonormal
 from matrixdp.privacy import Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Vertices
 
 _NO_GRID = Grid(0, 0, math.inf)
+_RULES = {None: uniform(), "uniform": uniform(), "isotropic": isotropic(), "optimal": optimal()}
 
 
 def make_design(
     query: MatrixQuery,
     privacy: Privacy,
     *,
-    allocation: Allocation | None = None,
+    allocation: Allocation | str | None = None,
     directions: ArrayLike | None = None,
     calibration: str = "exact",
     share: float = 1.0,
@@ -38,9 +39,9 @@ def make_design(
     ----------
     query : MatrixQuery
     privacy : Privacy
-    allocation : Allocation, optional
+    allocation : Allocation or its name, optional
         `uniform()` by default: noise proportional to each feature's range.
-    directions : array_like of shape (features, features), optional
+    directions : array_like of shape (features, features) or PrincipalDirections, optional
         Orthonormal columns, chosen without the data or from an earlier private release. The standard basis by default.
     calibration : str
         'exact', or the paper's 'theorem2', 'theorem2-corrected', 'theorem2-psd'.
@@ -60,16 +61,22 @@ def make_design(
     >>> round(float(design.std[0, 0]), 2)
     5.3
     """
-    allocation = uniform() if allocation is None else allocation
+    allocation = _RULES.get(allocation, allocation) if allocation is None or isinstance(allocation, str) else allocation
+    directions = getattr(directions, "directions", directions)
     _check(query, privacy, allocation, calibration)
+    assert isinstance(allocation, Allocation)
     share_mu(privacy.mu, share)
     if allocation.rule == "optimal" and isinstance(query.sensitivity, Vertices):
         if directions is not None or calibration != "exact":
             raise ParameterError("directions and calibration must be left out when vertices are allocated optimally.")
         return _optimal_over_vertices(query, query.sensitivity, privacy, share, allocation)
     basis = None if directions is None else check_orthonormal(directions, query.features)
+    if basis is not None and allocation.named:
+        raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     if calibration == "exact":
         variances = allocation.variances(query, basis)
+        if allocation.rule == "optimal" and basis is not None:
+            variances = min(variances, np.ones(variances.size), key=lambda v: _cost(query, basis, v, allocation))
     else:
         variances = 1 / np.sqrt(allocation.precisions(query))
     rowcov, colcov = _sides(query, *query.lift(variances, basis))
@@ -77,6 +84,14 @@ def make_design(
     if calibration == "exact":
         return _fit(plan, plan.ideal_distance().value / plan.mu)
     return _fit(plan, _theorem2_scale(query, privacy, share, calibration, rowcov, colcov))
+
+
+def _cost(query: MatrixQuery, basis: Floats, variances: Floats, allocation: Allocation) -> float:
+    """What an optimal allocation minimises, after scaling to unit distance."""
+    rowcov, colcov = _sides(query, *query.lift(variances, basis))
+    distance = query.sensitivity.distance(rowcov, colcov).value
+    noise = float((allocation.weights(query) * variances).sum())
+    return noise * distance if query.side == "both" else noise * distance**2
 
 
 def _fit(plan: Design, scale: float) -> Design:
@@ -152,4 +167,4 @@ def _check(query: Any, privacy: Any, allocation: Any, calibration: Any) -> None:
     if not isinstance(allocation, Allocation):
         raise ParameterError("allocation must be uniform(), isotropic(), binary(...), shares(...) or optimal(...).")
     if calibration not in CALIBRATIONS:
-        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r} instead.")
+        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")

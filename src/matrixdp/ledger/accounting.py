@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.units import (
@@ -73,7 +73,7 @@ class Reserve:
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-                raise ParameterError(f"the reserve's {name} must be finite and at least 0, got {value!r} instead.")
+                raise ParameterError(f"the reserve's {name} must be finite and at least 0, got {show(value)} instead.")
             object.__setattr__(self, name, float(value))
 
 
@@ -134,7 +134,7 @@ def ways_to_pay(event: Event) -> Sequence[Amount]:
     >>> len(ways_to_pay(Gaussian(0.1))), len(ways_to_pay(Pure(0.1)))
     (1, 2)
     """
-    raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {event!r} instead.")
+    raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
 
 
 @ways_to_pay.register

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.chain import canonical
 from matrixdp.ledger.events import Event, event_to_json
 from matrixdp.ledger.journal import Row
@@ -60,5 +60,5 @@ def require_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def require_name(value: str, parameter: str) -> str:
     """`value`, if it can be a name."""
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise ParameterError(f"{parameter} must be a printable, non-empty text, got {value!r} instead.")
+        raise ParameterError(f"{parameter} must be a printable, non-empty text, got {show(value)} instead.")
     return value

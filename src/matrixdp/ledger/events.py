@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import LedgerError, ParameterError, show
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Plan:
         parts = tuple(events)
         if not parts or not all(isinstance(part, Gaussian | Pure | Approximate) for part in parts):
             raise ParameterError(
-                f"events must be one or more of Gaussian, Pure and Approximate, got {parts!r} instead."
+                f"events must be one or more of Gaussian, Pure and Approximate, got {show(parts)} instead."
             )
         object.__setattr__(self, "events", parts)
         object.__setattr__(self, "delta", delta)
@@ -128,7 +128,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
             return {"kind": event.kind, "epsilon": epsilon, "delta": delta}
         case Plan(events=events, delta=delta):
             return {"kind": event.kind, "events": [event_to_json(part) for part in events], "delta": delta}
-    raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {event!r} instead.")
+    raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
 
 
 def event_from_json(content: Mapping[str, Any]) -> Event:
@@ -161,7 +161,7 @@ def _set_number(event: object, name: str, high: float, rule: str) -> None:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number, {rule}, got {value!r} instead.") from None
+        raise ParameterError(f"{name} must be a number, {rule}, got {show(value)} instead.") from None
     if isinstance(value, bool) or not 0.0 < number < high:
-        raise ParameterError(f"{name} must be {rule}, got {value!r} instead.")
+        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.")
     object.__setattr__(event, name, number)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from matrixdp.errors import LedgerError
+from matrixdp.errors import LedgerError, show
 from matrixdp.ledger.account import Account
 from matrixdp.ledger.accounting import Amount, Reserve
 from matrixdp.ledger.chain import Head, digest, seal
@@ -114,8 +114,8 @@ class Journal:
         row = self.row("registration", dataset)
         if row is None:
             raise LedgerError(
-                f"{self.path} has no data set {dataset!r}. Check the name, or fix its total first: "
-                f"ledger.register({dataset!r}, privacy, neighbours)."
+                f"{self.path} has no data set {show(dataset)}. Check the name, or fix its total first: "
+                f"ledger.register({show(dataset)}, privacy, neighbours)."
             )
         content = row.content()
         last = self.row("last charge", dataset)

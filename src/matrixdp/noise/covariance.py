@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cholesky
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.plain import plain
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Covariance:
     def identity(cls, size: int, variance: float = 1.0) -> Covariance:
         """`variance` times the identity; takes no memory."""
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ParameterError(f"size must be a positive integer, got {size!r} instead.")
+            raise ParameterError(f"size must be a positive integer, got {show(size)} instead.")
         return cls(np.broadcast_to(_variances([variance], "variance"), (int(size),)))
 
     @classmethod
@@ -125,7 +125,7 @@ class Covariance:
     def factor(self, method: str = "eigen") -> Factor:
         """B with ``B B' = C``, by eigenvectors or by Cholesky (the same for a diagonal)."""
         if method not in ("eigen", "cholesky"):
-            raise ParameterError(f"method must be 'eigen' or 'cholesky', got {method!r} instead.")
+            raise ParameterError(f"method must be 'eigen' or 'cholesky', got {show(method)} instead.")
         if self.scalar and self.directions is None:
             return math.sqrt(self.variances[0])
         if self.directions is None:

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.envelope import (
     BLOCKS,
     BLOCKS_PER_SUPERBLOCK,
@@ -64,7 +64,7 @@ def draw_gaussian(
     (2, 3)
     """
     if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= MAX_BITS:
-        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {bits!r} instead.")
+        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {show(bits)} instead.")
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
     words = np.empty(min(flat.size, _CHUNK), np.uint64)
@@ -110,12 +110,12 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
             return np.empty(shape, np.int64)
         except (TypeError, ValueError):
             raise ParameterError(
-                f"shape must be a non-negative integer or a tuple of them, got {shape!r} instead."
+                f"shape must be a non-negative integer or a tuple of them, got {show(shape)} instead."
             ) from None
     if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not out.flags.forc or not out.flags.writeable:
         raise ParameterError("out must be a contiguous, writeable array of int64; copy into one of your own instead.")
     if shape is not None and out.shape != np.empty(shape, np.void).shape:
-        raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {shape!r} instead.")
+        raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {show(shape)} instead.")
     return out
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from matrixdp.errors import ParameterError, StreamError
+from matrixdp.errors import ParameterError, StreamError, show
 
 _CHUNK = 1 << 17  # words enciphered at a time
 _ZEROS = memoryview(bytes(8 * _CHUNK))
@@ -67,7 +67,7 @@ class Stream:
         if seed is None:
             secret = os.urandom(32)
         elif isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ParameterError(f"seed must be a non-negative integer or None, got {seed!r} instead.")
+            raise ParameterError(f"seed must be a non-negative integer or None, got {show(seed)} instead.")
         else:
             secret = hashlib.sha256(b"matrixdp seed %d" % seed).digest()
         self._start(secret, seeded=seed is not None)
@@ -111,7 +111,7 @@ class Stream:
         releases from the same child would have the same noise.
         """
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
-            raise ParameterError(f"index must be a non-negative integer, got {index!r} instead.")
+            raise ParameterError(f"index must be a non-negative integer, got {show(index)} instead.")
         with self._ready():
             secret = _derive(self._secret, b"child %d" % index)
         child = object.__new__(Stream)

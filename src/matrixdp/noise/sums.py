@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 
 _EXACT = 1 << 53
 _INT64 = (1 << 63) - 1
@@ -43,7 +43,7 @@ class GramSum:
 
     def __init__(self, columns: int, *, limit: int) -> None:
         if not 0 < limit * limit <= _EXACT:
-            raise ParameterError(f"limit must be from 1 to 2^26, got {limit!r} instead.")
+            raise ParameterError(f"limit must be from 1 to 2^26, got {show(limit)} instead.")
         self.columns = columns
         self.limit = limit
         self.records = 0

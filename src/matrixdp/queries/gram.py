@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
@@ -73,16 +73,16 @@ class GramMatrix(MatrixQuery):
             )
         if self.kernel not in _METRICS:
             raise ParameterError(
-                f"kernel must be 'gaussian' or 'laplacian', got {self.kernel!r} instead; "
+                f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
                 "for another bounded kernel use Query."
             )
         if not 0 < self.bandwidth < math.inf:
-            raise ParameterError(f"bandwidth must be finite and greater than 0, got {self.bandwidth!r} instead.")
+            raise ParameterError(f"bandwidth must be finite and greater than 0, got {show(self.bandwidth)} instead.")
         if self.points is None:
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
             return
-        points = np.array(self.points, np.float64)
+        points = as_records(self.points, self.bounds.size, self.bounds.names).astype(np.float64)
         if points.ndim != 2 or points.shape[1] != self.bounds.size or not points.size or not np.isfinite(points).all():
             raise ParameterError(
                 f"points must be finite, of shape (p, {self.bounds.size}), got shape {points.shape} instead."

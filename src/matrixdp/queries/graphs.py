@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.bounds import check_missing
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
@@ -32,10 +32,10 @@ class _Graph(MatrixQuery):
 
     def __post_init__(self) -> None:
         if isinstance(self.nodes, bool) or not isinstance(self.nodes, int | np.integer) or self.nodes < 2:
-            raise ParameterError(f"nodes must be an integer of at least 2, got {self.nodes!r} instead.")
+            raise ParameterError(f"nodes must be an integer of at least 2, got {show(self.nodes)} instead.")
         if not 0 < self.weight < math.inf:
             raise ParameterError(
-                f"weight (the largest weight of an edge) must be finite and positive, got {self.weight!r} instead."
+                f"weight (the largest weight of an edge) must be finite and positive, got {show(self.weight)} instead."
             )
         if Neighbours.parse(self.neighbours) is not Neighbours.ADD_REMOVE:
             raise ParameterError(
@@ -71,11 +71,14 @@ class _Graph(MatrixQuery):
     def _weights(self, data: Any, *, clip: bool, missing: str) -> NDArray[np.int64]:
         """Weights in grid units, of shape (nodes, nodes)."""
         check_missing(missing)
+        if self.node_names is not None and hasattr(data, "loc"):  # a pandas frame: nodes are found by name
+            names = list(self.node_names)
+            if not (set(names) <= set(data.index) and set(names) <= set(data.columns)):
+                raise DataError("the frame's rows and columns must have the names of the nodes.")
+            data = data.loc[names, names]
+        if getattr(data, "shape", np.shape(data)) != self.shape:
+            raise DataError(f"the graph must be given as its adjacency matrix, of shape {self.shape}.")
         array = as_records(data, self.nodes).astype(np.float64)
-        if array.shape[0] != self.nodes:
-            raise DataError(
-                f"the graph must be given as its adjacency matrix of shape {self.shape}, got {array.shape} instead."
-            )
         if not np.isfinite(array).all():
             if missing == "error":
                 raise DataError(

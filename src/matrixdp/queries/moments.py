@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance, Floats
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
@@ -164,7 +164,7 @@ class Moments(MatrixQuery):
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         if not 0 < self.mean_share <= 0.5:
-            raise ParameterError(f"mean_share must be greater than 0 and at most 1/2, got {self.mean_share!r} instead.")
+            raise ParameterError(f"mean_share must be above 0 and at most 1/2, got {show(self.mean_share)} instead.")
 
     @property
     def shape(self) -> tuple[int, int]:

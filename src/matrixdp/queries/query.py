@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
@@ -104,7 +104,7 @@ def parse_records(records: Any) -> int:
     """The public number of records."""
     if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 1:
         raise ParameterError(
-            f"records (the public number of records) must be a positive integer, got {records!r} instead."
+            f"records (the public number of records) must be a positive integer, got {show(records)} instead."
         )
     return int(records)
 
@@ -136,6 +136,8 @@ class Query(MatrixQuery):
         What the sensitivity was derived for.
     gamma_bound : float, optional
         Bound on the Frobenius norm, for the paper's Theorem 2, if it is known better than by `bound`.
+    protects : str
+        What one neighbour differs in, in words.
 
     Examples
     --------
@@ -152,13 +154,14 @@ class Query(MatrixQuery):
     side: str = "columns"
     neighbours: Neighbours = Neighbours.REPLACE
     gamma_bound: float | None = None
+    protects: str = "one record"
 
     def __post_init__(self) -> None:
         shape = tuple(self.shape)
         if len(shape) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
-            raise ParameterError(f"shape must be two positive integers, got {self.shape!r} instead.")
+            raise ParameterError(f"shape must be two positive integers, got {show(self.shape)} instead.")
         if self.side not in SIDES:
-            raise ParameterError(f"side must be 'rows', 'columns' or 'both', got {self.side!r} instead.")
+            raise ParameterError(f"side must be 'rows', 'columns' or 'both', got {show(self.side)} instead.")
         if self.side == "both" and shape[0] != shape[1]:
             raise ParameterError(
                 f"side must be 'rows' or 'columns' for an answer of shape {shape}; 'both' is for symmetric ones."
@@ -198,16 +201,29 @@ class Query(MatrixQuery):
                 f"the query's answer must be real numbers of shape {self.shape}, "
                 f"got {answer.dtype} of {answer.shape} instead."
             )
+        if not np.isfinite(answer).all():
+            raise DataError("the query's answer must be finite, got NaN or infinity instead.")
         if not (np.abs(answer) <= self.bound).all():
-            raise DataError("the query's answer must be finite and within its public bound; widen the bound.")
+            raise DataError("the query's answer must lie within its public bound (or gamma); widen it.")
+        if self.gamma_bound is not None and np.linalg.norm(answer) > self.gamma_bound * (1 + 1e-12):
+            raise DataError("the norm of the query's answer must be at most gamma; widen it.")
         if self.symmetric and not np.array_equal(answer, answer.T):
             raise DataError("the query's answer must be symmetric when side='both'.")
         return answer.astype(np.float64)
 
 
-def paper_query(shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str) -> Query:
+def paper_query(
+    shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str, neighbours: str = Neighbours.REPLACE
+) -> Query:
     """The paper's view of a query: its L2 sensitivity and a bound on its norm, nothing else."""
     for name, value in (("sensitivity", sensitivity), ("gamma", gamma)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
-            raise ParameterError(f"{name} must be finite and greater than 0, got {value!r} instead.")
-    return Query(shape, FrobeniusBall(float(sensitivity)), float(gamma), side=side, gamma_bound=float(gamma))
+            raise ParameterError(f"{name} must be finite and greater than 0, got {show(value)} instead.")
+    return Query(
+        shape,
+        FrobeniusBall(float(sensitivity)),
+        float(gamma),
+        side=side,
+        neighbours=Neighbours.parse(neighbours),
+        gamma_bound=float(gamma),
+    )

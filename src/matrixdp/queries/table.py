@@ -92,6 +92,9 @@ def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[
                 "name the bounds' features to choose."
             )
         return columns
+    twice = [name for name in names if columns.count(name) > 1]
+    if twice:
+        raise DataError(f"the table's columns must have names of their own; {twice[0]!r} occurs twice.")
     missing = [name for name in names if name not in columns]
     if missing:
         raise DataError(
@@ -103,6 +106,8 @@ def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[
 
 def _from_table(data: Any, columns: list[Any]) -> NDArray[np.generic]:
     library = type(data).__module__.partition(".")[0]
+    if library == "pandas":
+        _require_numbers({name: data[name].dtype for name in columns})
     try:
         if library == "pandas":
             return np.asarray(data[columns].to_numpy(dtype=np.float64, na_value=np.nan))
@@ -111,6 +116,13 @@ def _from_table(data: Any, columns: list[Any]) -> NDArray[np.generic]:
         return np.column_stack([_arrow_column(data.column(name)) for name in columns])
     except (TypeError, ValueError):
         raise DataError("the table's columns must be numbers; encode text and categories first.") from None
+
+
+def _require_numbers(dtypes: dict[Any, Any]) -> None:
+    """An error for dates, texts and the like, which NumPy would take for numbers."""
+    for name, dtype in dtypes.items():
+        if dtype.kind not in "biuf":
+            raise DataError(f"column {name!r} must hold numbers, got {dtype} instead; encode it first.")
 
 
 def _arrow_column(column: Any) -> NDArray[np.generic]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Floats
 from matrixdp.postprocess import Estimate
 from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, Moments, SecondMoment
@@ -90,7 +90,7 @@ def make_result(release: Release, kind: str = "matrix", *, ledger: LedgerState |
     Post-processing: costs nothing.
     """
     if kind not in RESULTS:
-        raise ParameterError(f"kind must be one of {', '.join(RESULTS)}, got {kind!r} instead.")
+        raise ParameterError(f"kind must be one of {', '.join(RESULTS)}, got {show(kind)} instead.")
     query = release.design.query
     mean = release.mean() if isinstance(query, Moments) else None
     rows, columns = entry_names(release)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, spectral_norm
@@ -30,7 +30,7 @@ class FrobeniusBall(Sensitivity):
     def __post_init__(self) -> None:
         if not 0 < self.radius < math.inf:
             raise ParameterError(
-                f"radius (the L2 sensitivity) must be finite and greater than 0, got {self.radius!r} instead."
+                f"radius (the L2 sensitivity) must be finite and greater than 0, got {show(self.radius)} instead."
             )
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, precision
@@ -34,7 +34,7 @@ class EdgeChange(Sensitivity):
 
     def __post_init__(self) -> None:
         if self.matrix not in ("adjacency", "laplacian"):
-            raise ParameterError(f"matrix must be 'adjacency' or 'laplacian', got {self.matrix!r} instead.")
+            raise ParameterError(f"matrix must be 'adjacency' or 'laplacian', got {show(self.matrix)} instead.")
 
     @property
     def frobenius(self) -> float:

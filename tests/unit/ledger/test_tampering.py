@@ -72,7 +72,7 @@ def test_an_honest_ledger_is_verified(filled):
     "statement",
     [
         "UPDATE entries SET body = replace(body, '\"n\":1', '\"n\":2') WHERE entry = 6",
-        "UPDATE entries SET hash = replace(hash, 'a', 'b') WHERE entry = 6",
+        "UPDATE entries SET hash = lower(hex(randomblob(32))) WHERE entry = 6",
         "UPDATE entries SET dataset = 'other' WHERE entry = 6",
         "UPDATE entries SET request = 'other' WHERE entry = 6",
         "UPDATE entries SET kind = 'create' WHERE entry = 6",
@@ -84,7 +84,7 @@ def test_an_honest_ledger_is_verified(filled):
         "DELETE FROM entries WHERE entry = 15",
         "DELETE FROM entries WHERE entry > 10",
         "UPDATE head SET entry = 14",
-        "UPDATE head SET hash = replace(hash, 'a', 'b')",
+        "UPDATE head SET hash = lower(hex(randomblob(32)))",
         "DELETE FROM head",
     ],
 )
