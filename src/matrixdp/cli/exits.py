@@ -72,14 +72,13 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
 
 
 def _tell(error: BaseException) -> None:
-    if isinstance(error, click.UsageError):
-        error.show()
-        return
     code = code_of(error)
     if code is Exit.INTERRUPTED:
         words = "interrupted; nothing was released."
     elif isinstance(error, click.ClickException):
         words = error.format_message()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            words += f"\nSee: {error.ctx.command_path} --help"
     elif isinstance(error, OSError):
         words = f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     elif code is Exit.INTERNAL:
