@@ -58,9 +58,7 @@ def code_of(error: BaseException) -> Exit:
 def guarded(command: Callable[[], object], *, debug: bool) -> int:
     """Run a command; whatever goes wrong is told on stderr, in one or two lines unless `debug`."""
     try:
-        command()
-    except click.exceptions.Exit as finished:
-        return finished.exit_code
+        code = command()
     except BaseException as error:
         if isinstance(error, SystemExit):
             raise
@@ -68,7 +66,7 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
             traceback.print_exc()
         _tell(error)
         return code_of(error)
-    return Exit.DONE
+    return code if isinstance(code, int) else Exit.DONE
 
 
 def _tell(error: BaseException) -> None:
