@@ -9,12 +9,22 @@ from typing import Any
 import click
 
 from matrixdp.cli.output import echo_json
-from matrixdp.errors import ParameterError
+from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import table
+
+
+def open_ledger(path: Path, *, timeout: float = 30.0) -> Ledger:
+    """The ledger at `path`, or an error with the command that makes one."""
+    if not path.exists():
+        raise LedgerError(
+            f"there is no ledger at {path}. Check the path, or make one: "
+            f"matrixdp ledger new {path} --dataset NAME --epsilon E --delta D"
+        )
+    return Ledger.open(path, timeout=timeout)
 
 
 def create(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
@@ -30,14 +40,14 @@ def create(path: Path, dataset: str, epsilon: float, delta: float, neighbours: s
 def register(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
     """One more data set."""
     privacy = Privacy(epsilon, delta)
-    with Ledger.open(path) as ledger:
+    with open_ledger(path) as ledger:
         ledger.register(dataset, privacy, neighbours)
     overview(path, as_json=as_json)
 
 
 def overview(path: Path, *, as_json: bool) -> None:
     """Totals and what is left of them."""
-    with Ledger.open(path) as ledger:
+    with open_ledger(path) as ledger:
         rows = [_line(ledger, entry) for entry in ledger.datasets()]
         head = ledger.head
     if as_json:
@@ -78,7 +88,7 @@ def _line(ledger: Ledger, entry: Any) -> dict[str, Any]:
 
 def charges(path: Path, dataset: str | None, *, as_json: bool) -> None:
     """All charges, in their order."""
-    with Ledger.open(path) as ledger:
+    with open_ledger(path) as ledger:
         found = ledger.history(dataset)
     if as_json:
         echo_json(
@@ -123,7 +133,7 @@ def _event(event: Any) -> str:
 
 def check(path: Path, anchor: str | None, *, as_json: bool) -> None:
     """The whole chain."""
-    with Ledger.open(path) as ledger:
+    with open_ledger(path) as ledger:
         head = ledger.verify(None if anchor is None else _anchor(anchor))
     if as_json:
         echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True})
@@ -144,7 +154,7 @@ def _anchor(text: str) -> Head:
 def suppose(path: Path, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:
     """What would be left."""
     privacy = Privacy(epsilon, delta)
-    with Ledger.open(path) as ledger:
+    with open_ledger(path) as ledger:
         before = ledger.remaining(dataset)
         after = ledger.whatif(dataset, Gaussian(privacy.mu))
     if as_json:

@@ -10,11 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
+from matrixdp.cli.accounts import open_ledger
 from matrixdp.cli.asked import GRAPHS, Asked, load_schema, make_asked_design, make_query, require_records
 from matrixdp.cli.output import echo_json, write_file
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
-from matrixdp.ledger import Ledger
 from matrixdp.noise.covariance import Floats
 from matrixdp.postprocess import correlation, covariance
 from matrixdp.privacy import share_mu
@@ -68,7 +68,7 @@ def predicted(asked: Asked, design: Design) -> tuple[Floats, Sequence[str], Sequ
 def _left(path: Path, dataset: str | None, asked: Asked, design: Design) -> tuple[float, float]:
     if dataset is None:
         raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
-    with Ledger.open(path) as ledger:
+    with open_ledger(path) as ledger:
         before = ledger.remaining(dataset).epsilon
         # Learned directions and the release together cost what the whole budget allows.
         event = type(design.event)(asked.privacy.mu) if asked.learned else design.event

@@ -73,12 +73,13 @@ class FeatherReader(TableReader):
 
     def _open(self, columns: Sequence[str] | None = None) -> Any:
         pa = pyarrow()
-        source = pa.memory_map(str(self.path))
+        # Read, not mapped: the pages of a mapped file would count as memory of this process.
+        reader = pa.ipc.open_file(pa.OSFile(str(self.path)))
         if columns is None:
-            return pa.ipc.open_file(source)
-        schema = pa.ipc.open_file(source).schema
-        options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in columns])
-        return pa.ipc.open_file(pa.memory_map(str(self.path)), options=options)
+            return reader
+        fields = [reader.schema.get_field_index(name) for name in columns]
+        options = pa.ipc.IpcReadOptions(included_fields=fields)
+        return pa.ipc.open_file(pa.OSFile(str(self.path)), options=options)
 
     def names(self) -> list[str]:
         """From the schema."""

@@ -12,6 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
+from matrixdp.cli.accounts import open_ledger
 from matrixdp.cli.asked import GRAPHS, Asked, load_schema, make_asked_design, make_query, require_records
 from matrixdp.cli.interrupts import Deferral
 from matrixdp.cli.output import echo_json
@@ -21,7 +22,7 @@ from matrixdp.cli.schema_file import Schema
 from matrixdp.cli.sources import Source, open_source
 from matrixdp.components import PrincipalDirections, principal_directions
 from matrixdp.design import Design
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Blocks, MatrixQuery
@@ -119,17 +120,21 @@ def _account(asked: Asked, job: Job, planned: Design) -> Iterator[_Account]:
         return
     if job.dataset is None:
         raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
-    with Ledger.open(job.ledger, timeout=job.ledger_timeout) as ledger:
+    with open_ledger(job.ledger, timeout=job.ledger_timeout) as ledger:
         before = ledger.remaining(job.dataset).epsilon
-        known = job.request is not None and ledger.stored(job.dataset, job.request) is not None
-        if not known:
+        if not _kept(ledger, job.dataset, job.request):
             ledger.whatif(job.dataset, planned)
-            if asked.learned:  # directions and release together
-                ledger.whatif(job.dataset, Gaussian(asked.privacy.mu))
+            if asked.learned and not _kept(ledger, job.dataset, job.request, "-directions"):
+                ledger.whatif(job.dataset, Gaussian(asked.privacy.mu))  # directions and release together
         height, width = planned.query.shape
         small = height * width <= _STORED
         request = job.request or (f"release-{uuid.uuid4().hex[:12]}" if small else None)
         yield _Account(ledger, job.dataset, request, before)
+
+
+def _kept(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
+    """Whether a release was made under this id before."""
+    return request is not None and ledger.stored(dataset, request + suffix) is not None
 
 
 def _plan(asked: Asked, query: MatrixQuery) -> Design:
@@ -170,9 +175,16 @@ def _release(
     with _one_thread(query):
         learned = None
         if asked.learned:
-            learned = _learn(asked, schema, query, data(last=False), {**options, **account.options("-directions")})
+            learned = _learn(asked, schema, query, data(), {**options, **account.options("-directions")})
         design = make_asked_design(asked, query, None if learned is None else learned.directions)
-        release = design.release(data(last=True), **options, **account.options())
+        try:
+            release = design.release(data(), **options, **account.options())
+        except MatrixDPError as error:
+            if learned is None or account.request is None:
+                raise
+            raise type(error)(
+                f"{error}\nThe directions are charged and kept: run again with --request {account.request}."
+            ) from None
     notes = () if learned is None else (_note(asked, learned.mu),)
     return make_result(release, asked.kind, ledger=account.state(), notes=notes), learned
 
@@ -196,33 +208,31 @@ def _learn(asked: Asked, schema: Schema, query: MatrixQuery, data: Any, options:
 
 def _data(
     asked: Asked, job: Job, schema: Schema, source: Source, query: MatrixQuery, deferral: Deferral
-) -> Callable[..., Any]:
-    """A function that gives the private data; once they are read for the last time, interrupts are put off."""
+) -> Callable[[], Any]:
+    """A function that gives the private data; once they are read, interrupts are put off."""
     if asked.query in GRAPHS:
         assert schema.graph is not None
         matrix = read_graph(source, schema.graph)
-        return lambda last: _then(matrix, deferral, last)
+        return lambda: _then(matrix, deferral)
     if asked.query == "counts":
         pairs = read_pairs(source, asked.cell_columns(), schema)
-        return lambda last: _then(pairs, deferral, last)
+        return lambda: _then(pairs, deferral)
     names = list(schema.bounds().names or ())
     source.require(names)
     records: int = query.records  # type: ignore[attr-defined]
 
     quiet = job.as_json or query.neighbours is not Neighbours.REPLACE  # where their number is private
 
-    def read(last: bool) -> Iterator[np.ndarray[Any, Any]]:
+    def read() -> Iterator[np.ndarray[Any, Any]]:
         with Progress(records, f"reading {source.path.name}", quiet=quiet) as progress:
             yield from source.blocks(names, missing=job.missing, advance=progress.advance)
-        if last:
-            deferral.begin()
-
-    return lambda last: Blocks(lambda: read(last))
-
-
-def _then(data: Any, deferral: Deferral, last: bool) -> Any:
-    if last:
         deferral.begin()
+
+    return lambda: Blocks(read)
+
+
+def _then(data: Any, deferral: Deferral) -> Any:
+    deferral.begin()
     return data
 
 

@@ -138,7 +138,7 @@ CASES = {
     "missing points": (NOTHING, (*asked("clinic.csv", "gram"), "--points", "p.csv"), USAGE, ["--points", "p.csv"]),
     "no ledger": (NOTHING, tuple(w for w in asked() if w not in ("--ledger", "clinic.db")), USAGE, ["--no-ledger"]),
     "ledger and none": (NOTHING, (*asked(), "--no-ledger"), USAGE, ["--ledger", "--no-ledger"]),
-    "ledger missing": (NOTHING, (*asked(), "--ledger", "other.db"), BUDGET, ["other.db"]),
+    "ledger missing": (NOTHING, (*asked(), "--ledger", "other.db"), BUDGET, ["other.db", "matrixdp ledger new"]),
     "not a ledger": (NOTHING, (*asked(), "--ledger", "clinic.csv"), BUDGET, ["clinic.csv"]),
     "unknown data set": (NOTHING, (*asked(), "--dataset", "other"), BUDGET, ["other"]),
     "other neighbours": (

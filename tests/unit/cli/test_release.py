@@ -115,6 +115,28 @@ def test_learned_directions_and_their_release_cost_the_budget_together(clinic, m
     assert "learned from the same data" in Path("out/report.html").read_text()
 
 
+def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, monkeypatch):
+    words = asked("clinic.csv", "covariance", "--directions", "learned", "--epsilon", "3.9")
+    blocks, calls = Source.blocks, []
+
+    def vanishing(self, *a, **k):
+        calls.append(1)
+        if len(calls) == 2:
+            raise mdp.DataError("clinic.csv cannot be read: it is gone.")
+        yield from blocks(self, *a, **k)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Source, "blocks", vanishing)
+        failed = matrixdp(*words)
+    assert failed.code == 3
+    assert len(spent()) == 1
+    assert not Path("out").exists()
+    request = failed.err.split("--request ")[1].strip().rstrip(".")
+    again = matrixdp(*words, "--request", request)
+    assert again.code == 0, again.err
+    assert len(spent()) == 2
+
+
 def test_values_outside_the_bounds_are_moved_and_counted_nowhere(clinic, matrixdp):
     Path("schema.toml").write_text("[columns.age]\nlower = 40\nupper = 41\n")
     done = matrixdp(*asked())

@@ -126,7 +126,7 @@ def test_a_data_set_shows_its_first_rows():
     bounds = mdp.Bounds([0, 0], [1, 1])
     release = mdp.make_design(mdp.Identity(bounds, 5000), mdp.Privacy(1, 1e-6)).release(RNG.uniform(0, 1, (5000, 2)))
     page = check_page(release_page(make_result(release)))
-    assert "the first 60 of 5,000 rows" in page
+    assert "the first 30 of 5,000 rows" in page
     assert len(page) < 200_000
 
 
