@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-NAMES = ("noise", "mechanism", "ledger", "rivals")
+NAMES = ("noise", "mechanism", "ledger", "rivals", "cli")
 
 
 def main(names: list[str]) -> int:

@@ -58,9 +58,7 @@ def code_of(error: BaseException) -> Exit:
 def guarded(command: Callable[[], object], *, debug: bool) -> int:
     """Run a command; whatever goes wrong is told on stderr, in one or two lines unless `debug`."""
     try:
-        command()
-    except click.exceptions.Exit as finished:
-        return finished.exit_code
+        code = command()
     except BaseException as error:
         if isinstance(error, SystemExit):
             raise
@@ -68,18 +66,17 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
             traceback.print_exc()
         _tell(error)
         return code_of(error)
-    return Exit.DONE
+    return code if isinstance(code, int) else Exit.DONE
 
 
 def _tell(error: BaseException) -> None:
-    if isinstance(error, click.UsageError):
-        error.show()
-        return
     code = code_of(error)
     if code is Exit.INTERRUPTED:
         words = "interrupted; nothing was released."
     elif isinstance(error, click.ClickException):
         words = error.format_message()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            words += f"\nSee: {error.ctx.command_path} --help"
     elif isinstance(error, OSError):
         words = f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     elif code is Exit.INTERNAL:

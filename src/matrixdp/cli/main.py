@@ -6,19 +6,40 @@ import sys
 
 import click
 
-from matrixdp.cli.demo import demo
+from matrixdp.cli.commands.bench import bench
+from matrixdp.cli.commands.completion import completion
+from matrixdp.cli.commands.demo import demo
+from matrixdp.cli.commands.design import design
+from matrixdp.cli.commands.ledger import ledger
+from matrixdp.cli.commands.release import release
+from matrixdp.cli.commands.reproduce import reproduce
+from matrixdp.cli.commands.schema import schema
 from matrixdp.cli.exits import guarded
+from matrixdp.cli.styles import Group
 from matrixdp.version import __version__
 
+_WAY = """\
+matrixdp schema new clinic.csv -o schema.toml       (then fill in the public bounds)
+matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6
+matrixdp design --schema schema.toml --query covariance --records 10000 --epsilon 1 --delta 1e-6
+matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\
+  --ledger clinic.db --dataset clinic --out out/"""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(
+    cls=Group,
+    example=_WAY,
+    epilog="Exit codes: 0 done, 2 usage, 3 data, 4 budget or ledger, 5 internal, 130 interrupted.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="matrixdp")
-@click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong; it may quote data.")
 def cli(debug: bool) -> None:
-    """Differential privacy for matrices: from a table to a private matrix."""
+    """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-cli.add_command(demo)
+for _command in (schema, design, release, ledger, demo, reproduce, bench, completion):
+    cli.add_command(_command)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -1,64 +1,58 @@
-"""What the demo does: 442 patients, one private release, one report."""
+"""What the demo does: 442 patients, one private release, one report, by the commands that anybody would use."""
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from matrixdp.bounds import Bounds
-from matrixdp.design import Design, make_design, optimal
 from matrixdp.errors import MissingExtraError, ParameterError
-from matrixdp.ledger import Ledger
-from matrixdp.privacy import Privacy
-from matrixdp.queries import Moments
-from matrixdp.report.folder import OutputFolder, write_folder
-from matrixdp.report.pictures import design_picture
-from matrixdp.report.result import LedgerState, Result, make_result
-from matrixdp.report.tables import matrix_table, table
+from matrixdp.report.folder import OutputFolder
+from matrixdp.report.tables import matrix_table
 
 _MARK = "made-by-matrixdp-demo"
 _COLUMNS = {  # public, from what such measurements can be at all, not from these patients
-    "age": (18.0, 90.0),
-    "bmi": (15.0, 45.0),
-    "blood_pressure": (60.0, 140.0),
-    "progression": (0.0, 350.0),
+    "age": (18, 90),
+    "bmi": (15, 45),
+    "blood_pressure": (60, 140),
+    "progression": (0, 350),
 }
-_IMPORTANCE = {"bmi": 4.0, "progression": 4.0}
-_TOTAL, _ASKED = Privacy(epsilon=4, delta=1e-5), Privacy(epsilon=2, delta=1e-5)
+_BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
+_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET, "--importance", "bmi=4,progression=4"]
+_LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
 
 
 def show(place: Path) -> None:
     """Design, release and report, with the ledger before and after."""
     records = _patients()
-    old = place / _MARK
-    if place.exists() and any(place.iterdir()) and not old.exists():
-        raise ParameterError(f"out must be a new folder or that of an earlier demo; {place} holds other files.")
+    if place.is_dir() and any(place.iterdir()) and not (place / _MARK).exists():
+        raise ParameterError(f"out must be a new folder or that of an earlier demo, but {place} holds other files.")
     with OutputFolder(place, force=True) as folder:
-        design = _design(len(records))
-        _say("The design, made without looking at the data", str(design))
-        _say("What it would be at other budgets", _budgets(design))
-        names = ("1", *_COLUMNS)
-        pair = (1, 3)
-        chosen = ("bmi", "progression")
-        (folder.path / "design.svg").write_text(design_picture(design, names, names, pair, chosen), encoding="utf-8")
-        result, before, after = _release(design, records, folder.path / "clinic.db", place / "clinic.db")
-        _say("The ledger", _ledger_table(before, after))
-        _say("The private correlation ± its error bar", _matrix(result))
-        true = np.corrcoef(records.T)
-        _say(
-            "The true one, shown here because these data are public anyway",
-            matrix_table(true, result.rows, result.columns, digits=2),
-        )
-        write_folder(result, folder.path)
         (folder.path / _MARK).touch()
+        _write_inputs(folder.path, records)
+        with contextlib.chdir(folder.path):
+            click.echo("442 patients (from scikit-learn) in clinic.csv, their public bounds in schema.toml.")
+            _do("A ledger, with all that may ever be spent on these data", "ledger", "new", "clinic.db", "--dataset",
+                "clinic", "--epsilon", "4", "--delta", "1e-5")  # fmt: skip
+            _do("How accurate would a release be? Without looking at the data", "design", *_DESIGN, "--records", "442",
+                "--plot", "design.svg", "--features", "bmi,progression", *_LEDGER)  # fmt: skip
+            _do("The release", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
+            _do("The ledger afterwards", "ledger", "show", "clinic.db")
+        _title("The true correlation, shown only because these data are public anyway")
+        names = list(_COLUMNS)
+        click.echo(matrix_table(np.corrcoef(records.T), names, names, digits=2))
         folder.finish()
-    click.echo(f"\nThe report: {place / 'report.html'}\nThe picture: {place / 'matrix.svg'}")
+    _title("To look at")
+    click.echo(f"  the report       {place / 'out' / 'report.html'}\n  the matrix       {place / 'out' / 'matrix.svg'}")
+    click.echo(f"  the noise        {place / 'design.svg'}\n  the numbers      {place / 'out' / 'matrix.csv'}")
 
 
 def _patients() -> Any:
+    """Records of shape (442, 4)."""
     try:
         from sklearn.datasets import load_diabetes
     except ImportError:
@@ -70,39 +64,21 @@ def _patients() -> Any:
     return np.column_stack([data.data[:, columns], data.target])
 
 
-def _design(records: int) -> Design:
-    lower, upper = zip(*_COLUMNS.values(), strict=True)
-    bounds = Bounds(lower, upper, names=list(_COLUMNS))
-    weights = np.array([_IMPORTANCE.get(name, 1.0) for name in _COLUMNS]) / bounds.halfwidths**2
-    return make_design(Moments(bounds, records), _ASKED, allocation=optimal(weights))
+def _write_inputs(folder: Path, records: Any) -> None:
+    header = ",".join(_COLUMNS)
+    np.savetxt(folder / "clinic.csv", records, fmt="%.6g", delimiter=",", header=header, comments="", encoding="utf-8")
+    parts = [f"[columns.{name}]\nlower = {low}\nupper = {high}\n" for name, (low, high) in _COLUMNS.items()]
+    (folder / "schema.toml").write_text("\n".join(parts), encoding="utf-8")
 
 
-def _budgets(design: Design) -> str:
-    rows = []
-    for epsilon in (0.5, 1.0, 2.0, 4.0):
-        other = make_design(design.query, Privacy(epsilon, design.privacy.delta), allocation=design.allocation)
-        rows.append([f"{epsilon:g}", f"{other.std[0, 2]:.3g}", f"{other.std[0, 4]:.3g}", f"{other.rmse:.3g}"])
-    return table(["epsilon", "std of mean bmi", "std of mean progression", "root mean square"], rows)
+def _do(title: str, *words: str) -> None:
+    """Show a command, and run it."""
+    from matrixdp.cli.main import cli
+
+    _title(title)
+    click.echo(click.style("$ matrixdp " + shlex.join(words), fg="cyan"))
+    cli.main(list(words), prog_name="matrixdp", standalone_mode=False)
 
 
-def _release(design: Design, records: Any, path: Path, shown: Path) -> tuple[Result, float, float]:
-    with Ledger.create(path) as ledger:
-        ledger.register("clinic", _TOTAL, "replace")
-        before = ledger.remaining("clinic").epsilon
-        release = design.release(records, ledger=ledger, dataset="clinic")
-        after, head = ledger.remaining("clinic").epsilon, ledger.head
-    state = LedgerState(str(shown), "clinic", _TOTAL.epsilon, _TOTAL.delta, before, after, head.entry, head.hash)
-    return make_result(release, "correlation", ledger=state), before, after
-
-
-def _ledger_table(before: float, after: float) -> str:
-    rows = [["before", f"{before:.4g}"], ["after", f"{after:.4g}"]]
-    return table(["clinic", f"epsilon left of {_TOTAL.epsilon:g} at delta {_TOTAL.delta:g}"], rows)
-
-
-def _matrix(result: Result) -> str:
-    return matrix_table(result.matrix, result.rows, result.columns, result.std, digits=2)
-
-
-def _say(title: str, words: str) -> None:
-    click.echo(f"\n{click.style(title, bold=True)}\n{words}")
+def _title(words: str) -> None:
+    click.echo(f"\n{click.style(words, bold=True)}")

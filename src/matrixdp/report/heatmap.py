@@ -14,6 +14,7 @@ from matrixdp.report.svg import DIVERGING, SEQUENTIAL, clipped, colour, element,
 
 _LABEL = 22  # characters
 MOST = 60  # rows or columns that a picture shows
+MOST_ROWS = 30  # where rows are records
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,18 @@ class Drawing:
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """Where the cells are."""
+    """Where the cells are, how large they are, and the size of the labels."""
 
-    cell: float
+    wide: float
+    high: float
     left: float
     top: float
     size: float
+
+    @property
+    def numbered(self) -> bool:
+        """Whether numbers fit into the cells."""
+        return self.wide >= 40 and self.high >= 16
 
 
 def heatmap(
@@ -64,8 +71,10 @@ def heatmap(
     percent : bool
         Whether the legend is in percent.
     """
-    values, shade, std = (None if a is None else np.asarray(a)[:MOST, :MOST] for a in (values, shade, std))  # type: ignore[assignment]
-    rows, columns = rows[:MOST], columns[:MOST]
+    height = shown_rows(len(rows), len(columns))
+    values, shade = np.asarray(values)[:height, :MOST], np.asarray(shade)[:height, :MOST]
+    std = None if std is None else np.asarray(std)[:height, :MOST]
+    rows, columns = rows[:height], columns[:MOST]
     frame = _frame(rows, columns)
     low, high = _range(shade, diverging=diverging)
     scale = DIVERGING if diverging else SEQUENTIAL
@@ -74,19 +83,29 @@ def heatmap(
     parts = [text(0, 18, title, size=15, font_weight=600)]
     parts += _labels(rows, columns, frame)
     parts += _cells(values, std, rows, columns, level, scale, frame)
-    width = frame.left + frame.cell * len(columns)
-    height = frame.top + frame.cell * len(rows)
-    bar = _legend(low, high, scale, legend, frame, max(width, frame.left + 260), height + 18, percent=percent)
+    width = frame.left + frame.wide * len(columns)
+    bottom = frame.top + frame.high * len(rows)
+    bar = _legend(low, high, scale, legend, frame, max(width, frame.left + 260), bottom + 18, percent=percent)
     overhang = frame.size * 0.62 * min(_LABEL, max(map(len, columns))) * 0.71
-    return Drawing((*parts, bar), max(width + overhang, frame.left + 6.2 * len(legend), 8.5 * len(title)), height + 74)
+    return Drawing((*parts, bar), max(width + overhang, frame.left + 6.2 * len(legend), 8.5 * len(title)), bottom + 74)
+
+
+def shown_rows(height: int, width: int) -> int:
+    """How many of a matrix's rows a picture shows."""
+    return min(height, MOST if height == width else MOST_ROWS)
 
 
 def _frame(rows: Sequence[str], columns: Sequence[str]) -> _Frame:
-    count = max(len(rows), len(columns))
-    cell = 54.0 if count <= 8 else 44.0 if count <= 12 else max(13.0, 560.0 / count)
-    size = min(13.0, max(9.5, cell * 0.62))
+    wide, high = _cell(len(columns)), _cell(len(rows))
+    if len(rows) == len(columns) or len(rows) <= 12:
+        high = min(high, wide)
+    size = min(13.0, max(9.5, min(wide, high) * 0.62))
     longest_row, longest_column = (min(_LABEL, max(map(len, names))) for names in (rows, columns))
-    return _Frame(cell, 14 + longest_row * size * 0.62, 40 + longest_column * size * 0.62 * 0.71 + size, size)
+    return _Frame(wide, high, 14 + longest_row * size * 0.62, 40 + longest_column * size * 0.62 * 0.71 + size, size)
+
+
+def _cell(count: int) -> float:
+    return 54.0 if count <= 8 else 44.0 if count <= 12 else max(13.0, 560.0 / count)
 
 
 def _range(shade: Floats, *, diverging: bool) -> tuple[float, float]:
@@ -103,10 +122,10 @@ def _range(shade: Floats, *, diverging: bool) -> tuple[float, float]:
 def _labels(rows: Sequence[str], columns: Sequence[str], frame: _Frame) -> list[str]:
     parts = []
     for i, name in enumerate(rows):
-        y = frame.top + frame.cell * (i + 0.5) + frame.size * 0.35
+        y = frame.top + frame.high * (i + 0.5) + frame.size * 0.35
         parts.append(text(frame.left - 7, y, clipped(name, _LABEL), size=frame.size, text_anchor="end"))
     for j, name in enumerate(columns):
-        x, y = frame.left + frame.cell * (j + 0.5), frame.top - 7
+        x, y = frame.left + frame.wide * (j + 0.5), frame.top - 7
         turned = {"transform": f"rotate(-45 {x:.2f} {y:.2f})"}
         parts.append(text(x, y, clipped(name, _LABEL), size=frame.size, **turned))
     return parts
@@ -125,20 +144,20 @@ def _cells(
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             fill = colour(float(level[i, j]), scale) if np.isfinite(values[i, j]) else "#9aa0aa"
-            x, y = frame.left + frame.cell * j, frame.top + frame.cell * i
+            x, y = frame.left + frame.wide * j, frame.top + frame.high * i
             bar = "" if std is None else f" ± {short(float(std[i, j]))}"
             spoken = element("title", escape(f"{row} × {column}: {short(float(values[i, j]), 4)}{bar}"))
-            size = {"width": frame.cell - 1, "height": frame.cell - 1, "rx": 1.5}
+            size = {"width": frame.wide - 1, "height": frame.high - 1, "rx": 1.5}
             shape = [element("rect", spoken, x=x + 0.5, y=y + 0.5, fill=fill, **size)]
-            if frame.cell >= 40:
+            if frame.numbered:
                 number = short(float(values[i, j]))
-                small = min(12.5, (frame.cell - 6) / (0.58 * max(len(number), 4)))
+                small = min(12.5, 0.62 * frame.high, (frame.wide - 6) / (0.58 * max(len(number), 4)))
                 middle = {"text_anchor": "middle", "fill": ink_on(fill), "pointer_events": "none"}
-                shape.append(text(x + frame.cell / 2, y + frame.cell / 2 + 4, number, size=small, **middle))
+                shape.append(text(x + frame.wide / 2, y + frame.high / 2 + 0.36 * small, number, size=small, **middle))
             if std is not None and abs(values[i, j]) < 2 * std[i, j]:
-                dot: dict[str, Any] = {"r": max(1.4, frame.cell * 0.045), "fill": ink_on(fill), "fill_opacity": 0.6}
-                corner = frame.cell * (0.86 if frame.cell >= 40 else 0.5)
-                shape.append(element("circle", cx=x + corner, cy=y + frame.cell - corner, **dot))
+                dot: dict[str, Any] = {"r": max(1.4, frame.high * 0.045), "fill": ink_on(fill), "fill_opacity": 0.6}
+                right, top = (frame.wide - 6, 6.0) if frame.numbered else (frame.wide / 2, frame.high / 2)
+                shape.append(element("circle", cx=x + right, cy=y + top, **dot))
             parts.append("".join(shape))
     return parts
 
@@ -151,7 +170,7 @@ def _legend(
     single = high <= low
 
     def label(value: float) -> str:
-        return f"{100 * value:.3g} %" if percent else short(value)
+        return f"{short(100 * value)} %" if percent else short(value)
 
     parts = [
         element(

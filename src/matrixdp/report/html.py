@@ -157,6 +157,7 @@ def _noise(result: Result) -> str:
             f"Gaussian noise from exact integer arithmetic, calibrated by “{design.calibration}”. Directions: {basis}; "
             f"allocation: {design.allocation.rule}. Relative to the entries' range its error is {_gain(design.gain)} "
             "noise of the same size for all features.",
+            *result.notes,
         ]
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from matrixdp.design.design import Design
 from matrixdp.noise.covariance import Floats
 from matrixdp.report.ellipse import ellipse
-from matrixdp.report.heatmap import MOST, Drawing, heatmap
+from matrixdp.report.heatmap import MOST, Drawing, heatmap, shown_rows
 from matrixdp.report.result import Result
 from matrixdp.report.svg import group, picture
 
@@ -36,7 +36,13 @@ def matrix_picture(result: Result, *, inline: bool = False) -> str:
 
 def std_picture(result: Result, *, inline: bool = False) -> str:
     """Heat map of the error bars; colours show them relative to the largest value that the entry can have."""
-    drawing = std_drawing(result.std, result.rows, result.columns, result.scale, "Error bars" + _part(result))
+    drawing = std_drawing(
+        result.std,
+        result.rows,
+        result.columns,
+        result.scale,
+        "Error bars" + _part(result, alike=result.std.strides[0] == 0),
+    )
     return _frame([drawing], f"Error bars of the {drawing_title(result)}", inline=inline)
 
 
@@ -61,13 +67,14 @@ def drawing_title(result: Result) -> str:
 
 
 def std_drawing(std: Floats, rows: Sequence[str], columns: Sequence[str], scale: Floats, title: str) -> Drawing:
-    """Heat map of standard deviations."""
-    shown = std[:MOST, :MOST]
+    """Heat map of standard deviations; rows that are alike are shown once."""
+    if std.strides[0] == 0:
+        std, rows = std[:1], ["all rows"]
     return heatmap(
-        shown,
+        std,
         rows,
         columns,
-        shade=_relative(shown, scale[:MOST, :MOST]),
+        shade=_relative(std, scale),
         title=title,
         legend="colour: standard deviation as a share of the largest value possible",
         diverging=False,
@@ -75,13 +82,14 @@ def std_drawing(std: Floats, rows: Sequence[str], columns: Sequence[str], scale:
     )
 
 
-def _part(result: Result) -> str:
+def _part(result: Result, *, alike: bool = False) -> str:
     height, width = result.matrix.shape
-    if height <= MOST and width <= MOST:
-        return ""
-    return f", the first {min(height, MOST)} of {height:,} rows" + (
-        f" and {MOST} of {width:,} columns" if width > MOST else ""
-    )
+    parts = []
+    if shown_rows(height, width) < height and not alike:
+        parts.append(f"{shown_rows(height, width)} of {height:,} rows")
+    if width > MOST:
+        parts.append(f"{MOST} of {width:,} columns")
+    return ", the first " + " and ".join(parts) if parts else ""
 
 
 def _relative(values: Floats, scale: Floats) -> Floats:

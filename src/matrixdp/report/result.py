@@ -56,6 +56,7 @@ class Result:
     mean : Estimate, optional
         Of the features, where the release has it.
     ledger : LedgerState, optional
+    notes : further sentences on how the noise was made
     """
 
     title: str
@@ -68,6 +69,7 @@ class Result:
     kind: str = "matrix"
     mean: Estimate | None = None
     ledger: LedgerState | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def square(self) -> bool:
@@ -75,7 +77,9 @@ class Result:
         return self.rows == self.columns
 
 
-def make_result(release: Release, kind: str = "matrix", *, ledger: LedgerState | None = None) -> Result:
+def make_result(
+    release: Release, kind: str = "matrix", *, ledger: LedgerState | None = None, notes: tuple[str, ...] = ()
+) -> Result:
     """The release, or the covariance or correlation that follows from moments, ready to be shown.
 
     Parameters
@@ -84,6 +88,8 @@ def make_result(release: Release, kind: str = "matrix", *, ledger: LedgerState |
     kind : 'matrix', 'covariance' or 'correlation'
     ledger : LedgerState, optional
         What the ledger said, if one was used.
+    notes : sentences, optional
+        For the report, on how the noise was made.
 
     Privacy
     -------
@@ -99,13 +105,13 @@ def make_result(release: Release, kind: str = "matrix", *, ledger: LedgerState |
         scale = np.asarray(query.magnitude)
         if isinstance(query, Identity):
             scale = np.maximum(np.abs(query.bounds.lower), np.abs(query.bounds.upper))[None, :]
-        return Result(title, release.matrix, release.std, rows, columns, scale, release, kind, mean, ledger)
+        return Result(title, release.matrix, release.std, rows, columns, scale, release, kind, mean, ledger, notes)
     estimate = release.covariance() if kind == "covariance" else release.correlation()
     assert isinstance(query, Moments)
     halfwidths = query.bounds.halfwidths
     scale = np.multiply.outer(halfwidths, halfwidths) if kind == "covariance" else np.ones((1, 1))
     names = columns[1:]
-    return Result(kind, estimate.value, estimate.std, names, names, scale, release, kind, mean, ledger)
+    return Result(kind, estimate.value, estimate.std, names, names, scale, release, kind, mean, ledger, notes)
 
 
 def entry_names(release: Release) -> tuple[tuple[str, ...], tuple[str, ...]]:

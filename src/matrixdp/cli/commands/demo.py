@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from matrixdp.cli.styles import Command
 
-@click.command()
+
+@click.command(cls=Command, example="matrixdp demo")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -16,12 +18,7 @@ import click
     help="Folder for the picture, the report and the rest; a demo that is there already is replaced.",
 )
 def demo(out: Path) -> None:
-    r"""Design and release a private covariance of data that come with scikit-learn.
-
-    \b
-    Example:
-      matrixdp demo
-    """
+    """Go the whole way on patients' data that come with scikit-learn: design, release, report."""
     from matrixdp.cli.showcase import show
 
     show(out)

@@ -1,0 +1,1 @@
+"""One command a file. They import click and nothing that is slow."""

@@ -1,0 +1,30 @@
+"""``matrixdp design``: how accurate a release would be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from matrixdp.cli.options import PATH, design_options, json_option, split_options
+from matrixdp.cli.styles import Command
+
+
+@click.command(
+    cls=Command,
+    example="matrixdp design --schema schema.toml --query moments --records 10000 --epsilon 1 --delta 1e-6 \\\n"
+    "  --importance bmi=4 --plot design.svg",
+)
+@design_options
+@click.option("--plot", type=PATH, help="Draw the noise ellipse of two features and the standard deviations, as SVG.")
+@click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
+@click.option("--ledger", type=PATH, help="Tell what would be left in this ledger.")
+@click.option("--dataset", help="Name of the data set in the ledger.")
+@json_option
+def design(**options: Any) -> None:
+    """Show how accurate a release would be, and what it would cost. Never touches the data."""
+    from matrixdp.cli.asked import Asked
+    from matrixdp.cli.designing import run_design
+
+    asked, rest = split_options(options)
+    run_design(Asked(**asked), **rest)

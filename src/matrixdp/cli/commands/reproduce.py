@@ -1,0 +1,28 @@
+"""``matrixdp reproduce``: the paper's experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from matrixdp.cli.options import PATH
+from matrixdp.cli.styles import Command
+
+
+@click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
+@click.argument("parts", nargs=-1)
+@click.option("--trials", type=click.IntRange(min=1), default=100, show_default=True, help="Releases of each kind.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulations.")
+@click.option("--out", type=PATH, default=Path("matrixdp-paper"), show_default=True, help="Folder for the results.")
+def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path) -> None:
+    """Repeat the paper's experiments: all, or the PARTS named."""
+    try:
+        from importlib import import_module
+
+        command = import_module("matrixdp.paper.command")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("matrixdp.paper"):
+            raise
+        raise click.ClickException("this installation has no matrixdp.paper; install a complete release.") from None
+    command.reproduce(list(parts), trials=trials, seed=seed, out=out)

@@ -1,0 +1,164 @@
+"""The schema: a small TOML file with what is public about a table."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from matrixdp.bounds import Bounds
+from matrixdp.errors import ParameterError
+
+_HEAD = """\
+# What is public about {name}. Fill in the bounds from what the values can be at all (a scale, a law of nature,
+# a rule of the survey), never from the data. Values outside are moved to the bounds.
+# Delete the columns that are not to be released. For a column of categories, write instead of the bounds:
+#   categories = ["yes", "no"]
+
+# Optional: records are also moved into a ball of this radius about the middle of their bounds.
+# radius = 1.0
+# Optional: the public number of records.
+# records = 10000
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Bounds or categories of one column."""
+
+    lower: float | None = None
+    upper: float | None = None
+    categories: tuple[str | int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The public nodes of a graph, and the largest weight of an edge."""
+
+    nodes: tuple[str, ...]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All that is public about a table."""
+
+    path: Path
+    columns: dict[str, Column] = field(default_factory=dict)
+    radius: float | None = None
+    records: int | None = None
+    graph: Graph | None = None
+
+    def bounds(self) -> Bounds:
+        """Bounds of all columns that have them."""
+        bounded = {name: column for name, column in self.columns.items() if column.categories is None}
+        if not bounded:
+            raise ParameterError(f"{self.path}: no column has bounds. Add [columns.NAME] with lower and upper.")
+        try:
+            lower = [column.lower for column in bounded.values()]
+            upper = [column.upper for column in bounded.values()]
+            return Bounds(lower, upper, names=list(bounded), radius=self.radius)  # type: ignore[arg-type]
+        except ParameterError as error:
+            raise ParameterError(f"{self.path}: {error}") from None
+
+    def check(self) -> None:
+        """An error unless there are columns, and their bounds will do."""
+        if not self.columns or any(column.categories is None for column in self.columns.values()):
+            self.bounds()
+
+    def categories(self, name: str) -> tuple[str | int, ...]:
+        """The public categories of a column."""
+        if name not in self.columns:
+            raise ParameterError(f"{self.path}: there is no [columns.{_key(name)}]. Add it, with its categories.")
+        found = self.columns[name].categories
+        if found is None:
+            raise ParameterError(f'{self.path}: column {name!r} needs categories = ["...", "..."] to be counted.')
+        return found
+
+
+def new_schema(names: Sequence[str], source: str) -> str:
+    """Text of a schema with all columns and empty bounds."""
+    parts = [_HEAD.format(name=source)]
+    parts += [f'[columns.{_key(name)}]\nlower = ""\nupper = ""\n' for name in names]
+    return "\n".join(parts)
+
+
+def read_schema(path: Path) -> Schema:
+    """The schema in a file; errors name the file, the entry and the remedy."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"there is no schema at {path}. Make one: matrixdp schema new DATA -o {path}") from None
+    except OSError as error:
+        raise ParameterError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path} is not a TOML file: {error}") from None
+    _known(content, {"columns", "radius", "records", "graph"}, f"{path}")
+    columns = {name: _column(path, name, entry) for name, entry in _mapping(content, "columns", path).items()}
+    graph = _graph(path, _mapping(content, "graph", path)) if "graph" in content else None
+    radius = _optional_number(content, "radius", f"{path}")
+    records = content.get("records")
+    if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 1):
+        raise ParameterError(f"{path}: records must be a positive integer, got {records!r} instead.")
+    return Schema(path, columns, radius, records, graph)
+
+
+def _column(path: Path, name: str, entry: Any) -> Column:
+    where = f"{path}: column {name!r}"
+    if not isinstance(entry, dict):
+        raise ParameterError(f"{where} must be a table with lower and upper.")
+    _known(entry, {"lower", "upper", "categories"}, where)
+    if "categories" in entry:
+        values = entry["categories"]
+        if "lower" in entry or "upper" in entry:
+            raise ParameterError(f"{where} has bounds and categories; leave one of them out.")
+        if not isinstance(values, list) or not values or not all(isinstance(value, str | int) for value in values):
+            raise ParameterError(f"{where}: categories must be a list of texts or integers.")
+        return Column(categories=tuple(values))
+    ends = {end: _optional_number(entry, end, where) for end in ("lower", "upper")}
+    for end, value in ends.items():
+        if value is None:
+            raise ParameterError(f"{where} has no {end} bound yet. Fill it in, from public knowledge; see {path}.")
+    return Column(ends["lower"], ends["upper"])
+
+
+def _graph(path: Path, entry: dict[str, Any]) -> Graph:
+    _known(entry, {"nodes", "weight"}, f"{path}: [graph]")
+    nodes = entry.get("nodes")
+    if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes >= 2:
+        nodes = [str(i) for i in range(nodes)]
+    if not isinstance(nodes, list) or len(nodes) < 2 or len(set(map(str, nodes))) != len(nodes):
+        raise ParameterError(f"{path}: [graph] nodes must be a list of at least two different names, or their number.")
+    weight = _optional_number(entry, "weight", f"{path}: [graph]")
+    return Graph(tuple(map(str, nodes)), 1.0 if weight is None else weight)
+
+
+def _optional_number(content: dict[str, Any], name: str, where: str) -> float | None:
+    value = content.get(name)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(f"{where}: {name} must be a number, got {value!r} instead.")
+    return float(value)
+
+
+def _mapping(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    value = content.get(name, {})
+    if not isinstance(value, dict):
+        raise ParameterError(f"{path}: {name} must be a table, [{name}].")
+    return value
+
+
+def _known(content: dict[str, Any], names: set[str], where: str) -> None:
+    unknown = sorted(set(content) - names)
+    if unknown:
+        raise ParameterError(f"{where}: unknown entry {unknown[0]!r}; there are {', '.join(sorted(names))}.")
+
+
+def _key(name: str) -> str:
+    """A column's name as a TOML key."""
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else json.dumps(name)

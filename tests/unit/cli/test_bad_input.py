@@ -1,0 +1,278 @@
+"""Bad input through the real command: the message names the culprit and the remedy, and nothing is lost."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as matrixdp_package
+from unit.cli.conftest import SECRET, asked, make_table, spent
+
+USAGE, DATA, BUDGET = 2, 3, 4
+
+
+def text(content):
+    return lambda: Path("bad.csv").write_text(content)
+
+
+def schema(content):
+    return lambda: Path("schema.toml").write_text(content)
+
+
+def table(**columns):
+    def write():
+        pq.write_table(pa.table(columns), "bad.parquet")
+
+    return write
+
+
+def edit(name, row, column, value):
+    def write():
+        lines = Path("clinic.csv").read_text().replace('"', "").splitlines()
+        cells = lines[row].split(",")
+        cells[column] = value
+        lines[row] = ",".join(cells)
+        Path(name).write_text("\n".join(lines) + "\n")
+
+    return write
+
+
+def feather_with_text():
+    feather.write_feather(pa.table({"age": ["77.7654321"], "bmi": [20.0]}), "bad.feather")
+
+
+def cut_short():
+    content = Path("clinic.parquet").read_bytes()
+    Path("bad.parquet").write_bytes(content[: len(content) // 2])
+
+
+def cut_inside():
+    content = bytearray(Path("clinic.parquet").read_bytes())
+    content[200:1200] = bytes(1000)
+    Path("bad.parquet").write_bytes(content)
+
+
+NOTHING = lambda: None  # noqa: E731
+CASES = {
+    "missing file": (NOTHING, asked("nowhere.csv"), DATA, ["nowhere.csv", "Check the path"]),
+    "a folder": (NOTHING, asked("."), DATA, ["folder"]),
+    "unknown ending": (lambda: Path("bad.xls").write_text("x"), asked("bad.xls"), DATA, ["bad.xls", ".parquet"]),
+    "empty file": (text(""), asked("bad.csv"), DATA, ["bad.csv", "empty"]),
+    "empty parquet": (lambda: Path("bad.parquet").touch(), asked("bad.parquet"), DATA, ["bad.parquet", "empty"]),
+    "header only": (text("age,bmi\n"), asked("bad.csv"), DATA, ["bad.csv", "no records"]),
+    "no header": (text(f"{SECRET},20\n30,25\n"), asked("bad.csv"), DATA, ["bad.csv", "first line"]),
+    "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), asked("bad.csv"), DATA, ["bad.csv", "first line"]),
+    "wrong delimiter": (text(f"age;bmi\n{SECRET};20\n"), asked("bad.csv"), DATA, ["';'", "--delimiter"]),
+    "delimiter too long": (NOTHING, (*asked(), "--delimiter", "ab"), DATA, ["--delimiter", "single character"]),
+    "missing column": (text(f"age,weight\n{SECRET},20\n"), asked("bad.csv"), DATA, ["bad.csv", "'bmi'"]),
+    "missing in parquet": (table(age=[SECRET]), asked("bad.parquet"), DATA, ["bad.parquet", "'bmi'"]),
+    "doubled column": (text(f"age,age,bmi\n{SECRET},1,20\n"), asked("bad.csv"), DATA, ["two columns", "'age'"]),
+    "text in a number column": (edit("bad.csv", 5, 1, "77.7654321kg"), asked("bad.csv"), DATA, ["'bmi'", "numbers"]),
+    "text late in the file": (edit("bad.csv", 500, 0, "77.7654321y"), asked("bad.csv"), DATA, ["'age'", "numbers"]),
+    "text in parquet": (table(age=["77.7654321"], bmi=[20.0]), asked("bad.parquet"), DATA, ["'age'", "string"]),
+    "text in feather": (feather_with_text, asked("bad.feather"), DATA, ["'age'", "string"]),
+    "ragged line": (text(f"age,bmi\n{SECRET},20,7\n"), asked("bad.csv"), DATA, ["bad.csv", "more or fewer"]),
+    "NaN": (edit("bad.csv", 7, 1, "NaN"), asked("bad.csv"), DATA, ["'bmi'", "--missing"]),
+    "empty entry": (edit("bad.csv", 7, 0, ""), asked("bad.csv"), DATA, ["'age'", "--missing"]),
+    "infinity": (edit("bad.csv", 7, 0, "inf"), asked("bad.csv"), DATA, ["'age'", "--missing"]),
+    "NaN in parquet": (table(age=[30.0, np.nan], bmi=[SECRET, 20]), asked("bad.parquet"), DATA, ["'age'"]),
+    "null in parquet": (table(age=[30, None], bmi=[SECRET, 20]), asked("bad.parquet"), DATA, ["'age'"]),
+    "nothing but nulls": (table(age=[30.0, 1], bmi=[None, None]), asked("bad.parquet"), DATA, ["'bmi'"]),
+    "cut short": (cut_short, asked("bad.parquet"), DATA, ["bad.parquet"]),
+    "overwritten inside": (cut_inside, asked("bad.parquet"), DATA, ["bad.parquet"]),
+    "not parquet at all": (lambda: Path("bad.parquet").write_text("hello" * 9), asked("bad.parquet"), DATA, ["bad"]),
+    "not feather at all": (lambda: Path("bad.feather").write_text("hello" * 9), asked("bad.feather"), DATA, ["bad"]),
+    "not UTF-8": (lambda: Path("bad.csv").write_bytes(b"\xff\xfe\x81age\n"), asked("bad.csv"), DATA, ["UTF-8"]),
+    "inverted bounds": (
+        schema("[columns.age]\nlower = 90\nupper = 18\n"), asked(), USAGE, ["schema.toml", "age", "below upper"],
+    ),
+    "bounds not filled in": (
+        schema('[columns.age]\nlower = ""\nupper = 90\n'), asked(), USAGE, ["schema.toml", "'age'", "lower"],
+    ),
+    "bounds are text": (schema('[columns.age]\nlower = "a"\nupper = 9\n'), asked(), USAGE, ["'age'", "number"]),
+    "bounds are infinite": (schema("[columns.age]\nlower = -inf\nupper = 9\n"), asked(), USAGE, ["finite"]),
+    "no bounds": (schema(""), asked(), USAGE, ["schema.toml", "[columns.NAME]"]),
+    "a typing error": (schema("[columns.age]\nlwer = 9\nupper = 10\n"), asked(), USAGE, ["'lwer'", "lower"]),
+    "broken schema": (schema("[columns"), asked(), USAGE, ["schema.toml", "TOML"]),
+    "missing schema": (lambda: Path("schema.toml").unlink(), asked(), USAGE, ["schema.toml", "matrixdp schema new"]),
+    "unknown query": (NOTHING, asked("clinic.csv", "variance"), USAGE, ["--query", "variance", "moments"]),
+    "epsilon 0": (NOTHING, (*asked(), "--epsilon", "0"), USAGE, ["epsilon", "greater than 0"]),
+    "epsilon is text": (NOTHING, (*asked(), "--epsilon", "one"), USAGE, ["--epsilon"]),
+    "delta 1": (NOTHING, (*asked(), "--delta", "1"), USAGE, ["delta", "between 0 and 1"]),
+    "delta 0": (NOTHING, (*asked(), "--delta", "0"), USAGE, ["delta", "between 0 and 1"]),
+    "wrong records": (NOTHING, (*asked(), "--records", "499"), USAGE, ["records", "499"]),
+    "negative records": (NOTHING, (*asked(), "--records", "-4"), USAGE, ["records", "-4"]),
+    "records are private": (NOTHING, (*asked(), "--neighbours", "add-remove"), USAGE, ["--records"]),
+    "unknown importance": (NOTHING, (*asked(), "--importance", "height=3"), USAGE, ["--importance", "height", "bmi"]),
+    "importance 0": (NOTHING, (*asked(), "--importance", "age=0"), USAGE, ["--importance", "positive"]),
+    "importance of a direction": (
+        NOTHING, (*asked(), "--directions", "learned", "--importance", "age=2"), USAGE, ["--importance", "0, 1"],
+    ),
+    "share too large": (
+        NOTHING, (*asked(), "--directions", "learned", "--directions-share", "1.5"), USAGE, ["share"],
+    ),
+    "missing directions": (NOTHING, (*asked(), "--directions", "axes.npy"), USAGE, ["--directions", "axes.npy"]),
+    "directions of text": (
+        lambda: Path("axes.csv").write_text("a,b"), (*asked(), "--directions", "axes.csv"), USAGE, ["axes.csv"],
+    ),
+    "skew directions": (
+        lambda: np.save("axes.npy", np.ones((2, 2))), (*asked(), "--directions", "axes.npy"), USAGE, ["orthonormal"],
+    ),
+    "counts without cells": (NOTHING, asked("clinic.csv", "counts"), USAGE, ["--cells"]),
+    "counts of numbers": (
+        NOTHING, (*asked("clinic.csv", "counts"), "--cells", "age,smoker"), USAGE, ["'age'", "categories"],
+    ),
+    "an unknown category": (
+        edit("bad.csv", 5, 2, "77.7654321"), (*asked("bad.csv", "counts"), "--cells", "smoker,outcome"), DATA,
+        ["'smoker'", "categories"],
+    ),
+    "a graph without nodes": (NOTHING, asked("clinic.csv", "adjacency"), USAGE, ["[graph]", "nodes"]),
+    "missing points": (NOTHING, (*asked("clinic.csv", "gram"), "--points", "p.csv"), USAGE, ["--points", "p.csv"]),
+    "no ledger": (NOTHING, tuple(w for w in asked() if w not in ("--ledger", "clinic.db")), USAGE, ["--no-ledger"]),
+    "ledger and none": (NOTHING, (*asked(), "--no-ledger"), USAGE, ["--ledger", "--no-ledger"]),
+    "ledger missing": (NOTHING, (*asked(), "--ledger", "other.db"), BUDGET, ["other.db", "matrixdp ledger new"]),
+    "not a ledger": (NOTHING, (*asked(), "--ledger", "clinic.csv"), BUDGET, ["clinic.csv"]),
+    "unknown data set": (NOTHING, (*asked(), "--dataset", "other"), BUDGET, ["other"]),
+    "other neighbours": (
+        NOTHING, (*asked(), "--neighbours", "add-remove", "--records", "500"), USAGE, ["neighbours", "replace"],
+    ),
+    "overdrawn": (NOTHING, (*asked(), "--epsilon", "4.1"), BUDGET, ["epsilon 4", "4.1", "ledger show"]),
+    "overdrawn with directions": (
+        NOTHING, (*asked(), "--epsilon", "4.1", "--directions", "learned"), BUDGET, ["epsilon 4", "ledger show"],
+    ),
+    "out is a file": (NOTHING, (*asked(), "--out", "schema.toml"), USAGE, ["out", "schema.toml"]),
+    "out is below a file": (NOTHING, (*asked(), "--out", "schema.toml/deep"), USAGE, ["out", "schema.toml"]),
+    "out cannot be written": (NOTHING, (*asked(), "--out", "/proc/matrixdp/out"), USAGE, ["out", "/proc"]),
+    "learned for counts": (
+        NOTHING, (*asked("clinic.csv", "counts"), "--cells", "smoker,outcome", "--directions", "learned"), USAGE,
+        ["--directions learned"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input_is_refused_and_nothing_is_lost(clinic, matrixdp, name):
+    prepare, words, code, expected = CASES[name]
+    Path("out").mkdir()
+    Path("out/old.txt").write_text("old")
+    prepare()
+    before = sorted(path.name for path in Path().iterdir())
+    done = matrixdp(*words, "--force")
+    assert done.code == code, done.err
+    for part in expected:
+        assert part in done.err, done.err
+    assert len(done.err.strip().splitlines()) <= 2
+    assert "Traceback" not in done.err
+    assert "77.76" not in done.out + done.err
+    assert spent() == []
+    assert Path("out/old.txt").read_text() == "old"
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_missing_values_can_be_put_in_the_middle(clinic, matrixdp):
+    edit("bad.csv", 7, 1, "NaN")()
+    assert matrixdp(*asked("bad.csv"), "--missing", "midpoint").code == 0
+
+
+@pytest.mark.parametrize(("mark", "word"), [(";", ";"), ("\t", "tab"), ("|", "|")])
+def test_other_delimiters_are_read_when_named(clinic, matrixdp, mark, word):
+    content = Path("clinic.csv").read_text().replace(",", mark)
+    Path("other.csv").write_text(content)
+    done = matrixdp(*asked("other.csv"), "--delimiter", word)
+    assert done.code == 0, done.err
+
+
+def test_a_locked_ledger_is_told_after_the_time_allowed(clinic, matrixdp):
+    other = sqlite3.connect("clinic.db", isolation_level=None)
+    other.execute("begin exclusive")
+    try:
+        done = matrixdp(*asked(), "--ledger-timeout", "0.2")
+    finally:
+        other.execute("rollback")
+        other.close()
+    assert done.code == BUDGET
+    assert "locked" in done.err
+    assert spent() == []
+    assert not Path("out").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_folder_without_permission_is_refused(clinic, matrixdp):
+    Path("closed").mkdir(mode=0o500)
+    done = matrixdp(*asked(), "--out", "closed/out")
+    assert done.code == USAGE
+    assert spent() == []
+
+
+def test_an_internal_error_shows_no_value_unless_asked(clinic, matrixdp, monkeypatch):
+    from matrixdp.cli import releasing
+
+    def fault(*a, **k):
+        raise RuntimeError(f"cannot handle {SECRET}")
+
+    monkeypatch.setattr(releasing, "open_source", fault)
+    done = matrixdp(*asked())
+    assert done.code == 5
+    assert "RuntimeError" in done.err
+    assert "77.76" not in done.err
+    assert "Traceback" in matrixdp("--debug", *asked()).err
+
+
+def start(*words):
+    """Python in a process of its own, with the package that is tested."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(matrixdp_package.__file__).parents[1])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, *words], text=True, env=environment, **pipes)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(asked("nowhere.csv"), 3), ((*asked(), "--epsilon", "9"), 4), (("release",), 2), (asked(), 0)]
+)
+def test_the_console_script_ends_with_these_codes(clinic, words, code):
+    process = start("-m", "matrixdp", *words)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert (err == "") == (code == 0)
+
+
+SLOW = """
+import time
+from matrixdp.cli.sources import Source
+blocks = Source.blocks
+def slowly(self, *a, **k):
+    for block in blocks(self, *a, **k):
+        yield block
+        print("reading", flush=True)
+        time.sleep(60)
+Source.blocks = slowly
+from matrixdp.cli import main
+main()
+"""
+
+
+def test_ctrl_c_leaves_nothing_behind(clinic):
+    Path("out").mkdir()
+    Path("out/old.txt").write_text("old")
+    before = sorted(path.name for path in Path().iterdir())
+    process = start("-c", SLOW, *asked(), "--force")
+    assert process.stdout.readline() == "reading\n"
+    time.sleep(0.1)
+    process.send_signal(2)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err.strip() == "matrixdp: interrupted; nothing was released."
+    assert spent() == []
+    assert Path("out/old.txt").read_text() == "old"
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_the_table_of_the_tests_holds_the_secret():
+    assert SECRET in make_table()["age"].to_pylist()

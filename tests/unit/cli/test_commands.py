@@ -1,0 +1,195 @@
+"""Schemas, ledgers, the demo, help and completion."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+import matrixdp as package
+from matrixdp.cli.main import cli
+from matrixdp.cli.schema_file import new_schema, read_schema
+
+
+@pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
+def test_a_new_schema_has_the_names_and_nothing_else_of_the_data(clinic, matrixdp, data):
+    assert matrixdp("schema", "new", data, "-o", "new.toml").code == 0
+    text = Path("new.toml").read_text()
+    columns = tomllib.loads(text)["columns"]
+    assert list(columns) == ["age", "bmi", "smoker", "outcome"]
+    assert all(column == {"lower": "", "upper": ""} for column in columns.values())
+    assert not any(character.isdigit() for character in text.replace("1.0", "").replace("10000", ""))
+
+
+def test_a_new_schema_is_not_complete(clinic, matrixdp):
+    matrixdp("schema", "new", "clinic.csv", "-o", "new.toml")
+    done = matrixdp("schema", "check", "new.toml")
+    assert done.code == 2
+    assert "'age'" in done.err
+    assert "lower" in done.err
+
+
+def test_a_schema_is_not_overwritten_unless_asked(clinic, matrixdp):
+    before = Path("schema.toml").read_text()
+    assert matrixdp("schema", "new", "clinic.csv", "-o", "schema.toml").code == 2
+    assert Path("schema.toml").read_text() == before
+    assert matrixdp("schema", "new", "clinic.csv", "-o", "schema.toml", "--force").code == 0
+
+
+def test_strange_names_survive(tmp_path):
+    names = ["body mass", 'a"b', "ü.x", "1st", "x\ty"]
+    path = tmp_path / "schema.toml"
+    path.write_text(new_schema(names, "x.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1"))
+    assert list(read_schema(path).columns) == names
+
+
+def test_a_checked_schema_is_shown(clinic, matrixdp):
+    assert "is complete" in matrixdp("schema", "check", "schema.toml", "--data", "clinic.csv").out
+    facts = matrixdp("schema", "check", "schema.toml", "--json").json()
+    assert facts["columns"]["age"] == {"lower": 18.0, "upper": 90.0}
+    assert facts["columns"]["smoker"] == {"categories": ["yes", "no"]}
+
+
+def test_a_schema_is_held_against_the_names_of_the_data(clinic, matrixdp):
+    Path("other.csv").write_text("age,weight\n1,2\n")
+    done = matrixdp("schema", "check", "schema.toml", "--data", "other.csv")
+    assert done.code == 3
+    assert "'bmi'" in done.err
+
+
+def test_a_ledger_from_its_beginning(clinic, matrixdp):
+    total = ("--epsilon", "1", "--delta", "1e-6")
+    assert matrixdp("ledger", "new", "l.db", "--dataset", "a", *total).code == 0
+    again = matrixdp("ledger", "new", "l.db", "--dataset", "a", *total)
+    assert again.code == 4
+    assert "exists" in again.err
+    assert matrixdp("ledger", "add", "l.db", "--dataset", "b", *total, "--neighbours", "add-remove").code == 0
+    shown = matrixdp("ledger", "show", "l.db", "--json").json()
+    assert [entry["dataset"] for entry in shown["datasets"]] == ["a", "b"]
+    assert shown["datasets"][1]["neighbours"] == "add-remove"
+    assert "a" in matrixdp("ledger", "show", "l.db").out
+    assert matrixdp("ledger", "history", "l.db").out == "Nothing has been charged.\n"
+    left = matrixdp(
+        "ledger", "whatif", "l.db", "--dataset", "a", "--epsilon", "0.5", "--delta", "1e-6", "--json"
+    ).json()
+    assert 0 < left["epsilon_left_after"] < left["epsilon_left_before"]
+    verified = matrixdp("ledger", "verify", "l.db", "--json").json()
+    anchor = f"{verified['entry']}:{verified['hash']}"
+    assert matrixdp("ledger", "verify", "l.db", "--anchor", anchor).code == 0
+    assert matrixdp("ledger", "verify", "l.db", "--anchor", f"{verified['entry']}:00").code == 4
+    assert matrixdp("ledger", "verify", "l.db", "--anchor", "here").code == 2
+
+
+@pytest.mark.parametrize("words", [("--epsilon", "0", "--delta", "1e-6"), ("--epsilon", "1", "--delta", "1")])
+def test_a_ledger_with_an_impossible_total_is_not_made(clinic, matrixdp, words):
+    assert matrixdp("ledger", "new", "l.db", "--dataset", "a", *words).code == 2
+    assert not Path("l.db").exists()
+
+
+def test_the_history_tells_what_was_released(clinic, matrixdp):
+    from unit.cli.conftest import asked
+
+    assert matrixdp(*asked()).code == 0
+    (charge,) = matrixdp("ledger", "history", "clinic.db", "--json").json()
+    assert charge["description"]["query"] == "Moments"
+    assert charge["released"] is True
+    assert "released" in matrixdp("ledger", "history", "clinic.db", "--dataset", "clinic").out
+
+
+def test_the_demo_goes_the_whole_way(tmp_path, monkeypatch, matrixdp):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # the second replaces the first
+        done = matrixdp("demo")
+        assert done.code == 0, done.err
+    assert "epsilon left" in done.out
+    for name in ("out/report.html", "out/matrix.svg", "design.svg", "clinic.db"):
+        assert (tmp_path / "matrixdp-demo" / name).is_file()
+
+
+def test_the_demo_leaves_other_folders_alone(tmp_path, monkeypatch, matrixdp):
+    monkeypatch.chdir(tmp_path)
+    Path("mine").mkdir()
+    Path("mine/x").touch()
+    assert matrixdp("demo", "--out", "mine").code == 2
+    assert Path("mine/x").exists()
+
+
+def commands(group=cli, path=()):
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
+def test_every_command_has_help_with_an_example(matrixdp, path):
+    done = matrixdp(*path, "--help")
+    assert done.code == 0
+    assert "Example:\n" in done.out
+    assert f"matrixdp {' '.join(path)}" in done.out.split("Example:")[1]
+
+
+@pytest.mark.parametrize("command", [command for _, command in commands()], ids=lambda command: command.name)
+def test_every_option_says_what_it_is(command):
+    for parameter in command.params:
+        assert isinstance(parameter, click.Argument) or parameter.help
+
+
+def test_help_imports_nothing_slow():
+    script = (
+        "import sys\nfrom matrixdp.cli.main import run\nrun(['--help']); run(['release', '--help'])\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'numpy', 'scipy', 'pyarrow', 'sklearn'}))"
+    )
+    environment = {"PYTHONPATH": str(Path(package.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_and_completes(matrixdp, shell):
+    assert "_MATRIXDP_COMPLETE" in matrixdp("completion", shell).out
+
+
+def test_completion_answers():
+    from click.shell_completion import ShellComplete
+
+    complete = ShellComplete(cli, {}, "matrixdp", "_MATRIXDP_COMPLETE")
+    assert {item.value for item in complete.get_completions(["ledger"], "")} >= {"new", "show", "history", "verify"}
+    assert "covariance" in {item.value for item in complete.get_completions(["release", "--query"], "cov")}
+
+
+def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
+    from types import ModuleType
+
+    seen = []
+    module = ModuleType("matrixdp.paper.command")
+    module.reproduce = lambda parts, trials, seed, out: seen.append((parts, trials, seed, out))
+    monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
+    monkeypatch.setitem(sys.modules, "matrixdp.paper.command", module)
+    assert matrixdp("reproduce", "table1", "--trials", "3", "--seed", "7", "--out", tmp_path).code == 0
+    assert seen == [(["table1"], 3, 7, tmp_path)]
+
+
+def test_bench_runs_the_repository_s_table(monkeypatch, matrixdp, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__init__.py").touch()
+    (tmp_path / "benchmarks" / "__main__.py").write_text("import sys; sys.exit(0 if sys.argv[1:] == ['cli'] else 7)")
+    assert matrixdp("bench", "cli").code == 0
+    assert matrixdp("bench", "nothing").code == 7
+
+
+def test_bench_says_where_the_benchmarks_are(monkeypatch, matrixdp, tmp_path):
+    from matrixdp.cli.commands import bench
+
+    monkeypatch.setattr(bench, "_places", lambda: [tmp_path])
+    done = matrixdp("bench")
+    assert done.code == 2
+    assert "repository" in done.err
+
+
+def test_version(matrixdp):
+    assert package.__version__ in matrixdp("--version").out

@@ -1,0 +1,100 @@
+"""The design command: what it predicts, and that it needs no data."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from unit.cli.conftest import BUDGET, spent
+
+
+def words(query="moments", *more):
+    return ("design", "--schema", "schema.toml", "--query", query, "--records", "500", *BUDGET, *more)
+
+
+def test_it_predicts_the_standard_deviation_of_every_entry(clinic, matrixdp):
+    Path("clinic.csv").unlink()
+    facts = matrixdp(*words("moments", "--importance", "bmi=4", "--json")).json()
+    bounds = mdp.Bounds([18, 15], [90, 45])
+    weights = np.array([1, 4]) / bounds.halfwidths**2
+    design = mdp.make_design(mdp.Moments(bounds, 500), mdp.Privacy(1, 1e-6), allocation=mdp.optimal(weights))
+    assert facts["std"] == design.std.tolist()
+    assert facts["columns"] == ["1", "age", "bmi"]
+    assert facts["mu"] == design.distance
+    assert facts["gain"] == design.gain
+    errors = [row["relative_error"] for row in facts["budgets"]]
+    assert errors == sorted(errors, reverse=True)
+    assert [row["epsilon"] for row in facts["budgets"]] == [0.25, 0.5, 1, 2, 4]
+
+
+def test_importance_of_one_for_all_is_the_default(clinic, matrixdp):
+    plain = matrixdp(*words("moments", "--json")).json()["std"]
+    weighted = matrixdp(*words("moments", "--importance", "age=1", "--json")).json()["std"]
+    assert np.allclose(plain, weighted, rtol=1e-9)
+
+
+def test_a_release_has_the_noise_that_its_design_predicts(clinic, matrixdp):
+    predicted = matrixdp(*words("second-moment", "--json")).json()["std"]
+    place = ("--schema", "schema.toml", "--no-ledger", "--out", "out")
+    assert matrixdp("release", "clinic.csv", "--query", "second-moment", *BUDGET, *place).code == 0
+    release = mdp.Release.from_json(Path("out/release.json").read_text())
+    assert release.std.tolist() == predicted
+
+
+@pytest.mark.parametrize("query", ["covariance", "correlation", "identity", "gram", "second-moment"])
+def test_every_query_can_be_designed_and_drawn(clinic, matrixdp, query):
+    done = matrixdp(*words(query, "--plot", "design.svg"))
+    assert done.code == 0, done.err
+    assert "Error against epsilon" in done.out
+    ElementTree.parse("design.svg")
+
+
+def test_the_plot_names_the_two_features(clinic, matrixdp):
+    assert matrixdp(*words("moments", "--plot", "design.svg", "--features", "bmi,age")).code == 0
+    assert "Noise in the means of bmi and age" in Path("design.svg").read_text()
+
+
+@pytest.mark.parametrize("features", ["bmi", "bmi,bmi", "bmi,height"])
+def test_other_features_are_refused(clinic, matrixdp, features):
+    done = matrixdp(*words("moments", "--plot", "design.svg", "--features", features))
+    assert done.code == 2
+    assert "--features" in done.err
+    assert not Path("design.svg").exists()
+
+
+def test_it_tells_what_would_be_left_and_charges_nothing(clinic, matrixdp):
+    facts = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic", "--json")).json()
+    assert facts["ledger"]["epsilon_left_before"] == pytest.approx(4)
+    assert facts["ledger"]["epsilon_left_after"] < 4
+    assert spent() == []
+    over = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic"), "--epsilon", "5")
+    assert over.code == 4
+
+
+def test_learned_directions_are_announced(clinic, matrixdp):
+    done = matrixdp(*words("moments", "--directions", "learned"))
+    assert "learning its directions" in done.out
+
+
+def test_records_must_be_known(clinic, matrixdp):
+    done = matrixdp("design", "--schema", "schema.toml", "--query", "moments", *BUDGET)
+    assert done.code == 2
+    assert "--records" in done.err
+    schema = Path("schema.toml")
+    schema.write_text("records = 500\n" + schema.read_text())
+    assert matrixdp("design", "--schema", "schema.toml", "--query", "moments", *BUDGET).code == 0
+
+
+def test_a_graph_needs_no_records(clinic, matrixdp):
+    Path("schema.toml").write_text("[graph]\nnodes = 5\nweight = 2.0\n")
+    facts = matrixdp("design", "--schema", "schema.toml", "--query", "laplacian", *BUDGET, "--json").json()
+    assert facts["shape"] == [5, 5]
+    assert facts["columns"] == ["0", "1", "2", "3", "4"]
+
+
+def test_a_plot_that_cannot_be_written_is_an_error(clinic, matrixdp):
+    done = matrixdp(*words("moments", "--plot", "schema.toml/x.svg"))
+    assert done.code == 2
+    assert "--plot" in done.err

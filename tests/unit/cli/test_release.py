@@ -1,0 +1,230 @@
+"""The release command: what it writes, what it charges, and in which order."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as mdp
+from matrixdp.cli import releasing
+from matrixdp.cli.sources import Source, open_source
+from unit.cli.conftest import BUDGET, SECRET, asked, spent
+
+FILES = {
+    "matrix.csv",
+    "matrix.npy",
+    "matrix.parquet",
+    "matrix.svg",
+    "mean.csv",
+    "release.json",
+    "report.html",
+    "std.csv",
+    "std.svg",
+}
+
+
+@pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
+def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data):
+    done = matrixdp(*asked(data, "covariance", "--json"))
+    assert done.code == 0, done.err
+    assert {path.name for path in Path("out").iterdir()} == FILES == set(done.json()["files"])
+    matrix = np.load("out/matrix.npy")
+    rows = list(csv.reader(Path("out/matrix.csv").read_text().splitlines()))
+    assert rows[0] == ["", "age", "bmi"]
+    assert np.array_equal(np.array([row[1:] for row in rows[1:]], float), matrix)
+    table = pq.read_table("out/matrix.parquet")
+    assert np.array_equal(table.select(["age", "bmi"]).to_pandas().to_numpy(), matrix)
+    release = mdp.Release.from_json(Path("out/release.json").read_text())
+    assert np.array_equal(release.covariance().value, matrix)
+    (charge,) = spent()
+    assert charge.released
+    assert charge.event.mu == release.mu
+    assert "charged to clinic" in Path("out/report.html").read_text().lower()
+
+
+@pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
+def test_a_stream_gives_the_same_answer_as_the_table_in_memory(clinic, data):
+    query = mdp.Moments(mdp.Bounds([18, 15], [90, 45], names=["age", "bmi"]), 500)
+    whole = query.evaluate(clinic.table, clip=True, missing="error")
+    source = open_source(Path(data))
+    streamed = query.evaluate(mdp.queries.Blocks(lambda: source.blocks(["age", "bmi"])), clip=True, missing="error")
+    assert np.array_equal(whole, streamed)
+    assert source.count() == 500
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "shape"),
+    [
+        ("moments", [], (3, 3)),
+        ("second-moment", [], (2, 2)),
+        ("correlation", [], (2, 2)),
+        ("identity", [], (500, 2)),
+        ("gram", ["--points", "points.csv", "--kernel", "laplacian", "--bandwidth", "2"], (500, 3)),
+        ("counts", ["--cells", "smoker,outcome"], (2, 2)),
+        ("moments", ["--importance", "bmi=4"], (3, 3)),
+        ("moments", ["--directions", "axes.npy", "--importance", "0=3"], (3, 3)),
+        ("moments", ["--directions", "axes.csv"], (3, 3)),
+        ("covariance", ["--directions", "learned", "--directions-share", "0.3"], (2, 2)),
+        ("moments", ["--calibration", "theorem2-psd"], (3, 3)),
+        ("moments", ["--neighbours", "add-remove", "--records", "480"], (3, 3)),
+    ],
+)
+def test_every_query_is_released(clinic, matrixdp, query, options, shape):
+    Path("points.csv").write_text("age,bmi\n30,20\n40,30\n50,25\n")
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0]
+    np.save("axes.npy", axes)
+    np.savetxt("axes.csv", axes, delimiter=",")
+    place = ["--schema", "schema.toml", "--out", "out", "--no-ledger", "--json"]
+    done = matrixdp("release", "clinic.csv", "--query", query, *BUDGET, *place, *options)
+    assert done.code == 0, done.err
+    assert tuple(done.json()["shape"]) == np.load("out/matrix.npy").shape == shape
+    assert ("directions.json" in done.json()["files"]) == ("learned" in options)
+    assert "No ledger was used" in Path("out/report.html").read_text()
+
+
+@pytest.mark.parametrize("query", ["adjacency", "laplacian"])
+@pytest.mark.parametrize(
+    "text", ["source,target\na,b\nc,b\nb,a\n", "a,b,c\n0,1,0\n1,0,1\n0,1,0\n", "source,target,weight\na,b,1\nb,c,1.0\n"]
+)
+def test_graphs_are_read_as_edges_or_as_matrices(clinic, matrixdp, monkeypatch, query, text):
+    Path("graph.csv").write_text(text)
+    Path("schema.toml").write_text('[graph]\nnodes = ["a", "b", "c"]\n')
+    seen = []
+    kind = mdp.Adjacency if query == "adjacency" else mdp.Laplacian
+    evaluate = kind.evaluate
+    monkeypatch.setattr(kind, "evaluate", lambda self, data, **o: seen.append(data) or evaluate(self, data, **o))
+    done = matrixdp("release", "graph.csv", "--schema", "schema.toml", "--query", query, *BUDGET, "--out", "out",
+                    "--no-ledger")  # fmt: skip
+    assert done.code == 0, done.err
+    assert seen[0].tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    assert "one edge" in Path("out/report.html").read_text()
+
+
+def test_learned_directions_and_their_release_cost_the_budget_together(clinic, matrixdp):
+    assert matrixdp(*asked("clinic.csv", "covariance", "--directions", "learned")).code == 0
+    charges = spent()
+    assert len(charges) == 2
+    total = sum(charge.event.mu**2 for charge in charges)
+    assert total == pytest.approx(mdp.Privacy(1, 1e-6).mu ** 2, rel=1e-6)
+    assert total <= mdp.Privacy(1, 1e-6).mu ** 2
+    assert "learned from the same data" in Path("out/report.html").read_text()
+
+
+def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, monkeypatch):
+    words = asked("clinic.csv", "covariance", "--directions", "learned", "--epsilon", "3.9")
+    blocks, calls = Source.blocks, []
+
+    def vanishing(self, *a, **k):
+        calls.append(1)
+        if len(calls) == 2:
+            raise mdp.DataError("clinic.csv cannot be read: it is gone.")
+        yield from blocks(self, *a, **k)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Source, "blocks", vanishing)
+        failed = matrixdp(*words)
+    assert failed.code == 3
+    assert len(spent()) == 1
+    assert not Path("out").exists()
+    request = failed.err.split("--request ")[1].strip().rstrip(".")
+    again = matrixdp(*words, "--request", request)
+    assert again.code == 0, again.err
+    assert len(spent()) == 2
+
+
+def test_values_outside_the_bounds_are_moved_and_counted_nowhere(clinic, matrixdp):
+    Path("schema.toml").write_text("[columns.age]\nlower = 40\nupper = 41\n")
+    done = matrixdp(*asked())
+    assert done.code == 0
+    everything = done.out + done.err + Path("out/report.html").read_text() + Path("out/release.json").read_text()
+    assert "clip" not in everything.lower().replace("clipped records", "")
+    assert str(SECRET)[:6] not in everything
+
+
+def test_the_budget_is_looked_at_before_the_data_are(clinic, matrixdp, monkeypatch):
+    monkeypatch.setattr(Source, "blocks", lambda *a, **k: pytest.fail("the data were read"))
+    done = matrixdp(*asked("clinic.parquet"), "--epsilon", "9")
+    assert done.code == 4
+    assert "epsilon 4" in done.err
+    assert not Path("out").exists()
+
+
+def test_a_request_is_given_back_at_no_cost(clinic, matrixdp):
+    assert matrixdp(*asked("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3")).code == 0
+    first = Path("out/release.json").read_text()
+    again = matrixdp(*asked("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
+    assert again.code == 0, again.err
+    assert Path("out/release.json").read_text() == first
+    assert len(spent()) == 1
+
+
+def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monkeypatch):
+    def full(result, folder):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(releasing, "write_folder", full)
+        failed = matrixdp(*asked())
+    assert failed.code == 2
+    assert not Path("out").exists()
+    request = failed.err.split("--request ")[1].split(",")[0]
+    assert matrixdp(*asked("clinic.csv", "moments", "--request", request)).code == 0
+    assert len(spent()) == 1
+
+
+def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, matrixdp, monkeypatch):
+    write = releasing.write_folder
+
+    def interrupted(result, folder):
+        os.kill(os.getpid(), signal.SIGINT)
+        return write(result, folder)
+
+    monkeypatch.setattr(releasing, "write_folder", interrupted)
+    done = matrixdp(*asked())
+    assert done.code == 0
+    assert "was finished" in done.err
+    assert Path("out/report.html").exists()
+    assert spent()[0].released
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
+    import matrixdp.release as module
+
+    order = []
+    blocks, draw, charge = Source.blocks, module.draw_gaussian, mdp.Ledger.charge
+
+    def read(self, *a, **k):
+        yield from blocks(self, *a, **k)
+        order.append("read")
+
+    monkeypatch.setattr(Source, "blocks", read)
+    monkeypatch.setattr(module, "draw_gaussian", lambda *a, **k: order.append("noise") or draw(*a, **k))
+    monkeypatch.setattr(mdp.Ledger, "charge", lambda *a, **k: order.append("charge") or charge(*a, **k))
+    assert matrixdp(*asked()).code == 0
+    assert order == ["read", "charge", "noise"]
+
+
+def test_old_output_is_replaced_only_if_asked(clinic, matrixdp):
+    Path("out").mkdir()
+    Path("out/mine.txt").write_text("mine")
+    refused = matrixdp(*asked())
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert Path("out/mine.txt").read_text() == "mine"
+    assert spent() == []
+    assert matrixdp(*asked("clinic.csv", "moments", "--force")).code == 0
+    assert {path.name for path in Path("out").iterdir()} == FILES
+    assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_request_for_something_else_is_refused(clinic, matrixdp):
+    assert matrixdp(*asked("clinic.csv", "moments", "--request", "a")).code == 0
+    other = matrixdp(*asked("clinic.csv", "second-moment", "--request", "a", "--force"))
+    assert other.code == 4
+    assert json.loads(Path("out/release.json").read_text())["design"]["query"]["kind"] == "Moments"

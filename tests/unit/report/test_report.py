@@ -1,0 +1,206 @@
+"""Reports: complete, self-contained, and true to the release."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.errors import ParameterError
+from matrixdp.report import LedgerState, design_picture, make_result, matrix_picture, release_page, std_picture
+from matrixdp.report.ellipse import pair_covariance
+from matrixdp.report.folder import OutputFolder, write_folder
+
+SVG = "{http://www.w3.org/2000/svg}"
+RNG = np.random.default_rng(1)
+
+
+def moments(features=3, records=400, neighbours="replace", simulation=False):
+    names = [f"feature <{i}> & co" for i in range(features)]
+    bounds = mdp.Bounds([-1] * features, [1] * features, names=names)
+    design = mdp.make_design(mdp.Moments(bounds, records, neighbours), mdp.Privacy(2, 1e-6))
+    options = {"stream": mdp.Stream(0), "simulation": True} if simulation else {}
+    return design.release(RNG.uniform(-1, 1, (records, features)), **options)
+
+
+class Checker(HTMLParser):
+    """Notes what a page opens and closes, and what it asks for from elsewhere."""
+
+    void = frozenset({"meta", "br", "line", "polygon"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.scripts, self.links = [], 0, []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.void:
+            self.open.append(tag)
+        self.scripts += tag == "script"
+        self.links += [value for name, value in attributes if name in ("href", "src")]
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check_page(page):
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    assert checker.scripts == 0
+    assert not any("//" in link for link in checker.links)
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    assert "@import" not in page
+    return page
+
+
+@pytest.mark.parametrize("kind", ["matrix", "covariance", "correlation"])
+def test_the_page_is_whole_and_asks_for_nothing(kind):
+    page = check_page(release_page(make_result(moments(), kind), files=["matrix.csv"]))
+    for words in (
+        "(2, 1e-06)-differential privacy",
+        "replace-one",
+        "one record",
+        "No ledger was used",
+        mdp.__version__,
+    ):
+        assert words in page
+    assert "Simulation" not in page
+    assert "feature &lt;0&gt; &amp; co" in page
+
+
+def test_a_simulation_is_marked():
+    assert "Simulation" in release_page(make_result(moments(simulation=True)))
+
+
+def test_private_numbers_of_records_are_called_private():
+    page = release_page(make_result(moments(neighbours="add-remove")))
+    assert "number of records is private" in page
+    assert "about 400 records" in page
+
+
+def test_the_ledger_s_state_is_told():
+    state = LedgerState("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
+    page = release_page(make_result(moments(), ledger=state))
+    assert "No ledger was used" not in page
+    assert "ε = 3.5 was left" in page
+    assert "ε = 2.25 is left" in page
+
+
+@pytest.mark.parametrize("features", [1, 2, 12, 30, 70])
+def test_pictures_are_well_formed_and_named(features):
+    result = make_result(moments(features), "covariance")
+    for text in (matrix_picture(result), std_picture(result)):
+        root = ElementTree.fromstring(text)
+        cells = [cell for cell in root.iter(f"{SVG}rect") if cell.find(f"{SVG}title") is not None]
+        assert len(cells) == min(features, 60) ** 2
+        assert root.get("role") == "img"
+        width, height = (float(value) for value in root.get("viewBox").split()[2:])
+        assert 0 < width < 1600
+        assert 0 < height < 1600
+
+
+def test_cells_say_their_value_and_error_bar():
+    result = make_result(moments(2), "covariance")
+    titles = [node.text for node in ElementTree.fromstring(matrix_picture(result)).iter(f"{SVG}title")]
+    assert any(re.fullmatch(r"feature <0> & co × feature <1> & co: \S+ ± \S+", title) for title in titles)
+
+
+def test_impossible_entries_are_shown_as_such():
+    release = moments()
+    matrix = release.matrix.copy()
+    matrix[1, 1] = -5.0
+    result = make_result(mdp.Release(matrix, release.design), "correlation")
+    assert np.isnan(result.matrix[0]).all()
+    check_page(release_page(result))
+    ElementTree.fromstring(matrix_picture(result))
+
+
+def test_a_data_set_shows_its_first_rows():
+    bounds = mdp.Bounds([0, 0], [1, 1])
+    release = mdp.make_design(mdp.Identity(bounds, 5000), mdp.Privacy(1, 1e-6)).release(RNG.uniform(0, 1, (5000, 2)))
+    page = check_page(release_page(make_result(release)))
+    assert "the first 30 of 5,000 rows" in page
+    assert len(page) < 200_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        mdp.Identity(mdp.Bounds([-1, -2, -3], [1, 2, 3]), 50),
+        mdp.Moments(mdp.Bounds([-1, -2, -3], [1, 2, 3]), 50),
+        mdp.SecondMoment(mdp.Bounds([-1, -2, -3], [1, 2, 3]), 50),
+    ],
+    ids=["identity", "moments", "second-moment"],
+)
+def test_the_ellipse_has_the_covariance_of_the_noise(query):
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    design = mdp.make_design(query, mdp.Privacy(1, 1e-6), directions=axes, allocation=mdp.shares([0.6, 0.3, 0.1]))
+    pair = pair_covariance(design, 0, 2)
+    entries = {"Identity": (0, [0, 2]), "Moments": (0, [1, 3]), "SecondMoment": ([0, 2], [0, 2])}
+    std = design.std[entries[type(query).__name__]]
+    assert np.allclose(np.sqrt(np.diagonal(pair)), std, rtol=1e-9)
+    assert pair[0, 1] != 0
+    names = [str(i) for i in range(query.shape[1])]
+    ElementTree.fromstring(design_picture(design, names, names, (0, 2), ("a", "b")))
+
+
+def test_a_covariance_needs_moments():
+    bounds = mdp.Bounds([0, 0], [1, 1])
+    release = mdp.make_design(mdp.SecondMoment(bounds, 5), mdp.Privacy(1, 1e-6)).release(np.zeros((5, 2)))
+    with pytest.raises(ParameterError, match="Moments"):
+        make_result(release, "covariance")
+    with pytest.raises(ParameterError, match="kind must be"):
+        make_result(release, "variance")
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path):
+    result = make_result(moments(), "covariance")
+    with OutputFolder(tmp_path / "out") as folder:
+        files = write_folder(result, folder.path)
+        assert not (tmp_path / "out").exists()
+        folder.finish()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(files)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_error_leaves_the_old_folder_as_it_was(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").write_text("old")
+
+    def broken():
+        with OutputFolder(tmp_path / "out", force=True) as folder:
+            (folder.path / "new").touch()
+            raise RuntimeError("half-way")
+
+    with pytest.raises(RuntimeError):
+        broken()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "old").read_text() == "old"
+
+
+def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    rename = Path.rename
+
+    def refuse(self, target):
+        if Path(target).name == "out" and self.name.endswith(".old") is False:
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(OSError, match="error"), OutputFolder(tmp_path / "out", force=True) as folder:
+        folder.finish()
+    assert (tmp_path / "out" / "old").exists()
+
+
+def test_parquet_is_left_out_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    assert "matrix.parquet" not in write_folder(make_result(moments()), tmp_path)
