@@ -3,6 +3,6 @@
 ``python -m matrixdp.paper`` runs them all and writes one report.
 """
 
-#from matrixdp.paper.command import reproduce
+from matrixdp.paper.command import reproduce
 
-#__all__ = ["reproduce"]
+__all__ = ["reproduce"]

@@ -53,8 +53,10 @@ class Point:
     @property
     def path(self) -> str:
         """Name of its file, which holds everything that the result depends on."""
-        content = [_FORMAT, __version__, self.part, self.row, self.setting, self.trials, self.seed, origins(self.part)]
-        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]
+        row = part_rows(self.part)[self.row]
+        what = [self.part, self.row, dict(row.settings[self.setting]), row.readings, self.trials, self.seed]
+        content = json.dumps([_FORMAT, __version__, origins(self.part), *what])
+        digest = hashlib.sha256(content.encode()).hexdigest()[:20]
         return f"{self.part}-{digest}.json"
 
 
