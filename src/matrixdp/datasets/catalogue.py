@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from matrixdp.datasets.parsing import parse_ctg, parse_liver, parse_movement
+from matrixdp.datasets.parsing import CTG_COLUMNS, parse_ctg, parse_liver, parse_movement
 
 ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
@@ -18,9 +18,9 @@ class Source:
     ----------
     name : str
         Of the canonical table, `name`.csv: UTF-8, LF line ends, a header row, values as published.
-    integers, floats : sets of str
-        Columns that are written as integers, and those written as the shortest decimal that gives the float back.
     columns : tuple of str
+    floats : set of str
+        Columns that are written as the shortest decimal that gives the float back; the others are integers.
     records : int
     sha256 : str
         Of the canonical table.
@@ -42,21 +42,15 @@ class Source:
 
     def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
         """The canonical table of these rows."""
-        lines = [",".join(self.columns)]
-        for row in rows:
-            lines.append(
-                ",".join(
-                    repr(float(value)) if name in self.floats else str(int(value))
-                    for name, value in zip(self.columns, row, strict=True)
-                )
-            )
+        lines = [",".join(self.columns), *map(self._line, rows)]
         return ("\n".join(lines) + "\n").encode()
+
+    def _line(self, row: Sequence[float]) -> str:
+        pairs = zip(self.columns, row, strict=True)
+        return ",".join(repr(float(value)) if name in self.floats else str(int(value)) for name, value in pairs)
 
 
 _ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
-_CTG = (
-    "LB AC FM UC DL DS DP ASTV MSTV ALTV MLTV Width Min Max Nmax Nzeros Mode Mean Median Variance Tendency NSP"
-).split()
 
 CATALOGUE = {
     "liver": Source(
@@ -84,7 +78,7 @@ CATALOGUE = {
     ),
     "ctg": Source(
         name="ctg",
-        columns=tuple(_CTG),
+        columns=CTG_COLUMNS,
         floats=frozenset({"AC", "FM", "UC", "DL", "DS", "DP", "MSTV", "MLTV"}),
         records=2126,
         sha256="7081f3411cc7aaa11141c7961f707fb28822dcfdc59a1c0669919a0214574437",

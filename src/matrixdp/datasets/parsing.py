@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import re
 import zipfile
@@ -10,19 +11,20 @@ from typing import Any
 
 from matrixdp.errors import DataError, MissingExtraError
 
-_CTG_ORDER = (
-    "LB AC FM UC DL DS DP ASTV MSTV ALTV MLTV Width Min Max Nmax Nzeros Mode Mean Median Variance Tendency NSP"
-).split()
+_RATES = ("AC", "FM", "UC", "DL", "DS", "DP")
+_VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
+_HISTOGRAM = ("Width", "Min", "Max", "Nmax", "Nzeros", "Mode", "Mean", "Median", "Variance", "Tendency")
+CTG_COLUMNS = ("LB", *_RATES, *_VARIABILITY, *_HISTOGRAM, "NSP")
 _RSS = re.compile(r"(?:^|/)MovementAAL_RSS_(\d+)\.csv$")
 _LARGEST_MEMBER = 1 << 22
 
 
 def parse_liver(raw: bytes) -> list[list[float]]:
-    """Rows of ``bupa.data``.
+    r"""Rows of ``bupa.data``.
 
     Examples
     --------
-    >>> parse_liver(b"85,92,45,27,31,0.0,1\\n")
+    >>> parse_liver(b"85,92,45,27,31,0.0,1\n")
     [[85.0, 92.0, 45.0, 27.0, 31.0, 0.0, 1.0]]
     """
     return _rows(raw)
@@ -60,15 +62,15 @@ def select_ctg(cells: Sequence[Sequence[Any]]) -> list[list[float]]:
         raise DataError("CTG.xls must have a header row with LB and NSP in its sheet 'Data'.")
     names = [str(cell).strip() for cell in cells[header]]
     start = names.index("LB")
-    places = [names.index(name, start) for name in _CTG_ORDER]
-    rows = [[row[place] for place in places] for row in cells[header + 1 :]]
+    places = [names.index(name, start) for name in CTG_COLUMNS]
+    rows = [[row[place] for place in places] for row in cells[header + 1 :] if len(row) > max(places)]
     return [[float(cell) for cell in row] for row in rows if all(isinstance(cell, float | int) for cell in row)]
 
 
 def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
     """Cells of one sheet of an .xls file."""
     try:
-        import xlrd
+        xlrd = importlib.import_module("xlrd")
     except ImportError:
         raise MissingExtraError(
             "CTG.xls is read with xlrd, which is not installed: pip install 'matrixdp[paper]', "

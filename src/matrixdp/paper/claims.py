@@ -23,14 +23,12 @@ _COLUMNS = {
     "place": "Where",
     "claim": "Claim",
     "published": "Published",
-    "z": "z of the published",
+    "z": "z",
     "printed": "Measured, as printed",
-    "printed_p": "p",
     "printed_verdict": "Verdict",
     "exact": "Measured, MVG exact",
     "exact_verdict": "Verdict",
     "fair_verdict": "Rivals exact, too",
-    "why": "Remark",
 }
 
 
@@ -65,7 +63,7 @@ def table(evidence: Evidence, *, simulated: bool) -> Sheet:
         "“As printed”: MVG with the noise that Theorem 2 calls for, rivals as published. “MVG exact”: the exact "
         "calibration against the same rivals. “Rivals exact, too”: Gaussian and JL have it as well. Claims on "
         "directions are tested at epsilon = 1.",
-        "“z of the published”: how many standard errors apart the paper's own two figures are, from its intervals; "
+        "“z”: how many standard errors apart the paper's own two figures are, from its intervals; "
         "below 2, its claim is not significant by its own figures.",
     )
     return Sheet("claims", "The paper's comparative claims", _COLUMNS, rows, notes, simulated)
@@ -85,7 +83,7 @@ def _row(i: int, claim: Claim, evidence: Evidence) -> dict[str, Any]:
     return {
         "number": i,
         "place": claim.place,
-        "claim": claim.text,
+        "claim": claim.text + (f". {found['printed'].why}" if found["printed"].why else ""),
         "published": claim.published,
         "z": claim.z,
         "printed": found["printed"].measured,
@@ -97,5 +95,4 @@ def _row(i: int, claim: Claim, evidence: Evidence) -> dict[str, Any]:
         "fair": found["fair"].measured,
         "fair_p": found["fair"].p,
         "fair_verdict": found["fair"].verdict,
-        "why": found["printed"].why,
     }

@@ -70,7 +70,7 @@ def error(direction: Floats) -> float:
 def on_moment(mechanism: Mechanism, *, direct: bool = False) -> Runner:
     """Trials of a mechanism that releases the second moment, or (`direct`) the component itself."""
 
-    def run(trial: int, stream: Stream) -> Trial:
+    def run(_trial: int, stream: Stream) -> Trial:
         released = mechanism(truth().records, stream)
         direction = released.matrix[:, 0] if direct else first_component(released.matrix)
         return Trial([error(direction)], released.spent)
@@ -93,7 +93,7 @@ def rows() -> list[Row]:
             "Non-private",
             "reference",
             None,
-            lambda setting: lambda trial, stream: Trial([error(first_component(truth().moment))], None),
+            lambda _setting: lambda _trial, _stream: Trial([error(first_component(truth().moment))], None),
         ),
         Row("random guess", "Random guess (uniform direction)", "reference", None, _guess),
         *[mvg_row(calibration, name, column) for calibration, name in CALIBRATIONS.items()],
@@ -167,7 +167,7 @@ def jl_row(key: str, label: str, group: str, calibration: str) -> Row:
 
 
 def _fixed(mechanism: Mechanism, *, direct: bool = False) -> Callable[[Setting], Runner]:
-    return lambda setting: on_moment(mechanism, direct=direct)
+    return lambda _setting: on_moment(mechanism, direct=direct)
 
 
 def _ball(setting: Setting) -> Runner:
@@ -175,5 +175,5 @@ def _ball(setting: Setting) -> Runner:
     return on_moment(design_mechanism(make_design(SecondMoment(bounds, RECORDS), budget(), allocation=optimal())))
 
 
-def _guess(setting: Setting) -> Runner:
-    return lambda trial, stream: Trial([error(draw_directions(stream, 4, 1)[0])], None)
+def _guess(_setting: Setting) -> Runner:
+    return lambda _trial, stream: Trial([error(draw_directions(stream, 4, 1)[0])], None)

@@ -49,19 +49,24 @@ class Truth(NamedTuple):
     values: Floats
 
 
+def known(records: Floats) -> Truth:
+    """What the error of components is measured against."""
+    moment = records.T @ records / len(records)
+    return Truth(records, moment, np.asarray(np.linalg.eigvalsh(moment)[::-1], np.float64))
+
+
 @cache
 def truth() -> Truth:
     """The data of the experiment, of shape (2126, 21)."""
     records = scale_to_unit(load_table("ctg", simulate=True).take(*FEATURES))
-    moment = records.T @ records / len(records)
-    return Truth(records, moment, np.linalg.eigvalsh(moment)[::-1])
+    return known(records)
 
 
-def residual(directions: Floats, known: Truth | None = None) -> float:
+def residual(directions: Floats, against: Truth | None = None) -> float:
     """RSS of components, one a column, of shape (21, 21)."""
-    known = truth() if known is None else known
-    captured = np.einsum("ij,ik,kj->j", directions, known.moment, directions, optimize=True)
-    return float(np.square(known.values - captured).sum())
+    against = truth() if against is None else against
+    captured = np.einsum("ij,ik,kj->j", directions, against.moment, directions, optimize=True)
+    return float(np.square(against.values - captured).sum())
 
 
 def components(moment: Floats) -> Floats:
@@ -72,7 +77,7 @@ def components(moment: Floats) -> Floats:
 def on_records(mechanism: Mechanism) -> Runner:
     """Trials of a mechanism that releases the records."""
 
-    def run(trial: int, stream: Stream) -> Trial:
+    def run(_trial: int, stream: Stream) -> Trial:
         released = mechanism(truth().records, stream)
         matrix = released.matrix
         return Trial([residual(components(matrix.T @ matrix / RECORDS))], released.spent)
@@ -83,7 +88,7 @@ def on_records(mechanism: Mechanism) -> Runner:
 def on_moment(mechanism: Mechanism) -> Runner:
     """Trials of a mechanism that releases the second moment about the origin."""
 
-    def run(trial: int, stream: Stream) -> Trial:
+    def run(_trial: int, stream: Stream) -> Trial:
         released = mechanism(truth().records, stream)
         return Trial([residual(components(released.matrix))], released.spent)
 
@@ -110,7 +115,7 @@ def rows() -> list[Row]:
             "Non-private",
             "reference",
             None,
-            lambda setting: lambda trial, stream: Trial([residual(components(truth().moment))], None),
+            lambda _setting: lambda _trial, _stream: Trial([residual(components(truth().moment))], None),
         ),
         Row("random guess", "Random guess (uniform basis)", "reference", None, _guess),
         *[_mvg_row(calibration, name, column) for calibration, name in CALIBRATIONS.items()],
@@ -131,7 +136,7 @@ def beyond() -> list[Row]:
         (
             "analyze gauss",
             "Second moment about the origin (Analyze Gauss, exact)",
-            lambda setting: on_moment(rival(analyze_gauss, _ORIGIN, privacy)),
+            lambda _setting: on_moment(rival(analyze_gauss, _ORIGIN, privacy)),
         ),
     ]
     return [
@@ -167,14 +172,14 @@ def _jl_row(key: str, label: str, group: str, calibration: str) -> Row:
 
 
 def _fixed(mechanism: Mechanism) -> Callable[[Setting], Runner]:
-    return lambda setting: on_records(mechanism)
+    return lambda _setting: on_records(mechanism)
 
 
 def _moments(setting: Setting) -> Runner:
     bounds = Bounds(BOUNDS.lower, BOUNDS.upper, radius=setting["radius"])
     release = design_mechanism(make_design(Moments(bounds, RECORDS), budget(), allocation=optimal()))
 
-    def run(trial: int, stream: Stream) -> Trial:
+    def run(_trial: int, stream: Stream) -> Trial:
         released = release(truth().records, stream)
         shift = np.hstack([np.full((21, 1), 0.5), np.eye(21)])  # from the midpoint back to the origin
         return Trial([residual(components(shift @ released.matrix @ shift.T))], released.spent)
@@ -182,5 +187,5 @@ def _moments(setting: Setting) -> Runner:
     return run
 
 
-def _guess(setting: Setting) -> Runner:
-    return lambda trial, stream: Trial([residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0])], None)
+def _guess(_setting: Setting) -> Runner:
+    return lambda _trial, stream: Trial([residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0])], None)

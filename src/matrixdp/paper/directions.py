@@ -68,18 +68,16 @@ def _row(panel: str, calibration: str, name: str, important: Sequence[str] | Non
     )
 
 
-def _regression(calibration: str, important: Sequence[str] | None, privacy: Privacy, setting: Setting) -> Runner:
-    return regression.on_records(
-        mvg(regression.QUERY, privacy, important=important, tau=TAU, calibration=calibration)
-    )
+def _regression(calibration: str, important: Sequence[str] | None, privacy: Privacy, _setting: Setting) -> Runner:
+    return regression.on_records(mvg(regression.QUERY, privacy, important=important, tau=TAU, calibration=calibration))
 
 
-def _component(calibration: str, important: Sequence[str] | None, privacy: Privacy, setting: Setting) -> Runner:
+def _component(calibration: str, important: Sequence[str] | None, privacy: Privacy, _setting: Setting) -> Runner:
     query = component.QUERY
     if calibration == "exact":
         return component.on_moment(mvg(query, privacy, important=important, tau=TAU))
     return component.on_moment(mvg_moment(query, privacy, important=important, tau=TAU, calibration=calibration))
 
 
-def _covariance(calibration: str, important: Sequence[str] | None, privacy: Privacy, setting: Setting) -> Runner:
+def _covariance(calibration: str, important: Sequence[str] | None, privacy: Privacy, _setting: Setting) -> Runner:
     return covariance.on_records(mvg(covariance.QUERY, privacy, important=important, tau=TAU, calibration=calibration))

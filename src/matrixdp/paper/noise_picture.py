@@ -23,7 +23,6 @@ _PRIVACY = Privacy(1.0, 1e-3)
 _RADIUS = 2.4477  # holds 95% of a normal law in the plane
 
 
-
 def designs(angle: float) -> tuple[Design, Design]:
     """Directional and i.i.d. noise for two features in [-1, 1]; the utility direction lies at `angle`."""
     query = Identity(Bounds([-1.0, -1.0], [1.0, 1.0]), records=_SAMPLES)

@@ -95,9 +95,7 @@ def part_rows(part: str) -> Mapping[str, Row]:
 @cache
 def origins(part: str) -> str:
     """Whether the data of a part are the published ones or stand-ins; part of a result's identity."""
-    return ", ".join(
-        f"{name} simulated" if load_table(name, simulate=True).simulated else name for name in DATA[part]
-    )
+    return ", ".join(f"{name} simulated" if load_table(name, simulate=True).simulated else name for name in DATA[part])
 
 
 def run_point(point: Point) -> Result:

@@ -9,7 +9,6 @@ import numpy as np
 
 from matrixdp.noise.covariance import Floats
 from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.covariance import Truth
 from matrixdp.paper.points import origins
 from matrixdp.paper.published import COMPONENT, COVARIANCE, REGRESSION
 from matrixdp.paper.sheet import Sheet
@@ -37,7 +36,9 @@ def table(non_private: float) -> Sheet:
         "fits. Exp. II: the first 44 sequences by file name fit. Exp. III: none of the readings fits.",
     )
     simulated = any("simulated" in origins(part) for part in ("exp1", "exp2", "exp3"))
-    return Sheet("readings", "Readings of the setup, by figures that need no mechanism", _COLUMNS, rows, notes, simulated)
+    return Sheet(
+        "readings", "Readings of the setup, by figures that need no mechanism", _COLUMNS, rows, notes, simulated
+    )
 
 
 _Line = tuple[str, str, str, float, float]
@@ -86,8 +87,7 @@ def _covariance() -> Iterable[_Line]:
 
 
 def _random_basis(records: Floats) -> float:
-    moment = records.T @ records / len(records)
-    known = Truth(records, moment, np.linalg.eigvalsh(moment)[::-1])
+    known = covariance.known(records)
     rng = np.random.default_rng(0)
-    bases = (np.linalg.qr(rng.standard_normal(moment.shape))[0] for _ in range(_TRIALS))
+    bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))
     return float(np.mean([covariance.residual(basis, known) for basis in bases]))

@@ -146,14 +146,14 @@ def _jl_row(key: str, label: str, group: str, calibration: str, column: Guarante
 
 
 def _fixed(mechanism: Mechanism) -> Callable[[Setting], Runner]:
-    return lambda setting: on_records(mechanism)
+    return lambda _setting: on_records(mechanism)
 
 
-def _plain(setting: Setting) -> Runner:
-    return lambda trial, stream: Trial(score(*split(trial)), None)
+def _plain(_setting: Setting) -> Runner:
+    return lambda trial, _stream: Trial(score(*split(trial)), None)
 
 
-def _guess(setting: Setting) -> Runner:
+def _guess(_setting: Setting) -> Runner:
     def run(trial: int, stream: Stream) -> Trial:
         truth = split(trial)[1][:, -1]
         guess = stream.words(truth.size).astype(np.float64) * 2.0**-64
@@ -162,12 +162,10 @@ def _guess(setting: Setting) -> Runner:
     return run
 
 
-def _zero(setting: Setting) -> Runner:
-    return lambda trial, stream: Trial([rmse(0.0, split(trial)[1][:, -1])], None)
+def _zero(_setting: Setting) -> Runner:
+    return lambda trial, _stream: Trial([rmse(0.0, split(trial)[1][:, -1])], None)
 
 
 def jl_row(key: str, label: str, group: str, calibration: str) -> Row:
     """A row of the Johnson-Lindenstrauss transform with another threshold."""
     return _jl_row(key, label, group, calibration, Guarantee(1.0, 1 / TRAIN))
-
-

@@ -40,7 +40,7 @@ def rows() -> list[Row]:
             "Identity query, optimal allocation",
             "beyond",
             column,
-            lambda setting: on_records(best),
+            lambda _setting: on_records(best),
             readings=READINGS,
         ),
         Row(
@@ -48,7 +48,7 @@ def rows() -> list[Row]:
             "Gaussian (exact)",
             "beyond",
             column,
-            lambda setting: on_records(exact_gaussian),
+            lambda _setting: on_records(exact_gaussian),
             readings=READINGS,
         ),
         jl_row("jl/exact", "JL transform (exact threshold)", "beyond", "exact"),

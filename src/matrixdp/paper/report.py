@@ -11,14 +11,15 @@ from matrixdp.paper.sheet import SIMULATED, Sheet
 from matrixdp.version import __version__
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fdfdfb; --soft: #5c5c66; --rule: #d9d9d6; --tint: #f2f2ee; }
+:root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fdfdfb; --soft: #5c5c66; --rule: #d9d9d6;
+  --tint: #f2f2ee; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e8e8ea; --paper: #17181b; --soft: #a5a7b0; --rule: #3a3b40; --tint: #222327; }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.25rem 5rem; max-width: 72rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.55 Georgia, "Times New Roman", serif; }
-h1, h2, caption, th, td, nav, figcaption, .notes, .facts { font-family: system-ui, "Helvetica Neue", Arial, sans-serif; }
+h1, h2, caption, th, td, nav, figcaption, .notes, .facts { font-family: system-ui, Arial, sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.3rem; margin: 3rem 0 .75rem; padding-top: .75rem; border-top: 1px solid var(--rule); }
 p, ul { max-width: 46rem; }
@@ -34,14 +35,16 @@ td.number { text-align: right; white-space: nowrap; }
 tr.group th { background: var(--tint); font-weight: 600; color: var(--soft); }
 .notes { color: var(--soft); font-size: .82rem; } .notes p { margin: .3rem 0; }
 figure { margin: 1.5rem 0; }
-figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--rule); border-radius: 6px; padding: .5rem; }
+figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--rule); border-radius: 6px;
+  padding: .5rem; }
 figcaption { color: var(--soft); font-size: .85rem; max-width: 46rem; }
-.simulated { color: #fff; background: #b00020; padding: .4rem .7rem; border-radius: 4px; font-weight: 600; max-width: none;
-  font-family: system-ui, Arial, sans-serif; font-size: .85rem; }
+.simulated { color: #fff; background: #b00020; padding: .4rem .7rem; border-radius: 4px; font-weight: 600;
+  max-width: none;  font-family: system-ui, Arial, sans-serif; font-size: .85rem; }
 .verdict { white-space: nowrap; font-weight: 600; }
 .reproduced { color: #1a7f37; } .not-reproduced { color: #c4320a; } .cannot-be { color: var(--soft); }
 @media (prefers-color-scheme: dark) { .reproduced { color: #4ac26b; } .not-reproduced { color: #ff8b60; } }
-#claims { min-width: 68rem; }
+#claims { min-width: 60rem; }
+#claims td:nth-child(3) { min-width: 16rem; } #claims td:nth-child(6), #claims td:nth-child(8) { min-width: 9rem; }
 details { margin: 1rem 0; } summary { cursor: pointer; font-family: system-ui, Arial, sans-serif; }
 """
 
@@ -53,9 +56,9 @@ release never would do that, since the range is private.</p>
 Each trial's release states the guarantee that it was calibrated for and the one that it really has; a run stops with an
 error where they are not those of the table's column. Intervals are Student's, at 95%, over the trials.</p>
 <p>MVG-2 learns its directions from a private second moment: with 0.2 epsilon and 0.2 delta for the paper's
-calibrations, as printed, and with a fifth of mu&sup2; for the exact one. “Corrected” mends a slip of Theorem 2 (the root of
-zeta), “psd” has the form of the authors' longer version. JL draws pseudo-records about the midpoint of the domain in
-Exp. I, since their mean says nothing; kernel ridge regression then shrinks towards 1/2, not towards 0.</p>
+calibrations, as printed, and with a fifth of mu&sup2; for the exact one. “Corrected” mends a slip of Theorem 2 (the
+root of zeta), “psd” has the form of the authors' longer version. JL draws pseudo-records about the midpoint of the
+domain in Exp. I, since their mean says nothing; kernel ridge regression then shrinks towards 1/2, not towards 0.</p>
 """
 
 
@@ -65,7 +68,6 @@ class Section:
 
     anchor: str
     title: str
-    lead: str
     parts: Sequence[Sheet | Picture]
     folded: bool = False
 
@@ -92,8 +94,7 @@ def _section(section: Section) -> str:
     body = "".join(part.to_html() if isinstance(part, Sheet) else _figure(part) for part in section.parts)
     if section.folded:
         body = f"<details><summary>Show</summary>{body}</details>"
-    lead = f"<p>{escape(section.lead)}</p>" if section.lead else ""
-    return f'<h2 id="{section.anchor}">{escape(section.title)}</h2>{lead}{body}'
+    return f'<h2 id="{section.anchor}">{escape(section.title)}</h2>{body}'
 
 
 def _figure(picture: Picture) -> str:

@@ -59,7 +59,7 @@ def _regression() -> list[Claim]:
         *_versus(place, "exp1", "mvg-1", _RIVALS, figures),
         Claim(
             place,
-            "MVG-1 is better than the pure mechanisms by about 150% (here: by the lesser of the published ratios, 1.36)",
+            "MVG-1 is better than the pure mechanisms by about 150% (here: by the lesser published ratio, 1.36)",
             "ratios 1.53 (Laplace), 1.36 (Exponential)",
             less("exp1", "mvg-1", "laplace", "exponential", factor=1.36),
         ),
@@ -130,9 +130,7 @@ def _directions() -> list[Claim]:
         listed.append(Claim("Directions", text, "figure only", differ("directions", keys[panel])))
     text = "Exp. III: directional noise is much better than i.i.d. noise (here: half the error)"
     listed.append(
-        Claim(
-            "Directions", text, "figure only", less("directions", keys["exp3"][0], keys["exp3"][-1], factor=2.0)
-        )
+        Claim("Directions", text, "figure only", less("directions", keys["exp3"][0], keys["exp3"][-1], factor=2.0))
     )
     for panel in ("exp1", "exp2"):
         text = f"{titles[panel]}: several directions have comparable performance (here: the two best within 10%)"

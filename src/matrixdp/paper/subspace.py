@@ -33,7 +33,7 @@ def rows() -> list[Row]:
             "Gaussian (classical), two features",
             "paper",
             column,
-            lambda setting: _on_two(classical),
+            lambda _setting: _on_two(classical),
             readings=READINGS,
         ),
         _jl("jl", "JL transform (published threshold), two features", "paper", "published", column),
@@ -42,7 +42,7 @@ def rows() -> list[Row]:
             "Gaussian (exact), two features",
             "beyond",
             column,
-            lambda setting: _on_two(exact),
+            lambda _setting: _on_two(exact),
             readings=READINGS,
         ),
         _jl("jl/exact", "JL transform (exact threshold), two features", "beyond", "exact", column),
@@ -66,8 +66,8 @@ def _on_two(mechanism: Mechanism, *, offset: float = 0.0) -> Runner:
     return run
 
 
-def _plain(setting: Setting) -> Runner:
-    def run(trial: int, stream: Stream) -> Trial:
+def _plain(_setting: Setting) -> Runner:
+    def run(trial: int, _stream: Stream) -> Trial:
         train, test = split(trial)
         return Trial(score(train[:, _CHOSEN], test[:, _CHOSEN]), None)
 

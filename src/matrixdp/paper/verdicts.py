@@ -152,7 +152,7 @@ def comparable(part: str, keys: Sequence[str], *, within: float = 0.1) -> Check:
 def slower(than: Sequence[str], *, times: float = 2.0, faster: bool = False) -> Check:
     """MVG takes at least `times` as long as each of `than` in every experiment, or (`faster`) the reverse."""
 
-    def check(evidence: Evidence, resolve: Callable[[Key], Key]) -> Finding:
+    def check(evidence: Evidence, _resolve: Callable[[Key], Key]) -> Finding:
         words, p = [], 0.0
         for name, timings in evidence.timings.items():
             own = np.log(timings["mvg"])
@@ -169,7 +169,7 @@ def slower(than: Sequence[str], *, times: float = 2.0, faster: bool = False) -> 
 
 def cannot(why: str) -> Check:
     """No measurement can settle it."""
-    return lambda evidence, resolve: Finding("", math.nan, CANNOT, why)
+    return lambda _evidence, _resolve: Finding("", math.nan, CANNOT, why)
 
 
 def published_z(smaller: Any, larger: Any) -> float | None:
