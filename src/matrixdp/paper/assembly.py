@@ -70,7 +70,9 @@ def write_report(run: Run) -> Path:
         if isinstance(part, Sheet):
             part.write(run.out / "tables")
     sources = ", ".join(dict.fromkeys(origins(part) for part in ("exp1", "exp2", "exp3") if part in run.results))
-    facts = {"Trials": str(run.trials), "Seed": str(run.seed)} | ({"Data": sources} if sources else {})
+    facts = {"Trials": str(run.trials), "Seed": str(run.seed)} | (
+        {"Data": sources if run.simulated else f"{sources}, as published"} if sources else {}
+    )
     html = page(facts=facts, findings=findings(run.best, run.claims), sections=sections, simulated=run.simulated)
     write_atomically(run.out / "report.html", html)
     return run.out / "report.html"

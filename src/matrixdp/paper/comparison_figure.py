@@ -23,7 +23,7 @@ def draw(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
         key=lambda one: order.index(one.row.group),
     )
     guess, printed = best["random guess"].summary.mean, TABLES[part]
-    with canvas(8.2, 0.26 * len(listed) + 1.1) as (figure, (ax,)):
+    with canvas(10.5, 0.26 * len(listed) + 1.1) as (figure, (ax,)):
         for i, one in enumerate(listed):
             mean, half = one.summary
             ax.errorbar(

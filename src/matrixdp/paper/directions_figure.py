@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from matrixdp.paper.directions import EPSILONS, PANELS, SHOWN, key
+from matrixdp.paper.mechanisms import CALIBRATIONS
 from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
 from matrixdp.paper.points import origins
 from matrixdp.paper.selection import Best
@@ -36,7 +37,9 @@ def table(best: Mapping[str, Best]) -> Sheet:
                     f"half {epsilon:g}": best[key(panel, calibration, name, epsilon)].summary.half
                     for epsilon in EPSILONS
                 }
-                rows.append({"group": panel, "calibration": calibration, "features": name, **means, **halves})
+                rows.append(
+                    {"group": panel, "calibration": CALIBRATIONS[calibration], "features": name, **means, **halves}
+                )
     columns = {"features": "Important features", "calibration": "Calibration"}
     columns |= {f"epsilon {epsilon:g}": f"epsilon {epsilon:g}" for epsilon in EPSILONS}
     groups = {panel: f"{title}, {unit}" for panel, (title, unit) in _TITLES.items()}

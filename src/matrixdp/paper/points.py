@@ -98,6 +98,12 @@ def origins(part: str) -> str:
     return ", ".join(f"{name} simulated" if load_table(name, simulate=True).simulated else name for name in DATA[part])
 
 
+def forget_data() -> None:
+    """Load the data anew when they are next needed, for a process in which ``MATRIXDP_DATA`` has changed."""
+    for cached in (regression.records, component.truth, covariance.truth, origins):
+        cached.cache_clear()
+
+
 def run_point(point: Point) -> Result:
     """Run all trials of a point, each from a seeded stream of its own, and check each one's guarantee."""
     row = part_rows(point.part)[point.row]

@@ -43,8 +43,8 @@ figcaption { color: var(--soft); font-size: .85rem; max-width: 46rem; }
 .verdict { white-space: nowrap; font-weight: 600; }
 .reproduced { color: #1a7f37; } .not-reproduced { color: #c4320a; } .cannot-be { color: var(--soft); }
 @media (prefers-color-scheme: dark) { .reproduced { color: #4ac26b; } .not-reproduced { color: #ff8b60; } }
-#claims { min-width: 60rem; }
-#claims td:nth-child(3) { min-width: 16rem; } #claims td:nth-child(6), #claims td:nth-child(8) { min-width: 9rem; }
+td small { display: block; color: var(--soft); font-size: .72rem; margin-top: .15rem; }
+#table-claims { min-width: 56rem; } #table-claims td:nth-child(3) { min-width: 15rem; }
 details { margin: 1rem 0; } summary { cursor: pointer; font-family: system-ui, Arial, sans-serif; }
 """
 
@@ -57,8 +57,8 @@ Each trial's release states the guarantee that it was calibrated for and the one
 error where they are not those of the table's column. Intervals are Student's, at 95%, over the trials.</p>
 <p>MVG-2 learns its directions from a private second moment: with 0.2 epsilon and 0.2 delta for the paper's
 calibrations, as printed, and with a fifth of mu&sup2; for the exact one. “Corrected” mends a slip of Theorem 2 (the
-root of zeta), “psd” has the form of the authors' longer version. JL draws pseudo-records about the midpoint of the
-domain in Exp. I, since their mean says nothing; kernel ridge regression then shrinks towards 1/2, not towards 0.</p>
+root of zeta), “psd” has the form of the authors' longer version. Kernel ridge regression has no intercept, so
+features and target are measured from 0, as the paper has them, and from 1/2; the better counts, for every row.</p>
 """
 
 
@@ -77,7 +77,7 @@ def page(*, facts: Mapping[str, str], findings: Iterable[str], sections: Sequenc
     links = "".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in sections)
     listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in findings)
     mark = f'<p class="simulated">{SIMULATED}</p>' if simulated else ""
-    known = " · ".join(f"{escape(name)} {escape(value)}" for name, value in facts.items())
+    known = " · ".join(f"{escape(name)}: {escape(value)}" for name, value in facts.items())
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

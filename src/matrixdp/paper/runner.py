@@ -66,7 +66,13 @@ def run_points(asked: Sequence[Point], folder: Path, *, processes: int = 2, out:
 
 
 def _serial(missing: Sequence[Point]) -> Iterable[Result]:
-    return map(run_point, missing)
+    """Results one after the other; small matrices want one thread."""
+    from threadpoolctl import threadpool_limits
+
+    for point in missing:
+        with threadpool_limits(1):
+            result = run_point(point)
+        yield result
 
 
 def _parallel(missing: Sequence[Point], processes: int) -> Iterable[Result]:
@@ -84,7 +90,7 @@ def _parallel(missing: Sequence[Point], processes: int) -> Iterable[Result]:
 
 
 def _one_thread() -> None:
-    """Two processes with a thread each are faster than with two."""
+    """Two processes with a thread each are faster than with two threads each."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)

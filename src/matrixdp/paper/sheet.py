@@ -33,6 +33,10 @@ class Sheet:
     notes : tuple of str
     simulated : bool
         Whether any of it comes from a stand-in.
+    groups : mapping
+        From a value of ``group`` to its heading.
+    details : mapping
+        From a column to the key whose text stands in small print under it, on the page only.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Sheet:
     notes: tuple[str, ...] = ()
     simulated: bool = False
     groups: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
 
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
@@ -76,10 +81,11 @@ class Sheet:
                 group = row.get("group")
                 title = escape(self.groups.get(str(group), str(group)))
                 body.append(f'<tr class="group"><th colspan="{len(self.columns)}" scope="colgroup">{title}</th></tr>')
-            body.append("<tr>" + "".join(_cell(row.get(key)) for key in self.columns) + "</tr>")
+            cells = (_cell(row.get(key), row.get(self.details.get(key, ""))) for key in self.columns)
+            body.append(f"<tr>{''.join(cells)}</tr>")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return (
-            f'{mark}<div class="scroll"><table id="{escape(self.name)}"><caption>{escape(self.title)}</caption>'
+            f'{mark}<div class="scroll"><table id="table-{escape(self.name)}"><caption>{escape(self.title)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
             f'<div class="notes">{notes}</div>'
         )
@@ -99,20 +105,21 @@ def number(value: float | None) -> str:
 
     Examples
     --------
-    >>> number(0.012345), number(299123.0), number(None)
-    ('0.0123', '2.99e+05', '')
+    >>> number(0.012345), number(0.39), number(299123.0), number(None)
+    ('0.0123', '0.390', '2.99e+05', '')
     """
     if value is None or math.isnan(value):
         return ""
-    return "0" if abs(value) < 1e-12 else f"{value:.3g}" if abs(value) < 1e4 else f"{value:.2e}"
+    return "0" if abs(value) < 1e-12 else f"{value:#.3g}".rstrip(".") if abs(value) < 1e4 else f"{value:.2e}"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, detail: Any = None) -> str:
+    small = f"<small>{escape(str(detail))}</small>" if detail else ""
     if isinstance(value, float):
         return f'<td class="number">{number(value)}</td>'
     if value in ("reproduced", "not reproduced", "cannot be"):
-        return f'<td><span class="verdict {str(value).replace(" ", "-")}">{value}</span></td>'
-    return f"<td>{escape('' if value is None else str(value))}</td>"
+        return f'<td><span class="verdict {str(value).replace(" ", "-")}">{value}</span>{small}</td>'
+    return f"<td>{escape('' if value is None else str(value))}{small}</td>"
 
 
 def _plain(value: Any, *, empty: Any = "") -> Any:

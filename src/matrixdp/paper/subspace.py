@@ -52,16 +52,16 @@ def rows() -> list[Row]:
 def _jl(key: str, label: str, group: str, calibration: str, column: Guarantee) -> Row:
     def build(setting: Setting) -> Runner:
         options = {"draws": setting["draws"], "calibration": calibration}
-        return _on_two(rival(johnson_lindenstrauss, QUERY, budget(), **options), offset=0.5)
+        return _on_two(rival(johnson_lindenstrauss, QUERY, budget(), **options))
 
     return Row(key, label, group, column, build, tuple({"draws": draws} for draws in _DRAWS), READINGS)
 
 
-def _on_two(mechanism: Mechanism, *, offset: float = 0.0) -> Runner:
+def _on_two(mechanism: Mechanism) -> Runner:
     def run(trial: int, stream: Stream) -> Trial:
         train, test = split(trial)
         released = mechanism(train[:, _CHOSEN], stream)
-        return Trial(score(released.matrix, test[:, _CHOSEN], offset=offset), released.spent)
+        return Trial(score(released.matrix, test[:, _CHOSEN]), released.spent)
 
     return run
 

@@ -19,6 +19,7 @@ from matrixdp.noise.covariance import Floats
 from matrixdp.paper.sheet import number
 
 LEVEL = 0.001
+EQUIVALENCE = 0.05  # level of "comparable", whose claim is in the margin
 REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 
 Key = tuple[str, str]
@@ -107,19 +108,19 @@ def less(part: str, smaller: str, *larger: str | Key | float, factor: float = 1.
             words.append(number(float(np.mean(right))))
         p, verdict = judge(found)
         gap = f" (difference {number(found[0].difference)} ± {number(found[0].half)})" if len(found) == 1 else ""
-        prefix = "" if factor == 1.0 else f"{factor:g} x "
+        prefix = "" if factor == 1.0 else f"{factor:.3g} x "
         return Finding(f"{prefix}{number(float(left.mean()))} against {', '.join(words)}{gap}", p, verdict)
 
     return check
 
 
 def no_gain(part: str, smaller: str, larger: str) -> Check:
-    """`smaller` is *not* significantly better: an admission, reproduced where no gain is found."""
-    claimed = less(part, smaller, larger)
+    """`smaller` is about as good as `larger`: an admission, reproduced where no difference is found either way."""
 
     def check(evidence: Evidence, resolve: Callable[[Key], Key]) -> Finding:
-        found = claimed(evidence, resolve)
-        return found._replace(verdict=NOT if found.verdict == REPRODUCED else REPRODUCED)
+        gain, loss = (less(part, *pair)(evidence, resolve) for pair in ((smaller, larger), (larger, smaller)))
+        found = REPRODUCED in (gain.verdict, loss.verdict)
+        return gain._replace(p=min(gain.p, loss.p), verdict=NOT if found else REPRODUCED)
 
     return check
 
@@ -144,7 +145,7 @@ def comparable(part: str, keys: Sequence[str], *, within: float = 0.1) -> Check:
         best, second = groups[:2]
         found = compare(second, best * (1 + within), paired=_paired(part, keys[0]))
         words = f"{number(float(best.mean()))} and {number(float(second.mean()))}"
-        return Finding(words, found.p, REPRODUCED if found.p < LEVEL else NOT)
+        return Finding(words, found.p, REPRODUCED if found.p < EQUIVALENCE else NOT)
 
     return check
 
