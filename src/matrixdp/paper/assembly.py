@@ -96,7 +96,7 @@ def _discussion(run: Run) -> list[Section]:
         figure = directions_figure.draw(best["directions"], run.out / "figures")
         listed.append(Section("directions", "Noise directions", [figure, directions_figure.table(best["directions"])]))
     if "subspace" in best:
-        own = {key: best["exp1"][key] for key in ("mvg-1", "mvg-1/exact")}
+        own = {key: best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
         listed.append(Section("subspace", "Projection", [experiments.table("subspace", {**best["subspace"], **own})]))
     if run.timings:
         listed.append(Section("runtime", "Runtime", [runtime_table.table(run.timings)]))

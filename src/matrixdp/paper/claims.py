@@ -7,7 +7,7 @@ from typing import Any
 
 from matrixdp.paper.sheet import Sheet
 from matrixdp.paper.statements import Claim, claims
-from matrixdp.paper.verdicts import LEVEL, Evidence, Finding, Key
+from matrixdp.paper.verdicts import CANNOT, EQUIVALENCE, LEVEL, NOT, REPRODUCED, Evidence, Finding, Key
 
 MODES = ("printed", "exact", "fair")
 _EXACT = {
@@ -58,7 +58,8 @@ def table(evidence: Evidence, *, simulated: bool) -> Sheet:
     trials = next(iter(evidence.values.values())).size
     notes = (
         f"{trials} trials. A claim is reproduced where a one-sided t-test (paired where trials share their data; "
-        f"Kruskal and Wallis for “has an effect”, Wilcoxon for times) holds at level {LEVEL:g}.",
+        f"Kruskal and Wallis for “has an effect”, Wilcoxon for times) holds at level {LEVEL:g}, "
+        f"and for “comparable” at {EQUIVALENCE:g}.",
         "“MVG as printed”: MVG with the noise that Theorem 2 calls for, rivals as published. “MVG exact”: the exact "
         "calibration against the same rivals. “MVG and rivals exact”: Gaussian and JL have it as well. Claims on "
         "directions are tested at epsilon = 1.",
@@ -73,7 +74,7 @@ def count(sheet: Sheet) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for mode in MODES:
         verdicts = [row[f"{mode}_verdict"] for row in sheet.rows]
-        counts[mode] = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+        counts[mode] = {verdict: verdicts.count(verdict) for verdict in (REPRODUCED, NOT, CANNOT)}
     return counts
 
 

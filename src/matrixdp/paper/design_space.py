@@ -33,7 +33,7 @@ def limits() -> dict[str, float]:
 def draw(folder: Path) -> Picture:
     """Log-log: every condition on the product is a straight line, private on its lower left."""
     axis = np.logspace(-2.5, 5, 50)
-    with canvas(6.6, 5.0) as (figure, (ax,)):
+    with canvas(9.0, 4.8) as (figure, (ax,)):
         colours = dict(zip(limits(), (COLOURS[1], COLOURS[5], COLOURS[3], COLOURS[0], COLOURS[2]), strict=True))
         for name, limit in limits().items():
             ax.plot(axis, limit / axis, color=colours[name], label=f"{CALIBRATIONS.get(name, name)}: {limit:.3g}")
@@ -44,7 +44,7 @@ def draw(folder: Path) -> Picture:
         ax.set(xscale="log", yscale="log", xlim=(axis[0], axis[-1]), ylim=(axis[0], axis[-1]))
         ax.set_xlabel("norm of the singular values of Sigma's inverse")
         ax.set_ylabel("norm of those of Psi's inverse")
-        ax.legend(title="limit on the product")
+        ax.legend(title="limit on the product", loc="center left", bbox_to_anchor=(1.0, 0.5))
         return save(
             figure,
             folder,

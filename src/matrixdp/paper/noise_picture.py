@@ -33,10 +33,10 @@ def designs(angle: float) -> tuple[Design, Design]:
 
 def draw(folder: Path, seed: int) -> Picture:
     """Left along a feature's axis, right along a rotated direction."""
-    with canvas(9.0, 4.4, 2, sharex=True, sharey=True) as (figure, axes):
+    with canvas(9.0, 4.2, 2, sharex=True, sharey=True) as (figure, axes):
         for ax, angle, title in ((axes[0], 0.0, "along a feature"), (axes[1], _ANGLE, "along a rotated direction")):
             _panel(ax, angle, title, seed)
-        axes[0].legend(loc="upper left")
+        axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         directional, plain = designs(0.0)
         rotated = designs(_ANGLE)[0]
         spread = [math.sqrt(float(one.colcov.variances.min())) for one in (directional, rotated)]

@@ -101,16 +101,18 @@ class Sheet:
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, for reading.
+    """About three significant digits, for reading.
 
     Examples
     --------
-    >>> number(0.012345), number(0.39), number(299123.0), number(None)
-    ('0.0123', '0.390', '2.99e+05', '')
+    >>> number(0.012345), number(0.39), number(3200.0), number(299123.0), number(None)
+    ('0.0123', '0.390', '3,200', '2.99e+05', '')
     """
     if value is None or math.isnan(value):
         return ""
-    return "0" if abs(value) < 1e-12 else f"{value:#.3g}".rstrip(".") if abs(value) < 1e4 else f"{value:.2e}"
+    if abs(value) < 1e-12:
+        return "0"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
 
 
 def _cell(value: Any, detail: Any = None) -> str:

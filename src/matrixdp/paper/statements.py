@@ -31,7 +31,7 @@ def _versus(place: str, part: str, own: str, rivals: dict[str, str], figures: di
     for rival, name in rivals.items():
         a, b = figures[own], figures[rival]
         text = f"{own.upper()} has a smaller error than {name}"
-        printed = f"{a.mean:.4g} ± {a.half:.2g} against {b.mean:.4g} ± {b.half:.2g}"
+        printed = f"{a.mean:.4g} ± {a.half:.3g} against {b.mean:.4g} ± {b.half:.3g}"
         listed.append(Claim(place, text, printed, less(part, own, rival), published_z(a, b)))
     return listed
 
@@ -140,7 +140,9 @@ def _directions() -> list[Claim]:
         listed.append(Claim("Directions", text, "figure only", less("directions", keys[panel][0], *rest)))
     for panel, title in titles.items():
         text = f"{title}: the choice of directions has an effect"
-        listed.append(Claim("Directions", text, "figure only", differ("directions", keys[panel])))
+        remark = "An effect, not the claimed order: see above."
+        check = differ("directions", keys[panel])
+        listed.append(Claim("Directions", text, "figure only", check, remark=remark))
     text = "Exp. III: directional noise is much better than i.i.d. noise (here: half the error)"
     listed.append(
         Claim("Directions", text, "figure only", less("directions", keys["exp3"][0], keys["exp3"][-1], factor=2.0))
@@ -179,7 +181,7 @@ def _subspace() -> list[Claim]:
             Claim(
                 "Projection",
                 f"MVG-1 with all features beats {_RIVALS[rival]} on ALT and Y alone",
-                f"{own.mean:.4g} against {figure.mean:.4g} ± {figure.half:.2g}",
+                f"{own.mean:.4g} against {figure.mean:.4g} ± {figure.half:.3g}",
                 less("exp1", "mvg-1", ("subspace", rival)),
                 published_z(own, figure),
             )
