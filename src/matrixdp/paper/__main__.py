@@ -1,0 +1,31 @@
+"""``python -m matrixdp.paper [parts...]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from matrixdp.errors import MatrixDPError
+from matrixdp.paper.command import PARTS, reproduce
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line, run, and say where the report is."""
+    parser = argparse.ArgumentParser(prog="python -m matrixdp.paper", description="Repeat the paper's experiments.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all by default")
+    parser.add_argument("--trials", type=int, default=100, help="trials of each row (default: 100)")
+    parser.add_argument("--seed", type=int, default=0, help="of the simulated noise (default: 0)")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), help="folder (default: reproduction)")
+    options = parser.parse_args(arguments)
+    try:
+        print(reproduce(options.parts, options.trials, options.seed, options.out))
+    except MatrixDPError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Rows of a table: what to run, with which settings, and how trials become figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from matrixdp.noise import Stream
+from matrixdp.paper.guarantee import Guarantee, Spent
+
+Setting = Mapping[str, Any]
+NO_SETTING: tuple[Setting, ...] = ({},)
+
+
+class Trial(NamedTuple):
+    """One trial: an error for each way of reading the release, and what the release cost."""
+
+    values: list[float]
+    spent: Spent | None
+
+
+Runner = Callable[[int, Stream], Trial]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table.
+
+    Attributes
+    ----------
+    key : str
+        Unique in its part.
+    label : str
+    group : str
+        'reference', 'paper', 'calibration' or 'beyond'.
+    column : Guarantee or None
+        What the table states for it; None where nothing is private.
+    build : callable
+        From a setting to a function of (trial, stream).
+    settings : tuple of mappings
+        Free parameters of the mechanism, swept; JSON values only.
+    readings : tuple of str
+        Names of a trial's values: free parameters of what is done with a release, swept as well.
+    """
+
+    key: str
+    label: str
+    group: str
+    column: Guarantee | None
+    build: Callable[[Setting], Runner]
+    settings: tuple[Setting, ...] = NO_SETTING
+    readings: tuple[str, ...] = ("",)
+
+
+class Summary(NamedTuple):
+    """Mean and half the width of its 95% confidence interval."""
+
+    mean: float
+    half: float
+
+
+def summarise(values: np.ndarray[Any, Any]) -> Summary:
+    """Mean of the trials and half the width of Student's 95% interval; NaN for one trial.
+
+    Examples
+    --------
+    >>> summary = summarise(np.array([1.0, 2.0, 3.0]))
+    >>> summary.mean, round(summary.half, 3)
+    (2.0, 2.484)
+    """
+    n = values.size
+    if n < 2:
+        return Summary(float(values.mean()), math.nan)
+    quantile = float(stdtrit(n - 1, 0.975))
+    return Summary(float(values.mean()), quantile * float(values.std(ddof=1)) / math.sqrt(n))

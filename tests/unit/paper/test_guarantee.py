@@ -1,0 +1,92 @@
+"""A table's column is what its mechanism guarantees, or the experiment stops."""
+
+import pytest
+
+from matrixdp import Privacy
+from matrixdp.paper import component, points
+from matrixdp.paper.guarantee import Guarantee, GuaranteeMismatchError, Spent, check_guarantee
+from matrixdp.paper.mechanisms import mvg, mvg_pca, rival
+from matrixdp.paper.points import Point, run_point
+from matrixdp.paper.rows import Row, Trial
+
+ONE = Guarantee(1.0, 1 / 2021)
+
+
+@pytest.mark.parametrize(
+    ("column", "spent"),
+    [
+        (ONE, Spent(Guarantee(2.0, 1 / 2021), 0.5)),
+        (ONE, Spent(Guarantee(1.0, 0.0), 1.0)),
+        (Guarantee(1.0, 0.0), Spent(ONE, 1.0)),
+        (ONE, Spent(ONE, 1.001)),
+        (ONE, None),
+        (None, Spent(ONE, 0.5)),
+        (ONE, Spent(ONE, float("nan"))),
+    ],
+)
+def test_any_mismatch_raises(column, spent):
+    with pytest.raises(GuaranteeMismatchError, match="the row 'MVG'"):
+        check_guarantee("MVG", column, spent)
+
+
+def test_less_than_stated_will_do():
+    check_guarantee("MVG", ONE, Spent(ONE, 0.0))
+    check_guarantee("MVG", ONE, Spent(ONE, 1.0))
+    check_guarantee("reference", None, None)
+
+
+def part(monkeypatch, column, build):
+    row = Row("row", "Row", "paper", column, build)
+    monkeypatch.setitem(points.PARTS, "toy", lambda: [row])
+    monkeypatch.setitem(points.DATA, "toy", ())
+    points.part_rows.cache_clear()
+    return Point("toy", "row", 0, 2, 0)
+
+
+def test_an_experiment_with_the_wrong_budget_stops(monkeypatch, stand_ins):
+    """The column says epsilon 1; the mechanism was made for 2."""
+
+    def build(setting):
+        return component.on_moment(mvg(component.QUERY, Privacy(2.0, 1 / 2021), important=None))
+
+    with pytest.raises(GuaranteeMismatchError, match=r"states \(1, .*claims \(2, "):
+        run_point(part(monkeypatch, ONE, build))
+
+
+def test_a_pure_column_refuses_a_gaussian_mechanism(monkeypatch, stand_ins):
+    def build(setting):
+        return component.on_moment(mvg(component.QUERY, Privacy(1.0, 1 / 2021), important=None))
+
+    with pytest.raises(GuaranteeMismatchError):
+        run_point(part(monkeypatch, Guarantee(1.0, 0.0), build))
+
+
+def test_a_reference_that_is_private_after_all_is_refused(monkeypatch):
+    with pytest.raises(GuaranteeMismatchError, match="no privacy"):
+        run_point(part(monkeypatch, None, lambda setting: lambda trial, stream: Trial([0.0], Spent(ONE, 1.0))))
+
+
+@pytest.mark.parametrize("calibration", ["theorem2", "exact"])
+def test_directions_and_noise_together_cost_the_budget(calibration, stand_ins):
+    from matrixdp import Stream
+    from matrixdp.paper import regression
+
+    release = mvg_pca(regression.QUERY, regression.budget(), tau=0.75, calibration=calibration)
+    spent = release(regression.split(0)[0], Stream(seed=1)).spent
+    assert spent.claimed.epsilon == pytest.approx(1.0)
+    assert spent.claimed.delta == pytest.approx(1 / 248)
+    assert spent.epsilon <= 1.0
+    if calibration == "exact":
+        assert spent.epsilon == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_rival_says_what_it_really_has(stand_ins):
+    from matrixdp import Stream
+    from matrixdp.baselines import classical_gaussian, laplace
+    from matrixdp.paper import regression
+
+    data = regression.split(0)[0]
+    pure = rival(laplace, regression.QUERY, regression.budget())(data, Stream(seed=0)).spent
+    assert pure == Spent(Guarantee(1.0, 0.0), 1.0)
+    loose = rival(classical_gaussian, regression.QUERY, regression.budget())(data, Stream(seed=0)).spent
+    assert loose.epsilon == pytest.approx(0.568, abs=1e-3)

@@ -1,0 +1,148 @@
+"""The whole command on stand-ins with two trials: its files, its page, and its tables against golden ones."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from matrixdp.errors import ParameterError
+from matrixdp.paper import reproduce
+from matrixdp.paper.__main__ import main
+from matrixdp.paper.command import PARTS
+from matrixdp.paper.points import forget_data
+from matrixdp.paper.sheet import SIMULATED, Sheet
+
+GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
+BROWSER = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+TABLES = {"exp1", "exp2", "exp3", "subspace", "directions", "runtime", "claims", "readings", "sweeps"}
+FIGURES = {"exp1-comparison", "exp2-comparison", "exp3-comparison", "directions", "noise", "design-space"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduction")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MATRIXDP_DATA", raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(out / "none"))
+        patch.setenv("MATRIXDP_DATA_URL", "")
+        forget_data()
+        reproduce(trials=2, out=out, processes=1, progress=io.StringIO())
+    forget_data()
+    return out
+
+
+def figures_of(folder, part):
+    rows = json.loads((folder / "tables" / f"{part}.json").read_text("utf-8"))["rows"]
+    return {row["key"]: [row["mean"], row["spent"]] for row in rows}
+
+
+def agrees(found, golden):
+    assert found.keys() == golden.keys()
+    for key, values in golden.items():
+        assert found[key] == [None if one is None else pytest.approx(one, rel=2e-3, abs=1e-9) for one in values], key
+
+
+@pytest.mark.parametrize("part", ["exp1", "exp2", "exp3", "subspace"])
+def test_golden_tables_of_stand_ins(folder, part):
+    agrees(figures_of(folder, part), GOLDEN["stand-ins"][part])
+
+
+def test_every_table_is_there_twice_and_says_that_it_is_simulated(folder):
+    for name in TABLES:
+        content = json.loads((folder / "tables" / f"{name}.json").read_text("utf-8"))
+        text = (folder / "tables" / f"{name}.csv").read_text("utf-8")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert len(rows) == len(content["rows"]) > 0
+        if name != "runtime":
+            assert content["simulated_data"] is True
+            assert {row["simulated_data"] for row in rows} == {"true"}
+
+
+def test_every_figure_is_there_twice(folder):
+    for name in FIGURES:
+        assert (folder / "figures" / f"{name}.svg").read_text("utf-8").startswith("<?xml")
+        assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert not list(folder.rglob("*.csv.*"))  # nothing half-written
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.ids = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attributes]
+        self.ids += [value for name, value in attributes if name == "id"]
+
+
+def test_the_page_needs_nothing_but_itself(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    page = Page(text)
+    assert not {"script", "img", "iframe", "object", "embed", "base"} & set(page.tags)
+    assert page.tags.count("svg") == len(FIGURES)
+    for tag, name, value in page.attributes:
+        if name in ("src", "srcset", "href", "xlink:href", "data"):
+            assert value.startswith("#") or value == "data:,", (tag, name, value)
+        assert not name.startswith("on")
+    assert not re.search(r"@import|url\((?!#)", text)
+
+
+def test_links_and_references_within_the_page_lead_somewhere(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    targets = {value[1:] for _, name, value in page.attributes if name in ("href", "xlink:href") and value[:1] == "#"}
+    targets |= set(re.findall(r"url\(#([^)]+)\)", text))
+    assert targets <= set(page.ids)
+
+
+def test_the_page_marks_stand_ins_at_the_top_and_at_every_table(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    assert text.count(SIMULATED) >= len(TABLES)  # the runtime table has none, the top has one
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: the page is not opened in a browser")
+def test_the_page_opens_in_a_browser(folder, tmp_path):
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+    options += ["--disable-component-update", "--no-first-run", "--enable-logging=stderr", "--virtual-time-budget=5000"]
+    options += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,2000", "--dump-dom"]
+    options += ["--host-resolver-rules=MAP * ~NOTFOUND"]
+    address = (folder / "report.html").resolve().as_uri()
+    done = subprocess.run([BROWSER, *options, address], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert 'id="method"' in done.stdout  # it was read to its end
+    assert "CONSOLE" not in done.stderr
+    assert "parsererror" not in done.stdout
+
+
+def test_a_named_part_brings_what_it_needs(folder, tmp_path, monkeypatch, capsys):
+    assert main(["pictures", "--trials", "2", "--out", str(tmp_path / "some")]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "some" / "report.html")
+    assert {path.stem for path in (tmp_path / "some" / "figures").iterdir()} == {"noise", "design-space"}
+    assert not (tmp_path / "some" / "cache").exists()
+
+
+def test_wrong_arguments_are_named(tmp_path, capsys):
+    with pytest.raises(ParameterError, match=", ".join(PARTS)):
+        reproduce(["exp4"], out=tmp_path)
+    with pytest.raises(ParameterError, match="trials must be an integer of at least 2"):
+        reproduce(trials=1, out=tmp_path)
+    assert main(["exp4", "--out", str(tmp_path)]) == 1
+    assert "ParameterError" in capsys.readouterr().err
+
+
+def test_values_that_csv_and_json_do_not_have():
+    sheet = Sheet("toy", "A <title>", {"a": "A"}, [{"a": float("nan"), "extra": None}, {"a": "<b>", "extra": 1.5}])
+    assert sheet.to_csv() == "a,extra,simulated_data\n,,false\n<b>,1.5,false\n"
+    assert json.loads(sheet.to_json())["rows"][0] == {"a": None, "extra": None}
+    assert "<b>" not in sheet.to_html()
