@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 from matrixdp.errors import MissingExtraError, ParameterError
 from matrixdp.paper.assembly import Run, write_report
-from matrixdp.paper.points import DATA, points
+from matrixdp.paper.points import DATA, origins, points
 from matrixdp.paper.runner import run_points
+from matrixdp.paper.sheet import SIMULATED
 
 PARTS = ("exp1", "exp2", "exp3", "directions", "runtime", "subspace", "readings", "pictures", "claims")
 _NEEDS = {
@@ -61,6 +63,7 @@ def reproduce(
     out = Path(out)
     measured = [part for part in DATA if part in chosen]
     asked = [point for part in measured for point in points(part, trials=trials, seed=seed)]
+    _warn_of_stand_ins(measured, sys.stderr if progress is None else progress)
     results = run_points(asked, out / "cache", processes=processes, out=progress)
     by_part = {part: [result for result in results if result.point.part == part] for part in measured}
     return write_report(Run(chosen, by_part, out, trials=trials, seed=seed))
@@ -74,6 +77,12 @@ def _chosen(parts: Sequence[str]) -> list[str]:
     wanted = set(parts or PARTS)
     wanted |= {need for part in tuple(wanted) for need in _NEEDS.get(part, ())}
     return [part for part in PARTS if part in wanted]
+
+
+def _warn_of_stand_ins(parts: Sequence[str], out: TextIO) -> None:
+    """Say at the start, not only in the report, that the data are not the published ones."""
+    if any("simulated" in origins(part) for part in parts):
+        out.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")
 
 
 def _require_extra() -> None:
