@@ -24,6 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MatrixDPError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on where it stopped.", file=sys.stderr)
+        return 130
     return 0
 
 

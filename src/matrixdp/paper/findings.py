@@ -46,8 +46,8 @@ def _regression(best: Mapping[str, Best]) -> list[str]:
         f"Exp. I: with the noise that Theorem 2 calls for, MVG-1 has an RMSE of {_show(best, 'mvg-1')}. That is about "
         f"what the constant 0 has ({_show(best, 'constant 0')}), which is what kernel ridge regression makes of pure "
         f"noise. The target is skewed towards 0, so this alone is {part:.2f} of the random guess "
-        f"({_show(best, 'random guess')}), near the published rows' 0.41 to 0.62: beating the random guess says nothing "
-        "about the mechanism.",
+        f"({_show(best, 'random guess')}), near the published rows' 0.41 to 0.62: beating the random guess says "
+        "nothing about the mechanism.",
         f"With the exact calibration MVG-1 reaches {_show(best, 'mvg-1/exact')} and i.i.d. noise "
         f"{_show(best, 'gaussian/exact')}. Releasing moments instead of records reaches {_show(best, 'moments')}, "
         f"and the JL transform with its exact threshold, which amounts to the same, {_show(best, 'jl/exact')}. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -78,7 +79,7 @@ def _serial(missing: Sequence[Point]) -> Iterable[Result]:
 def _parallel(missing: Sequence[Point], processes: int) -> Iterable[Result]:
     """Results as they come. Processes are started anew, not forked, so that no thread's lock is copied."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start_worker) as pool:
         waiting: set[Future[Result]] = {pool.submit(run_point, point) for point in missing}
         try:
             while waiting:
@@ -89,10 +90,11 @@ def _parallel(missing: Sequence[Point], processes: int) -> Iterable[Result]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _one_thread() -> None:
-    """Two processes with a thread each are faster than with two threads each."""
+def _start_worker() -> None:
+    """One thread each, which is faster than two; an interruption is the parent's to handle."""
     from threadpoolctl import threadpool_limits
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
 
 
