@@ -1,0 +1,85 @@
+"""Public affine coordinates of private records, computed exactly.
+
+Records are put on a grid of integers and the map's matrix likewise, so that the product is a sum of whole numbers below
+2^53: the same in any order, with any number of threads, wherever a record stands. What follows is elementwise. So the
+coordinates of a record are a function of that record alone, down to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.noise.covariance import Floats
+
+LEVELS = 1 << 19  # half the steps of the records' grid
+_EXACT = 53
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """``u = A (x - m)`` for records x in [-1, 1]^d, given as whole numbers of steps of 1/LEVELS.
+
+    Attributes
+    ----------
+    numbers : float64 array of shape (d, d)
+        Whole numbers; row i of A is ``numbers[i] * 2^exponents[i]``.
+    exponents : int64 array of shape (d,)
+    centre : float64 array of shape (d,)
+        m.
+    shift : float64 array of shape (d,)
+        A m, computed once.
+
+    Privacy
+    -------
+    Public. Each record is mapped on its own.
+
+    Examples
+    --------
+    >>> coordinates = Coordinates.of(np.array([[3.0, 0.0], [0.0, 0.5]]), np.array([0.5, 0.0]))
+    >>> coordinates(LEVELS * np.array([[1.0, -1.0]])).tolist()
+    [[1.5, -0.5]]
+    """
+
+    numbers: Floats
+    exponents: np.ndarray[tuple[int], np.dtype[np.int64]]
+    centre: Floats
+    shift: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats, centre: Floats) -> Coordinates:
+        """Coordinates with a matrix of shape (d, d), rounded to about 26 bits a row."""
+        d = len(matrix)
+        bits = _EXACT - 1 - (LEVELS.bit_length() - 1) - math.ceil(math.log2(d + 1))
+        exponents = np.frexp(np.abs(matrix).max(axis=1))[1].astype(np.int64) - bits
+        numbers = np.rint(np.ldexp(matrix, -exponents[:, None]))
+        return cls(numbers, exponents, centre, np.ldexp(numbers, exponents[:, None]) @ centre)
+
+    @property
+    def matrix(self) -> Floats:
+        """A, exactly, of shape (d, d)."""
+        return np.asarray(np.ldexp(self.numbers, self.exponents[:, None]))
+
+    @property
+    def inverse(self) -> Floats:
+        """Inverse of A, of shape (d, d)."""
+        return np.asarray(np.linalg.inv(self.matrix))
+
+    @property
+    def reach(self) -> float:
+        """Bound on |u| over all records."""
+        return float(np.linalg.norm(np.abs(self.matrix) @ (1 + np.abs(self.centre)))) * (1 + 1e-9)
+
+    def __call__(self, steps: Floats) -> Floats:
+        """Coordinates u of shape (n, d) of records on the grid, of the same shape."""
+        out = steps @ self.numbers.T  # whole numbers below 2^53: exact in any order
+        out *= np.ldexp(1.0, self.exponents - (LEVELS.bit_length() - 1))
+        out -= self.shift
+        return np.asarray(out)
+
+
+def row_lengths(records: Floats) -> Floats:
+    """Length of each row, of shape (n,), from that row alone."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", records, records)))
