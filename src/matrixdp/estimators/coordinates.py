@@ -24,12 +24,12 @@ class Coordinates:
 
     Attributes
     ----------
-    numbers : float64 array of shape (d, d)
+    numbers : float64 array of shape (k, d)
         Whole numbers; row i of A is ``numbers[i] * 2^exponents[i]``.
-    exponents : int64 array of shape (d,)
+    exponents : int64 array of shape (k,)
     centre : float64 array of shape (d,)
         m.
-    shift : float64 array of shape (d,)
+    shift : float64 array of shape (k,)
         A m, computed once.
 
     Privacy
@@ -50,8 +50,8 @@ class Coordinates:
 
     @classmethod
     def of(cls, matrix: Floats, centre: Floats) -> Coordinates:
-        """Coordinates with a matrix of shape (d, d), rounded to about 26 bits a row."""
-        d = len(matrix)
+        """Coordinates with a matrix of shape (k, d), rounded to about 26 bits a row."""
+        d = matrix.shape[1]
         bits = _EXACT - 1 - (LEVELS.bit_length() - 1) - math.ceil(math.log2(d + 1))
         exponents = np.frexp(np.abs(matrix).max(axis=1))[1].astype(np.int64) - bits
         numbers = np.rint(np.ldexp(matrix, -exponents[:, None]))
@@ -59,21 +59,16 @@ class Coordinates:
 
     @property
     def matrix(self) -> Floats:
-        """A, exactly, of shape (d, d)."""
+        """A, exactly, of shape (k, d)."""
         return np.asarray(np.ldexp(self.numbers, self.exponents[:, None]))
 
     @property
     def inverse(self) -> Floats:
-        """Inverse of A, of shape (d, d)."""
+        """Inverse of a square A, of shape (d, d)."""
         return np.asarray(np.linalg.inv(self.matrix))
 
-    @property
-    def reach(self) -> float:
-        """Bound on |u| over all records."""
-        return float(np.linalg.norm(np.abs(self.matrix) @ (1 + np.abs(self.centre)))) * (1 + 1e-9)
-
     def __call__(self, steps: Floats) -> Floats:
-        """Coordinates u of shape (n, d) of records on the grid, of the same shape."""
+        """Coordinates u of shape (n, k) of records on the grid, of shape (n, d)."""
         out = steps @ self.numbers.T  # whole numbers below 2^53: exact in any order
         out *= np.ldexp(1.0, self.exponents - (LEVELS.bit_length() - 1))
         out -= self.shift

@@ -145,7 +145,7 @@ def private_moment(
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
     array = as_records(data, bounds.size, bounds.names)
-    public = _public_records(records, len(array), spending.neighbours)
+    public = public_records(records, len(array), spending.neighbours)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
     charge = charged(spending, description, ledger=ledger, dataset=dataset)
     with np.errstate(all="ignore"):  # a warning would speak of private data
@@ -165,7 +165,7 @@ def _basis(directions: Any, size: int) -> Floats | None:
     return check_orthonormal(directions, size)
 
 
-def _public_records(records: Any, found: int, neighbours: Neighbours) -> int:
+def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
     """The public number of records; under replacement it is that of the data."""
     if found < 1:
         raise DataError("data must have at least one record.")
