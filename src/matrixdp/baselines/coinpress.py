@@ -66,7 +66,7 @@ def coinpress(
         sampling = 2 * math.sqrt((d + tail) / n)
         slack = std / math.sqrt(2) * (2 * math.sqrt(d) + math.sqrt(2 * tail)) + sampling
         values, vectors = np.linalg.eigh(noisy)
-        bound = np.maximum(values, 0.0) + slack
+        bound = np.minimum(np.maximum(values, 0.0) + slack, 1.0)  # whitened, the moment was at most 1 before
         whiten = (vectors / np.sqrt(bound)).T @ last
     back = np.linalg.inv(last)
     values, vectors = np.linalg.eigh(noisy)
