@@ -1,7 +1,8 @@
 """How accurate the estimators are beside their peers: one table a task, in Markdown.
 
-``python -m benchmarks.accuracy [--trials 30] [--task covariance|components|regression]``. The same box, the same budget
-and the same data for all; each cell is a mean with its 95% interval. Seeds are fixed.
+``python -m benchmarks.accuracy [--trials 30] [--task covariance|components|regression] [--without OpenDP]``
+
+The same box, budget and data for all; each cell is a mean with its 95% interval. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ TASKS: dict[str, tuple[str, Score, Callable[[], list[DataSet]], Callable[[], dic
 }
 
 
-def run(task: str, trials: int) -> str:
+def run(task: str, trials: int, without: tuple[str, ...] = ()) -> str:
     """The table of one task, and the geometric mean of our error over the best peer's."""
     title, score, data_sets, methods, epsilons = TASKS[task]
-    named = methods()
+    named = {name: method for name, method in methods().items() if name not in without}
     lines = [f"### {title}", "", f"| data | epsilon | {' | '.join(named)} | ratio |", "| --- " * (len(named) + 3) + "|"]
     ratios: dict[float, list[float]] = {epsilon: [] for epsilon in epsilons}
     for data in data_sets():
@@ -101,9 +102,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--task", choices=TASKS, action="append")
+    parser.add_argument("--without", action="append", default=[], help="a method to leave out, such as OpenDP")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")  # peers warn about their own bounds
-    tables = [run(task, asked.trials) for task in asked.task or TASKS]
+    tables = [run(task, asked.trials, tuple(asked.without)) for task in asked.task or TASKS]
     print("\n\n".join(["", *tables]))
 
 

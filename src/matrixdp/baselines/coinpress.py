@@ -61,7 +61,8 @@ def coinpress(
     whiten = np.eye(d) / math.sqrt(d)  # the moment is at most d times the identity
     noisy = np.eye(d)
     for share in shares:
-        noisy, std = purse.second_moment(records @ whiten.T, radius, share * (1 - 1e-12))
+        reach = math.sqrt(d) * float(np.linalg.norm(whiten, 2))  # no record of the box is longer
+        noisy, std = purse.second_moment(records @ whiten.T, min(radius, reach), share * (1 - 1e-12))
         last = whiten
         sampling = 2 * math.sqrt((d + tail) / n)
         slack = std / math.sqrt(2) * (2 * math.sqrt(d) + math.sqrt(2 * tail)) + sampling

@@ -154,7 +154,8 @@ def _finish(
     back = coordinates.inverse
     if recipe.shrink:
         mean, inner = denoise(second, final.constant, final.std)
-        covariance = back @ inner @ back.T
+        kept = 1.0 if rough is not None else _kept(second, final.std)
+        mean, covariance = math.sqrt(kept) * mean, kept * back @ inner @ back.T
     else:
         mean = second[0, 1:]
         inner = second[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(variances[0, 1:])
@@ -170,3 +171,10 @@ def _finish(
         radius=radius,
         learned=rough is not None,
     )
+
+
+def _kept(second: Floats, std: float) -> float:
+    """How much of a moment to keep whose trace may be noise alone: Wiener's factor, with the trace as it was seen."""
+    trace = float(np.trace(second)) - 1.0
+    variance = 2 * std**2 * (len(second) - 1)
+    return trace**2 / (trace**2 + variance) if trace > 0 else 0.0

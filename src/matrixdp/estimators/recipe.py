@@ -44,7 +44,7 @@ class Recipe:
     second_steps: int = 5
 
 
-COVARIANCE = Recipe(power=0.22, above=1.25)
+COVARIANCE = Recipe(power=0.22, above=1.5)
 COMPONENTS = Recipe(power=0.25, above=4.0, floor=1.0, shrink=False, about_mean=True)
 REGRESSION = Recipe(power=0.5, above=2.0, floor=1.0, about_mean=True)
 
