@@ -169,15 +169,15 @@ class Bounds:
         array = self.checked(records, clip=clip, missing=missing)
         out = np.empty(array.shape) if out is None else out
         _to_grid(self, levels)(array, out)
-        if self.radius is not None:
-            np.clip(out, -levels, levels, out=out)
-            near = np.flatnonzero(self._grid_lengths(out, levels) + _norm(self.steps(levels)) > self.radius)
-            # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
-            near_sphere = np.trunc(out[near] * self._into_ball(out[near], levels)[:, None])
+        np.clip(out, -levels, levels, out=out)
+        if self.radius is None:
+            return np.rint(out, out=out)
+        near = np.flatnonzero(self._grid_lengths(out, levels) + _norm(self.steps(levels)) > self.radius)
+        # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
+        near_sphere = np.trunc(out[near] * self._into_ball(out[near], levels)[:, None])
         np.rint(out, out=out)
-        if self.radius is not None:
-            out[near] = near_sphere
-        return np.clip(out, -levels, levels, out=out)
+        out[near] = near_sphere
+        return out
 
     @property
     def _slack(self) -> float:
