@@ -36,6 +36,13 @@ class BallMoment:
         """Of shape (d,)."""
         return self.second[0, 1:]
 
+    def scaled(self, factor: float) -> BallMoment:
+        """The moment of ``(1, factor u)``."""
+        scale = np.full(len(self.second), factor)
+        scale[0] = 1.0
+        second = self.second * np.multiply.outer(scale, scale)
+        return BallMoment(second, self.constant * factor, self.std * factor**2)
+
     def moved(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
         """The moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
 

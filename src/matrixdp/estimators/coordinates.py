@@ -16,6 +16,7 @@ from matrixdp.noise.covariance import Floats
 
 LEVELS = 1 << 19  # half the steps of the records' grid
 _EXACT = 53
+_BLOCK = 1 << 22  # products taken at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +70,15 @@ class Coordinates:
 
     def __call__(self, steps: Floats) -> Floats:
         """Coordinates u of shape (n, k) of records on the grid, of shape (n, d)."""
-        out = steps @ self.numbers.T  # whole numbers below 2^53: exact in any order
-        out *= np.ldexp(1.0, self.exponents - (LEVELS.bit_length() - 1))
-        out -= self.shift
-        return np.asarray(out)
+        out = np.empty((len(steps), len(self.numbers)))
+        unit = np.ldexp(1.0, self.exponents - (LEVELS.bit_length() - 1))
+        rows = max(1, _BLOCK // self.numbers.size)
+        for start in range(0, len(steps), rows):
+            block = out[start : start + rows]
+            np.matmul(steps[start : start + rows], self.numbers.T, out=block)  # below 2^53: exact in any order
+            block *= unit
+            block -= self.shift
+        return out
 
 
 def row_lengths(records: Floats) -> Floats:

@@ -72,11 +72,11 @@ def fit_moment(
     """
     d, mu = steps.shape[1], spending.privacy.mu
     radius = _first_radius(steps, recipe, spending, records)
-    unmoved = steps / LEVELS
-    if is_scarce(d, records, mu, recipe):
-        only = ball_moment("moment", unmoved, radius, spending, share=spending.left, public=records)
-        return _finish(None, only, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
-    rough = ball_moment("rough moment", unmoved, radius, spending, share=recipe.rough_share, public=records)
+    scarce = is_scarce(d, records, mu, recipe)
+    name, share = ("moment", spending.left) if scarce else ("rough moment", recipe.rough_share)
+    rough = ball_moment(name, steps, radius * LEVELS, spending, share=share, public=records).scaled(1 / LEVELS)
+    if scarce:
+        return _finish(None, rough, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
     coordinates, variances = _new_coordinates(rough, recipe, basis)
     ratio = _best_ratio(variances, coordinates.centre, recipe)
     moved = coordinates(steps)
