@@ -124,8 +124,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
     def _features(self, X: Any, **options: Any) -> Any:
-        """Checked features; sparse input, text, NaN and infinities are errors."""
-        return validate_data(self, X, dtype=np.float64, **options)
+        """Checked features; sparse input, text, NaN and infinities are errors, which show no private value."""
+        try:
+            return validate_data(self, X, dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+        raise DataError("records must be real numbers; encode text and categories first.")
 
     def _feature_bounds(self) -> Bounds:
         bounds = as_bounds(self.bounds, self.n_features_in_, "bounds")

@@ -31,10 +31,14 @@ _ROUNDING = 1 + 1e-6  # on the sensitivity, for the floats of two divisions
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Private mean and variance of each feature, of shape (m,), in the data's units, and what they cost."""
+    """Private mean and variance of each feature, of shape (m,), in the data's units, and what they cost.
+
+    `variance_std` is the standard deviation of the noise in the mean of the squares.
+    """
 
     mean: Floats
     variance: Floats
+    variance_std: Floats
     spending: Spending
 
 
@@ -78,7 +82,7 @@ def private_scales(
         steps = bounds.quantise(array, _LEVELS)
         with charge:
             noisy = spending.release("scales", _query(bounds.size, public, spending.neighbours), steps, share=1.0)
-    return _scales(noisy.matrix[0], bounds, spending)
+    return _scales(noisy.matrix[0], noisy.std[0], bounds, spending)
 
 
 def _query(size: int, records: int, neighbours: Neighbours) -> Query:
@@ -107,14 +111,15 @@ class _Sums:
         return (np.concatenate(parts) / self.records)[None]
 
 
-def _scales(noisy: Floats, bounds: Bounds, spending: Spending) -> Scales:
+def _scales(noisy: Floats, std: Floats, bounds: Bounds, spending: Spending) -> Scales:
     size = bounds.size
     count = 1.0 if spending.neighbours is Neighbours.REPLACE else max(float(noisy[0]), 0.5)
     mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
     second = np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0)
     variance = np.maximum(second - mean**2, 0.0)
     half = bounds.halfwidths
-    return Scales(bounds.midpoint + half * mean, np.asarray(variance * half**2), spending)
+    variance_std = std[size + 1 :] / _WEIGHT / count
+    return Scales(bounds.midpoint + half * mean, variance * half**2, variance_std * half**2, spending)
 
 
 class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
@@ -125,7 +130,7 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
     Attributes
     ----------
     mean_, var_, scale_ : float64 arrays of shape (m,)
-        A feature whose variance is lost in its noise has the scale 1.
+        The scale is the root of the variance, or of the standard deviation of its noise if that is larger.
     bounds_ : Bounds
         Of the transformed features, for the next private step of a pipeline.
 
@@ -178,7 +183,7 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
         self.privacy_, self.neighbours_, self.mu_ = privacy, spending.neighbours, spending.mu
         self.steps_, self.simulation_ = spending.steps, simulation
         self.mean_, self.var_ = scales.mean, scales.variance
-        self.scale_ = np.where(scales.variance > 0, np.sqrt(scales.variance), 1.0)
+        self.scale_ = np.sqrt(np.maximum(scales.variance, scales.variance_std))
         self.bounds_ = Bounds((bounds.lower - self.mean_) / self.scale_, (bounds.upper - self.mean_) / self.scale_)
         return self
 

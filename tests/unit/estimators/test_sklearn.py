@@ -112,6 +112,21 @@ class TestAll:
             assert twin.fit(X[:rows, :columns], Y[:rows]).mu_ <= twin.privacy_.mu
 
 
+def test_text_is_not_shown_in_errors():
+    table = np.full(X.shape, "0.5", dtype=object)
+    table[3, 1] = "secret"
+    with pytest.raises(mdp.DataError) as caught:
+        PrivateCovariance(**SEEDED).fit(table)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_constant_features_are_not_blown_up():
+    flat = np.column_stack([X[:, 0], np.full(len(X), 0.3)])
+    assert PrivateScaler(**SEEDED).fit(flat).scale_[1] > 0.01
+
+
 def test_clones_warn_that_every_fit_spends():
     real = PrivateCovariance(bounds=(-10, 10))
     with warnings.catch_warnings():
