@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test bench check clean
+.PHONY: demo test bench accuracy check clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -15,6 +15,9 @@ test: .venv/dev           ## lint, types, all tests
 
 bench: .venv/bench        ## the table of ratios, each measured side by side in one run
 	$(BIN)/python -m benchmarks
+
+accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
+	$(BIN)/python -m benchmarks.accuracy
 
 .venv/python:
 	$(PYTHON) -m venv .venv

@@ -185,24 +185,36 @@ class Bounds:
         """
         array = self.checked(records, clip=clip, missing=missing)
         out = np.empty(array.shape) if out is None else out
+        _to_grid(self, levels)(array, out)
+        np.clip(out, -levels, levels, out=out)
         if self.radius is None:
-            _to_grid(self, levels)(array, out)
-            np.rint(out, out=out)
-        else:
-            np.subtract(np.clip(array, self.lower, self.upper), self.midpoint, out=out)
-            np.clip(out, -self.halfwidths, self.halfwidths, out=out)
-            shrinkage = self._shrinkage(out)
-            # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
-            step = float(np.linalg.norm(self.steps(levels)))
-            inside = np.sqrt(np.einsum("ij,ij->i", out, out)) * (1 + self._slack) + step <= self.radius
-            out *= shrinkage[:, None]
-            np.multiply(out, levels / self.halfwidths * np.where(inside[:, None], 1.0, 1 - 4 * _EPS), out=out)
-            np.copyto(out, np.where(inside[:, None], np.rint(out), np.trunc(out)))
-        return np.clip(out, -levels, levels, out=out)
+            return np.rint(out, out=out)
+        near = np.flatnonzero(self._grid_lengths(out, levels) + _norm(self.steps(levels)) > self.radius)
+        # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
+        near_sphere = np.trunc(out[near] * self._into_ball(out[near], levels)[:, None])
+        np.rint(out, out=out)
+        out[near] = near_sphere
+        return out
 
     @property
     def _slack(self) -> float:
         return (self.size + 16) * _EPS  # bounds the relative error of a norm
+
+    def _grid_lengths(self, grid: NDArray[np.float64], levels: int) -> NDArray[np.float64]:
+        """Length of each row in the data's units, of shape (n,), rounded up."""
+        steps = self.steps(levels)
+        if (steps == steps[0]).all():
+            lengths = steps[0] * np.sqrt(np.einsum("ij,ij->i", grid, grid))
+        else:
+            lengths = np.sqrt(np.einsum("ij,ij,j->i", grid, grid, steps**2))
+        return np.asarray(lengths * (1 + self._slack))
+
+    def _into_ball(self, grid: NDArray[np.float64], levels: int) -> NDArray[np.float64]:
+        """Factor that moves each row into the ball, of shape (n,); rounded so that the result lies inside."""
+        assert self.radius is not None
+        lengths = self._grid_lengths(grid, levels)
+        factor = self.radius / np.maximum(lengths, self.radius) * (1 - self._slack)
+        return np.asarray(np.where(lengths > self.radius, factor, 1 - 4 * _EPS))
 
     def _shrinkage(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
         """Factor that moves each row into the ball, of shape (n,); rounded so that the result lies inside."""
@@ -228,6 +240,10 @@ class Bounds:
         if not clip and not ((array >= self.lower) & (array <= self.upper)).all():
             raise DataError("records must lie within their bounds when clip=False; say clip=True to move them there.")
         return array
+
+
+def _norm(vector: NDArray[np.float64]) -> float:
+    return float(np.linalg.norm(vector))
 
 
 def check_missing(missing: str) -> None:

@@ -1,0 +1,113 @@
+"""How accurate the estimators are beside their peers: one table a task, in Markdown.
+
+``python -m benchmarks.accuracy [--trials 30] [--task covariance|components|regression] [--without OpenDP]``
+
+The same box, budget and data for all; each cell is a mean with its 95% interval. Seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.accuracy_data import DataSet, moment_sets, regression_sets
+from benchmarks.accuracy_methods import OURS, Method, component_methods, covariance_methods, regression_methods
+from matrixdp import Privacy
+from matrixdp.noise.covariance import Floats
+
+DELTA = 1e-6
+EPSILONS = (0.1, 0.5, 1.0, 3.0)
+Score = Callable[[DataSet, Method, Privacy, int], float]
+
+
+def moment_error(data: DataSet, method: Method, privacy: Privacy, seed: int) -> float:
+    """Relative Frobenius error of the second moment about the midpoint."""
+    truth = data.scaled.T @ data.scaled / len(data.records)
+    return float(np.linalg.norm(method(data, privacy, seed) - truth) / np.linalg.norm(truth))
+
+
+def variance_lost(data: DataSet, method: Method, privacy: Privacy, seed: int) -> float:
+    """Share of the total variance that the best five components have and the private five have not."""
+    d = data.records.shape[1]
+    k = 5 if d > 5 else d - 1
+    covariance = np.cov(data.scaled.T, bias=True)
+    rows = np.linalg.qr(method(data, privacy, seed)[:k].T)[0].T
+    best = np.linalg.eigvalsh(covariance)[-k:].sum()
+    return float((best - np.einsum("ij,jk,ik->", rows, covariance, rows)) / np.trace(covariance))
+
+
+def test_error(data: DataSet, method: Method, privacy: Privacy, seed: int) -> float:
+    """Root mean square error on a fifth of the records, over the target's standard deviation there."""
+    order = np.random.default_rng(seed).permutation(len(data.records))
+    cut = len(order) * 4 // 5
+    train = DataSet(data.name, data.records[order[:cut]], data.bounds)
+    held = data.scaled[order[cut:]]
+    coefficients = method(train, privacy, seed)
+    guess = np.clip(coefficients[0] + held[:, :-1] @ coefficients[1:], -1, 1)
+    return float(np.sqrt(np.mean((guess - held[:, -1]) ** 2)) / held[:, -1].std())
+
+
+TASKS: dict[str, tuple[str, Score, Callable[[], list[DataSet]], Callable[[], dict[str, Method]], tuple[float, ...]]] = {
+    "covariance": ("Relative Frobenius error", moment_error, moment_sets, covariance_methods, EPSILONS),
+    "components": ("Variance lost by 5 components", variance_lost, moment_sets, component_methods, (0.5, 1.0, 3.0)),
+    "regression": ("Test RMSE / std(y)", test_error, regression_sets, regression_methods, (0.5, 1.0, 3.0)),
+}
+
+
+def run(task: str, trials: int, without: tuple[str, ...] = ()) -> str:
+    """The table of one task, and the geometric mean of our error over the best peer's."""
+    title, score, data_sets, methods, epsilons = TASKS[task]
+    named = {name: method for name, method in methods().items() if name not in without}
+    lines = [f"### {title}", "", f"| data | epsilon | {' | '.join(named)} | ratio |", "| --- " * (len(named) + 3) + "|"]
+    ratios: dict[float, list[float]] = {epsilon: [] for epsilon in epsilons}
+    for data in data_sets():
+        for epsilon in epsilons:
+            cells = {
+                name: [_once(score, data, method, epsilon, seed) for seed in range(trials)]
+                for name, method in named.items()
+            }
+            means = {name: float(np.mean(values)) for name, values in cells.items()}
+            best = min(mean for name, mean in means.items() if name != OURS and math.isfinite(mean))
+            ratios[epsilon].append(means[OURS] / best)
+            shown = " | ".join(_cell(np.array(values)) for values in cells.values())
+            lines.append(f"| {data.label} | {epsilon:g} | {shown} | {means[OURS] / best:.2f} |")
+            print(lines[-1], flush=True)
+    by_epsilon = ", ".join(f"{epsilon:g}: {_geometric(values):.3f}" for epsilon, values in ratios.items())
+    every = [value for values in ratios.values() for value in values]
+    lines += ["", f"Geometric mean of our error over the best peer's: {_geometric(every):.3f} ({by_epsilon})."]
+    return "\n".join(lines)
+
+
+def _once(score: Score, data: DataSet, method: Method, epsilon: float, seed: int) -> float:
+    try:
+        return score(data, method, Privacy(epsilon, DELTA), seed)
+    except (ValueError, np.linalg.LinAlgError, ArithmeticError):
+        return math.nan  # a library that refuses these data
+
+
+def _cell(values: Floats) -> str:
+    half = 1.96 * values.std(ddof=1) / math.sqrt(values.size)
+    return f"{values.mean():.3g} ± {half:.1g}" if np.isfinite(values).all() else "-"
+
+
+def _geometric(values: list[float]) -> float:
+    return math.exp(float(np.mean(np.log(np.maximum(values, 1e-9)))))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument("--task", choices=TASKS, action="append")
+    parser.add_argument("--without", action="append", default=[], help="a method to leave out, such as OpenDP")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")  # peers warn about their own bounds
+    tables = [run(task, asked.trials, tuple(asked.without)) for task in asked.task or TASKS]
+    print("\n\n".join(["", *tables]))
+
+
+if __name__ == "__main__":
+    main()

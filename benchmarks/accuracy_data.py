@@ -1,0 +1,93 @@
+"""Public data for the comparison of accuracy, each with a box that was rounded outwards once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from sklearn import datasets
+
+from matrixdp import Bounds
+from matrixdp.noise.covariance import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """Records of shape (n, m) and their public box; for regressions the last feature is the target."""
+
+    name: str
+    records: Floats
+    bounds: Bounds
+
+    @cached_property
+    def scaled(self) -> Floats:
+        """Records in [-1, 1]."""
+        return np.asarray(np.clip(self.bounds.centre(self.records) / self.bounds.halfwidths, -1, 1))
+
+    @property
+    def unit(self) -> Bounds:
+        """Bounds of the scaled records."""
+        return Bounds(-np.ones(self.bounds.size), np.ones(self.bounds.size))
+
+    @property
+    def label(self) -> str:
+        """Name and size."""
+        return f"{self.name} {self.records.shape[0]}x{self.records.shape[1]}"
+
+
+def moment_sets() -> list[DataSet]:
+    """Data for covariances and principal components."""
+    diabetes = datasets.load_diabetes(scaled=False)
+    return [
+        _rounded("breast cancer", datasets.load_breast_cancer().data),
+        _rounded("diabetes", np.column_stack([diabetes.data, diabetes.target])),
+        *_paper([("CTG", "ctg", slice(0, 21)), ("liver", "liver", slice(0, 6)), ("movement", "movement", slice(2, 6))]),
+        _rounded("wine", datasets.load_wine().data),
+        DataSet("digits", datasets.load_digits().data, Bounds(np.zeros(64), np.full(64, 16.0))),
+        _simulated(),
+    ]
+
+
+def regression_sets() -> list[DataSet]:
+    """Data for regressions, the target last."""
+    diabetes = datasets.load_diabetes(scaled=False)
+    cancer = datasets.load_breast_cancer()
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((3000, 15))
+    target = features @ rng.standard_normal(15) * 0.5 + rng.standard_normal(3000)
+    return [
+        _rounded("diabetes", np.column_stack([diabetes.data, diabetes.target])),
+        _rounded("breast cancer", np.column_stack([cancer.data, cancer.target])),
+        *_paper([("CTG", "ctg", slice(0, 22)), ("liver", "liver", slice(0, 6))]),
+        _rounded("linear", np.column_stack([features, target])),
+    ]
+
+
+def _rounded(name: str, records: Floats) -> DataSet:
+    """A box whose ends are multiples of the power of ten below each width. For public data only."""
+    low, high = records.min(axis=0), records.max(axis=0)
+    unit = 10.0 ** np.floor(np.log10(np.where(high > low, high - low, 1.0)))
+    lower, upper = np.floor(low / unit) * unit, np.ceil(high / unit) * unit
+    return DataSet(name, records, Bounds(lower, np.where(upper > lower, upper, lower + unit)))
+
+
+def _simulated() -> DataSet:
+    """Gaussian records with a spectrum that falls like 1/i, in a box that knows nothing of it."""
+    rng = np.random.default_rng(1)
+    turn = np.linalg.qr(rng.standard_normal((20, 20)))[0]
+    records = rng.standard_normal((5000, 20)) @ (turn / np.arange(1, 21)[:, None]) + 0.3
+    return DataSet("simulated", records, Bounds(np.full(20, -4.0), np.full(20, 4.0)))
+
+
+def _paper(wanted: list[tuple[str, str, slice]]) -> list[DataSet]:
+    """The paper's data, where the folder MATRIXDP_DATA has them."""
+    folder = os.environ.get("MATRIXDP_DATA")
+    found = []
+    for name, file, columns in wanted:
+        path = Path(folder or ".") / f"{file}.csv"
+        if folder and path.exists():
+            found.append(_rounded(name, np.genfromtxt(path, delimiter=",", skip_header=1)[:, columns]))
+    return found

@@ -1,0 +1,163 @@
+"""Each method of the comparison as one function of data, budget and seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy_data import DataSet
+from matrixdp import Moments, Privacy, SecondMoment, Stream, isotropic, make_design
+from matrixdp.baselines import analyze_gauss
+from matrixdp.baselines.adaptive_cov import adaptive_cov
+from matrixdp.baselines.adassp import adassp
+from matrixdp.baselines.coinpress import coinpress
+from matrixdp.baselines.separate_cov import separate_cov
+from matrixdp.baselines.unit_box import Purse
+from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
+from matrixdp.noise.covariance import Floats
+from matrixdp.postprocess import nearest_psd
+
+OURS = "matrixdp"
+_MEAN_SHARE = 0.2
+Method = Callable[[DataSet, Privacy, int], Floats]
+
+
+def covariance_methods() -> dict[str, Method]:
+    """Second moments of the scaled records about the midpoint."""
+    return {
+        "Analyze Gauss": lambda data, privacy, seed: nearest_psd(_peer(analyze_gauss, data, privacy, seed)),
+        "SeparateCov": lambda data, privacy, seed: _peer(separate_cov, data, privacy, seed),
+        "AdaptiveCov": lambda data, privacy, seed: _peer(adaptive_cov, data, privacy, seed),
+        "CoinPress": lambda data, privacy, seed: _peer(coinpress, data, privacy, seed),
+        OURS: _our_moment,
+    }
+
+
+def component_methods() -> dict[str, Method]:
+    """All principal directions of the scaled records about their mean, one a row, the largest first."""
+    methods: dict[str, Method] = {"Analyze Gauss": _gauss_components}
+    for peer in (separate_cov, adaptive_cov, coinpress):
+        methods[peer.__name__] = lambda data, privacy, seed, peer=peer: _centred_components(peer, data, privacy, seed)
+    if _opendp() is not None:
+        methods["OpenDP"] = _opendp_components
+    if _diffprivlib() is not None:
+        methods["diffprivlib"] = _diffprivlib_components
+    methods[OURS] = _our_components
+    return methods
+
+
+def regression_methods() -> dict[str, Method]:
+    """Intercept and coefficients for scaled records, the target last, of shape (m,)."""
+    methods: dict[str, Method] = {
+        "AdaSSP": lambda data, privacy, seed: _peer(adassp, data, privacy, seed)[:, 0],
+        "joint moment": _joint_regression,
+    }
+    if _diffprivlib() is not None:
+        methods["diffprivlib"] = _diffprivlib_regression
+    methods[OURS] = _our_regression
+    return methods
+
+
+def _peer(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    query = SecondMoment(data.unit, len(data.records))
+    return np.asarray(peer(query, privacy, data.scaled, stream=Stream(seed=seed), simulation=True).matrix)
+
+
+def _options(data: DataSet, privacy: Privacy, seed: int) -> dict[str, Any]:
+    return {"epsilon": privacy.epsilon, "delta": privacy.delta, "bounds": data.unit, "random_state": seed}
+
+
+def _our_moment(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    return PrivateCovariance(**_options(data, privacy, seed)).fit(data.scaled).moment_.second_moment
+
+
+def _our_components(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    return np.asarray(PrivatePCA(**_options(data, privacy, seed)).fit(data.scaled).components_)
+
+
+def _our_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    options = {**_options(data, privacy, seed), "bounds": (-1, 1), "target_bounds": (-1, 1)}
+    model = PrivateLinearRegression(**options).fit(data.scaled[:, :-1], data.scaled[:, -1])
+    return np.concatenate([[model.intercept_], model.coef_])
+
+
+def _rows(covariance: Floats) -> Floats:
+    return np.asarray(np.linalg.eigh(covariance)[1][:, ::-1].T)
+
+
+def _gauss_components(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    design = make_design(Moments(data.unit, len(data.records)), privacy, allocation=isotropic())
+    return _rows(design.release(data.scaled, stream=Stream(seed=seed), simulation=True).covariance().value)
+
+
+def _centred_components(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    """A peer for second moments, about a mean that a fifth of the budget buys."""
+    records = data.scaled
+    n, d = records.shape
+    purse = Purse(privacy, Stream(seed=seed + 10**6), True)
+    mean, _ = purse.vector(records.mean(axis=0), 2 * math.sqrt(d) / n, 1.0 + 1e-9, _MEAN_SHARE)
+    rest = privacy.mu * math.sqrt(1 - _MEAN_SHARE)
+    left = Privacy(_epsilon(rest, privacy.delta), privacy.delta)
+    return _rows(_peer(peer, data, left, seed) - np.multiply.outer(mean, mean))
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    from matrixdp import gdp_epsilon
+
+    return gdp_epsilon(mu, delta)
+
+
+def _joint_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    """One noisy moment of everything, and a ridge of the noise's spectral size."""
+    records = np.column_stack([np.ones(len(data.records)), data.scaled])
+    d = records.shape[1] - 1
+    noisy, std = Purse(privacy, Stream(seed=seed), True).second_moment(records, math.sqrt(d + 1), 1.0)
+    noisy[0, 0] = 1.0
+    ridge = std * math.sqrt(2 * d) * np.eye(d)
+    return np.asarray(np.linalg.solve(nearest_psd(noisy)[:d, :d] + ridge, noisy[:d, d]))
+
+
+def _opendp() -> Any:
+    try:
+        import opendp.prelude as dp
+        import randomgen  # noqa: F401
+        from opendp.extras.sklearn import decomposition
+    except ImportError:
+        return None
+    dp.enable_features("honest-but-curious", "contrib", "floating-point")
+    return decomposition
+
+
+def _opendp_components(data: DataSet, privacy: Privacy, seed: int) -> Floats:  # noqa: ARG001  (it takes no seed)
+    n, d = data.records.shape
+    model = _opendp().PCA(epsilon=privacy.epsilon, row_norm=math.sqrt(d), n_samples=n, n_features=d)
+    return np.asarray(model.fit(data.scaled.copy()).components_)
+
+
+def _diffprivlib() -> Any:
+    try:
+        from diffprivlib import models
+    except ImportError:
+        return None
+    return models
+
+
+def _diffprivlib_components(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    d = data.records.shape[1]
+    k = min(5, d - 1)
+    model = _diffprivlib().PCA(
+        k, epsilon=privacy.epsilon, data_norm=math.sqrt(d), bounds=(-np.ones(d), np.ones(d)), random_state=seed
+    )
+    return np.asarray(model.fit(data.scaled).components_)
+
+
+def _diffprivlib_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    d = data.records.shape[1] - 1
+    model = _diffprivlib().LinearRegression(
+        epsilon=privacy.epsilon, bounds_X=(-np.ones(d), np.ones(d)), bounds_y=(-1, 1), random_state=seed
+    )
+    model.fit(data.scaled[:, :-1], data.scaled[:, -1])
+    return np.concatenate([[float(model.intercept_)], np.ravel(model.coef_)])

@@ -1,0 +1,75 @@
+"""CoinPress: a covariance by repeated whitening (Biswas, Dong, Kamath, Ullman 2020)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from matrixdp.baselines.release import RivalRelease
+from matrixdp.baselines.unit_box import Purse, in_units, unit_records
+from matrixdp.errors import ParameterError
+from matrixdp.noise import Stream
+from matrixdp.privacy import Privacy
+from matrixdp.queries import MatrixQuery
+
+_FAILURE = 0.1
+
+
+def coinpress(
+    query: MatrixQuery,
+    privacy: Privacy,
+    data: Any,
+    *,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    rounds: int = 3,
+) -> RivalRelease:
+    """Second moment about the midpoint: each round whitens with the last one's upper bound, clips, and adds noise.
+
+    Made for Gaussian records, whose lengths after whitening are known; others are clipped too much or too little. The
+    last round has three quarters of the budget, as in the authors' code.
+
+    Parameters
+    ----------
+    query : SecondMoment
+        About the midpoint; carries the bounds, which are scaled to [-1, 1].
+    privacy, data, stream, simulation
+        As for `matrixdp.release.release`.
+    rounds : int
+
+    Privacy
+    -------
+    (epsilon, delta)-DP for replaced records: Gaussian releases whose shares of ``mu^2`` sum to one.
+
+    Examples
+    --------
+    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.queries import SecondMoment
+    >>> coinpress(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
+    (2, 2)
+    """
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise ParameterError(f"rounds must be a positive integer, got {rounds!r} instead.")
+    moment, records = unit_records(query, privacy, data, "CoinPress")
+    purse = Purse(privacy, stream, simulation)
+    n, d = records.shape
+    tail = math.log(n / _FAILURE)
+    radius = math.sqrt(d + 2 * math.sqrt(d * tail) + 2 * tail)
+    shares = [1.0] if rounds == 1 else [0.25 / (rounds - 1)] * (rounds - 1) + [0.75]
+    whiten = np.eye(d) / math.sqrt(d)  # the moment is at most d times the identity
+    noisy = np.eye(d)
+    for share in shares:
+        reach = math.sqrt(d) * float(np.linalg.norm(whiten, 2))  # no record of the box is longer
+        noisy, std = purse.second_moment(records @ whiten.T, min(radius, reach), share * (1 - 1e-12))
+        last = whiten
+        sampling = 2 * math.sqrt((d + tail) / n)
+        slack = std / math.sqrt(2) * (2 * math.sqrt(d) + math.sqrt(2 * tail)) + sampling
+        values, vectors = np.linalg.eigh(noisy)
+        bound = np.minimum(np.maximum(values, 0.0) + slack, 1.0)  # whitened, the moment was at most 1 before
+        whiten = (vectors / np.sqrt(bound)).T @ last
+    back = np.linalg.inv(last)
+    values, vectors = np.linalg.eigh(noisy)
+    root = back @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    return in_units(moment, privacy, root @ root.T, "CoinPress", simulation, radius=radius)

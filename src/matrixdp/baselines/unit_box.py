@@ -1,0 +1,74 @@
+"""What the covariance peers have in common: records scaled to [-1, 1], and one share of the budget at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matrixdp.baselines.release import RivalRelease, check_arguments
+from matrixdp.bounds import Bounds
+from matrixdp.design import isotropic, make_design
+from matrixdp.errors import ParameterError
+from matrixdp.noise import Stream
+from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import MatrixQuery, Query, SecondMoment
+from matrixdp.sensitivity import FrobeniusBall
+
+
+def unit_records(query: Any, privacy: Any, data: Any, mechanism: str) -> tuple[SecondMoment, Floats]:
+    """The query, and records of shape (n, m) in [-1, 1] about the midpoint of its box."""
+    check_arguments(query, privacy)
+    if not isinstance(query, SecondMoment) or query.centre is not None or query.neighbours is not Neighbours.REPLACE:
+        raise ParameterError(f"query must be SecondMoment about the midpoint, for replace neighbours, for {mechanism}.")
+    query.evaluate(data, clip=True, missing="error")  # every error of the data comes from here
+    return query, np.clip(query.bounds.centre(data) / query.bounds.halfwidths, -1.0, 1.0)
+
+
+class Purse:
+    """Releases of isotropic Gaussian noise, each with a share of one budget."""
+
+    def __init__(self, privacy: Privacy, stream: Stream | None, simulation: bool) -> None:
+        self.privacy, self.stream, self.simulation = privacy, stream, simulation
+
+    def release(self, query: MatrixQuery, data: Any, share: float) -> tuple[Floats, float]:
+        """The noisy answer, and the standard deviation of the noise in its first entry."""
+        design = make_design(query, self.privacy, allocation=isotropic(), share=share)
+        released = design.release(data, stream=self.stream, simulation=self.simulation)
+        return released.matrix, float(design.std[0, 0])
+
+    def second_moment(self, records: Floats, radius: float, share: float) -> tuple[Floats, float]:
+        """Noisy second moment of records clipped to a ball, and the standard deviation on its diagonal."""
+        d = records.shape[1]
+        bounds = Bounds(np.full(d, -radius), np.full(d, radius), radius=radius)
+        return self.release(SecondMoment(bounds, len(records)), records, share)
+
+    def vector(self, value: Floats, sensitivity: float, bound: float, share: float) -> tuple[Floats, float]:
+        """A noisy vector whose L2 sensitivity is known."""
+        query = Query((1, value.size), FrobeniusBall(sensitivity * (1 + 1e-9)), bound=bound)
+        matrix, std = self.release(query, value[None], share)
+        return matrix[0], std
+
+
+def in_units(
+    query: SecondMoment, privacy: Privacy, matrix: Floats, mechanism: str, simulation: bool, **parameters: float
+) -> RivalRelease:
+    """A second moment of scaled records in the data's units, as a rival's release."""
+    half = query.bounds.halfwidths
+    return RivalRelease(
+        matrix=np.asarray(matrix * np.multiply.outer(half, half)),
+        mechanism=mechanism,
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        neighbours=query.neighbours,
+        comparison_only=True,
+        simulation=simulation,
+        parameters=parameters,
+    )
+
+
+def clipped(records: Floats, radius: float) -> Floats:
+    """Rows moved into a ball about the origin."""
+    lengths = np.linalg.norm(records, axis=1)
+    return np.asarray(records * np.minimum(1.0, radius / np.maximum(lengths, radius))[:, None])

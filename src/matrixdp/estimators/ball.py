@@ -1,0 +1,123 @@
+"""Noisy moments of records in a ball."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.bounds import Bounds
+from matrixdp.estimators.shrinkage import project_simplex, shrink_eigenvalues
+from matrixdp.estimators.spending import Spending
+from matrixdp.noise.covariance import Floats
+from matrixdp.queries import Moments
+
+
+@dataclass(frozen=True, eq=False)
+class BallMoment:
+    """Noisy ``(1/N) sum (1, u)(1, u)'``, and the noise in it.
+
+    With the constant `constant` in place of the 1 the noise is isotropic: standard deviation `std` off the diagonal.
+
+    Attributes
+    ----------
+    second : float64 array of shape (d + 1, d + 1)
+        The entry (0, 0) is one.
+    constant, std : float
+    """
+
+    second: Floats
+    constant: float
+    std: float
+
+    @property
+    def mean(self) -> Floats:
+        """Of shape (d,)."""
+        return self.second[0, 1:]
+
+    def scaled(self, factor: float) -> BallMoment:
+        """The moment of ``(1, factor u)``."""
+        scale = np.full(len(self.second), factor)
+        scale[0] = 1.0
+        second = self.second * np.multiply.outer(scale, scale)
+        return BallMoment(second, self.constant * factor, self.std * factor**2)
+
+    def moved(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
+        """The moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
+
+        Noise of the form ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances
+        ``s^2 (L_ii L_jj + L_ij^2)``, ``L = K K'``.
+        """
+        d = len(matrix)
+        turn = np.eye(d + 1)
+        turn[1:, 1:] = matrix
+        turn[1:, 0] = -matrix @ centre
+        own = turn.copy()
+        own[:, 0] /= self.constant
+        spread = own @ own.T
+        sizes = np.diagonal(spread)
+        return turn @ self.second @ turn.T, self.std**2 * (np.multiply.outer(sizes, sizes) + spread**2)
+
+    def denoised(self) -> tuple[Floats, Floats]:
+        """Mean and covariance after eigenvalues were shrunk, of shapes (d,) and (d, d).
+
+        The mean is the first column of the matrix, so that a mean far from the origin is also read off the leading
+        eigenvector.
+        """
+        return denoise(self.second, self.constant, self.std)
+
+
+def denoise(second: Floats, constant: float, std: float) -> tuple[Floats, Floats]:
+    """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given."""
+    scale = np.ones(len(second))
+    scale[0] = constant
+    values, vectors = np.linalg.eigh(second * np.multiply.outer(scale, scale))
+    clean = (vectors * project_simplex(shrink_eigenvalues(values, std))) @ vectors.T
+    mean = clean[0, 1:] / constant
+    return mean, clean[1:, 1:] - np.multiply.outer(mean, mean)
+
+
+def ball_moment(
+    name: str,
+    records: Floats,
+    radius: float,
+    spending: Spending,
+    *,
+    share: float,
+    public: int,
+    ratio: float = 0.25,
+) -> BallMoment:
+    """Moments of records clipped to a ball about the origin.
+
+    Parameters
+    ----------
+    name : str
+        Under which the step is reported.
+    records : float64 array of shape (n, d)
+        Private; each depends on one record.
+    radius : float
+    spending : Spending
+    share : float
+        Of ``mu^2``.
+    public : int
+        The public number of records.
+    ratio : float
+        Square of the constant that goes before each record, in squares of the radius.
+
+    Privacy
+    -------
+    The query clips each record to the ball, so that nothing is asked of how the records were computed but that each
+    depends on its own person alone. By (5) of docs/mathematics.md the noise of a diagonal entry is
+    ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records, and ``(1 + ratio) radius^2/(N mu)`` where they come or
+    go.
+    """
+    d = records.shape[1]
+    bounds = Bounds(np.full(d, -radius), np.full(d, radius), radius=radius)
+    query = Moments(bounds, public, spending.neighbours, mean_share=ratio / (d + ratio))
+    released = spending.release(name, query, records, share=share)
+    variances = released.design.colcov.variances
+    count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number
+    second = released.matrix / count
+    second[0, 0] = 1.0
+    return BallMoment(second, math.sqrt(variances[1] / variances[0]), float(variances[1]) / math.sqrt(2) / count)

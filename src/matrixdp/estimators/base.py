@@ -1,0 +1,166 @@
+"""What all estimators have in common: parameters, bounds, the guarantee after a fit, and a word about repeated fits."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from matrixdp.bounds import Bounds
+from matrixdp.errors import DataError, MissingExtraError, ParameterError
+from matrixdp.estimators.moment import PrivateMoment, private_moment
+from matrixdp.estimators.spending import Step
+from matrixdp.noise import Stream
+from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Neighbours, Privacy
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import validate_data
+except ImportError:
+    raise MissingExtraError(
+        "scikit-learn must be installed for the estimators: pip install 'matrixdp[estimators]'."
+    ) from None
+
+
+class RepeatedFitWarning(UserWarning):
+    """A clone is being fitted, as in a grid search or a cross-validation: each fit spends its whole budget."""
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """Parameters and attributes of every estimator here.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee of one fit.
+    bounds : Bounds or pair (lower, upper)
+        Public range of each feature; two numbers stand for all features. Required, never taken from the data.
+    neighbours : 'replace' or 'add-remove'
+    records : int, optional
+        The public number of records, for add-remove neighbours.
+    directions : 'learned', 'standard' or array_like of shape (m, m)
+    ledger : path, optional
+        Where each fit is charged, before its first random bit. By path, so that clones, copies and pickles charge, too.
+    dataset : str, optional
+        Name of the data set in the ledger.
+    random_state : int, RandomState or None
+        For simulations only: whoever knows the seed can subtract the noise, so nothing is protected or charged.
+
+    Attributes
+    ----------
+    privacy_ : Privacy
+        The guarantee.
+    neighbours_ : Neighbours
+    mu_ : float
+        What was spent, as Gaussian differential privacy.
+    steps_ : tuple of Step
+        What each step spent.
+    simulation_ : bool
+
+    Privacy
+    -------
+    One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings costs n budgets, and
+    fitting a clone outside of a simulation warns about it (`RepeatedFitWarning`).
+    """
+
+    epsilon: float
+    delta: float
+    bounds: Any
+    neighbours: str
+    records: int | None
+    directions: Any
+    ledger: Any
+    dataset: str | None
+    random_state: Any
+    privacy_: Privacy
+    neighbours_: Neighbours
+    mu_: float
+    steps_: tuple[Step, ...]
+    simulation_: bool
+
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = super().__sklearn_clone__()
+        copy._cloned = True
+        return copy
+
+    def _moment(self, records: Floats, bounds: Bounds, aim: str) -> PrivateMoment:
+        """The private moment that an estimator is made from; sets the guarantee's attributes."""
+        simulation, stream = self._stream()
+        self._warn(simulation)
+        moment = private_moment(
+            records,
+            bounds,
+            Privacy(self.epsilon, self.delta),
+            aim=aim,
+            directions=self.directions,
+            records=self.records,
+            neighbours=self.neighbours,
+            ledger=self.ledger,
+            dataset=self.dataset,
+            stream=stream,
+            simulation=simulation,
+        )
+        self.privacy_, self.neighbours_, self.mu_ = moment.privacy, moment.neighbours, moment.mu
+        self.steps_, self.simulation_ = moment.steps, moment.simulation
+        return moment
+
+    def _stream(self) -> tuple[bool, Stream | None]:
+        state = self.random_state
+        if state is None:
+            return False, None
+        if isinstance(state, np.random.RandomState):
+            state = int(state.randint(2**31 - 1))
+        return True, Stream(seed=state)
+
+    def _warn(self, simulation: bool) -> None:
+        if getattr(self, "_cloned", False) and not simulation:
+            warnings.warn(
+                "a clone is being fitted, as in a grid search or a cross-validation. Every fit spends its whole "
+                "budget again; fit once, or compare settings with random_state on data that need no protection.",
+                RepeatedFitWarning,
+                stacklevel=4,
+            )
+
+    def _features(self, X: Any, **options: Any) -> Any:
+        """Checked features; sparse input, text, NaN and infinities are errors, which show no private value."""
+        try:
+            return validate_data(self, X, dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+        raise DataError("records must be real numbers; encode text and categories first.")
+
+    def _feature_bounds(self) -> Bounds:
+        bounds = as_bounds(self.bounds, self.n_features_in_, "bounds")
+        found = getattr(self, "feature_names_in_", None)
+        if bounds.names is not None and found is not None and tuple(found) != bounds.names:
+            raise DataError("the table's columns must be those that the bounds name, in the same order.")
+        return bounds
+
+
+def as_bounds(bounds: Any, size: int, name: str) -> Bounds:
+    """Bounds of `size` features from bounds or a pair of numbers or vectors.
+
+    Examples
+    --------
+    >>> as_bounds((0, 10), 2, "bounds").upper.tolist()
+    [10.0, 10.0]
+    """
+    if bounds is None:
+        raise ParameterError(
+            f"{name} must be given, as Bounds(lower, upper) or a pair (lower, upper): "
+            "they are public and never taken from the data."
+        )
+    if not isinstance(bounds, Bounds):
+        try:
+            lower, upper = (np.broadcast_to(np.asarray(side, np.float64), (size,)) for side in bounds)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"{name} must be Bounds(lower, upper) or a pair of numbers or of vectors of length {size}."
+            ) from None
+        return Bounds(lower, upper)
+    if bounds.size != size:
+        raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
+    return bounds

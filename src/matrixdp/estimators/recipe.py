@@ -1,0 +1,58 @@
+"""Settings of the private moment, fixed for all data, and the public rule for too little of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matrixdp.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a fit spends its budget, and what it aims at. Public, and chosen without the data.
+
+    Attributes
+    ----------
+    power : float
+        Coordinates are divided by the variances to this power: 1/4 is best for noise alone in Frobenius' norm, 1/2
+        makes the coordinates alike, as a regression needs them.
+    above : float
+        Records above a radius, as a multiple of the number at which clipping and noise balance.
+    radius_share, rough_share : float
+        Shares of ``mu^2`` for each of the two radii and for the rough moment; the final moment has the rest.
+    floor : float
+        What is added to the rough variances, in standard deviations of their noise.
+    shrink : bool
+        Whether eigenvalues are shrunk before the matrix is made positive semidefinite.
+    about_mean : bool
+        Whether the error counts about the mean, so that the mean itself matters less.
+    scarce : float
+        ``features/(records mu)`` above which there is too little for two steps.
+    first_steps, second_steps : int
+        How often each radius' bracket is halved.
+    """
+
+    power: float
+    above: float
+    radius_share: float = 0.05
+    rough_share: float = 0.2
+    floor: float = 0.4
+    shrink: bool = True
+    about_mean: bool = False
+    scarce: float = 0.5
+    first_steps: int = 6
+    second_steps: int = 5
+
+
+COVARIANCE = Recipe(power=0.22, above=1.5)
+COMPONENTS = Recipe(power=0.25, above=4.0, floor=1.0, shrink=False, about_mean=True)
+REGRESSION = Recipe(power=0.5, above=2.0, floor=1.0, about_mean=True)
+
+_RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": REGRESSION}
+
+
+def recipe_for(aim: str) -> Recipe:
+    """The recipe for 'covariance', 'components' or 'regression'."""
+    if aim not in _RECIPES:
+        raise ParameterError(f"aim must be one of {', '.join(_RECIPES)}, got {aim!r} instead.")
+    return _RECIPES[aim]

@@ -1,0 +1,253 @@
+"""The estimators as scikit-learn knows them."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import matrixdp as mdp
+from matrixdp.estimators import (
+    FourierFeatures,
+    PrivateCovariance,
+    PrivateKernelRidge,
+    PrivateLinearRegression,
+    PrivatePCA,
+    PrivateRidge,
+    PrivateScaler,
+    RepeatedFitWarning,
+)
+
+# Checks bring data of their own, so one public range stands for all features. A seed, since checks compare two fits;
+# a large epsilon, since they bring few records. No check is declared as an expected failure.
+CHECKED = {"epsilon": 1e4, "delta": 1e-6, "bounds": (-20, 20), "random_state": 0}
+TARGETS = {**CHECKED, "target_bounds": (-400, 400)}
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4000, 3)) @ np.diag([2.0, 1.0, 0.5]) + [1.0, 0.0, -1.0]
+Y = X @ [1.0, -2.0, 0.5] + 3 + 0.1 * RNG.normal(size=4000)
+SEEDED = {"epsilon": 3.0, "delta": 1e-6, "bounds": (-10, 10), "random_state": 0}
+SEEDED_TARGETS = {**SEEDED, "target_bounds": (-20, 20)}
+ALL = [
+    PrivateCovariance(**SEEDED),
+    PrivatePCA(2, **SEEDED),
+    PrivateScaler(**SEEDED),
+    PrivateRidge(**SEEDED_TARGETS),
+    PrivateLinearRegression(**SEEDED_TARGETS),
+    PrivateKernelRidge(**SEEDED_TARGETS),
+]
+
+
+@parametrize_with_checks(
+    [
+        PrivateCovariance(**CHECKED),
+        PrivatePCA(**CHECKED),
+        PrivateScaler(**CHECKED),
+        PrivateRidge(**TARGETS),
+        PrivateLinearRegression(**TARGETS),
+        PrivateKernelRidge(**{**TARGETS, "bounds": (-4, 4), "target_bounds": (-5, 5)}),
+    ]
+)
+def test_scikit_learn_s_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # checks warn about themselves
+        check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
+class TestAll:
+    def test_a_fit_says_what_it_guarantees(self, estimator):
+        fitted = clone(estimator).fit(X, Y)
+        assert fitted.privacy_ == mdp.Privacy(3.0, 1e-6)
+        assert fitted.neighbours_ == "replace"
+        assert 0.99 * fitted.privacy_.mu < fitted.mu_ <= fitted.privacy_.mu
+        assert sum(step.share for step in fitted.steps_) == pytest.approx(1, rel=1e-6)
+        assert fitted.simulation_
+
+    def test_bounds_are_required(self, estimator):
+        with pytest.raises(mdp.ParameterError, match="bounds must be given"):
+            clone(estimator).set_params(bounds=None).fit(X, Y)
+
+    @pytest.mark.parametrize("bounds", [3.0, (0, 1, 2), ([0, 0], [1, 1]), mdp.Bounds([0], [1]), ("a", "b")])
+    def test_unfit_bounds_are_named(self, estimator, bounds):
+        with pytest.raises(mdp.ParameterError, match="bounds must be"):
+            clone(estimator).set_params(bounds=bounds).fit(X, Y)
+
+    @pytest.mark.parametrize("bad", [X * np.nan, np.full(X.shape, "x"), X[0], X[:0], X[:, :0]])
+    def test_bad_data_are_errors_before_the_charge(self, estimator, bad, tmp_path):
+        with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
+            ledger.register("clinic", mdp.Privacy(3.0, 1e-6), "replace")
+            real = type(estimator)(**{**estimator.get_params(), "random_state": None})
+            real.set_params(ledger=str(ledger.path), dataset="clinic")
+            with pytest.raises(ValueError):
+                real.fit(bad, Y)
+            assert ledger.history("clinic") == []
+
+    def test_sparse_input_is_a_clear_error(self, estimator):
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
+            clone(estimator).fit(sparse.csr_matrix(X), Y)
+
+    def test_copies_and_pickles_charge(self, estimator, tmp_path):
+        with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
+            ledger.register("clinic", mdp.Privacy(9.0, 1e-6), "replace")
+            real = type(estimator)(**{**estimator.get_params(), "random_state": None})
+            real.set_params(ledger=str(ledger.path), dataset="clinic", epsilon=1.0)
+            for twin in (real, copy.deepcopy(real), pickle.loads(pickle.dumps(real))):
+                twin.fit(X, Y)
+                assert not twin.simulation_
+            assert len(ledger.history("clinic")) == 3
+            assert all(charge.released for charge in ledger.history("clinic"))
+
+    def test_one_feature_and_few_records(self, estimator):
+        for rows, columns in ((1, 1), (300, 1), (3, 3)):
+            twin = clone(estimator)
+            if isinstance(twin, PrivatePCA):
+                twin.set_params(n_components=1)
+            assert twin.fit(X[:rows, :columns], Y[:rows]).mu_ <= twin.privacy_.mu
+
+
+def test_text_is_not_shown_in_errors():
+    table = np.full(X.shape, "0.5", dtype=object)
+    table[3, 1] = "secret"
+    with pytest.raises(mdp.DataError) as caught:
+        PrivateCovariance(**SEEDED).fit(table)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_constant_features_are_not_blown_up():
+    flat = np.column_stack([X[:, 0], np.full(len(X), 0.3)])
+    assert PrivateScaler(**SEEDED).fit(flat).scale_[1] > 0.01
+
+
+def test_clones_warn_that_every_fit_spends():
+    real = PrivateCovariance(bounds=(-10, 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        real.fit(X)
+        clone(real).set_params(random_state=1).fit(X)
+    with pytest.warns(RepeatedFitWarning, match="Every fit spends"):
+        clone(real).fit(X)
+    model = PrivateRidge(bounds=(-10, 10), target_bounds=(-20, 20))
+    with pytest.warns(RepeatedFitWarning):
+        GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=2).fit(X, Y)
+    with pytest.warns(RepeatedFitWarning):
+        cross_val_score(model, X, Y, cv=2)
+
+
+def test_pipelines():
+    scaler = PrivateScaler(**SEEDED)
+    ridge = PrivateRidge(epsilon=3.0, bounds=(-8, 8), target_bounds=(-20, 20), random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipeline = make_pipeline(scaler, ridge).fit(X, Y)
+    assert pipeline.score(X, Y) > 0.9
+
+
+def test_covariance():
+    fitted = PrivateCovariance(**SEEDED).fit(X)
+    truth = np.cov(X.T)
+    assert np.linalg.norm(fitted.covariance_ - truth) < 0.1 * np.linalg.norm(truth)
+    assert np.abs(fitted.location_ - X.mean(axis=0)).max() < 0.2
+    assert np.diagonal(fitted.correlation_).tolist() == [1.0] * 3
+    assert fitted.covariance_std_.shape == (3, 3)
+    assert fitted.location_std_.shape == (3,)
+
+
+def test_pca():
+    pca = PrivatePCA(**SEEDED).fit(X)
+    assert pca.components_ @ pca.components_.T == pytest.approx(np.eye(3), abs=1e-9)
+    assert abs(pca.components_[0, 0]) > 0.98
+    assert pca.explained_variance_ratio_.sum() == pytest.approx(1)
+    assert pca.inverse_transform(pca.transform(X)) == pytest.approx(X)
+    share = PrivatePCA(0.7, **SEEDED).fit(X)
+    assert share.n_components_ == 1
+    assert share.transform(X).shape == (4000, 1)
+    assert share.get_feature_names_out().tolist() == ["privatepca0"]
+    for count in (0, 4, 1.5, True, "mle"):
+        with pytest.raises(mdp.ParameterError, match="n_components must be"):
+            PrivatePCA(count, **SEEDED).fit(X)
+
+
+def test_regression():
+    model = PrivateLinearRegression(**SEEDED_TARGETS).fit(X, Y)
+    assert model.coef_ == pytest.approx([1.0, -2.0, 0.5], abs=0.3)
+    assert model.score(X, Y) > 0.95
+    several = PrivateRidge(**SEEDED_TARGETS).fit(X, np.column_stack([Y, -Y]))
+    assert several.coef_.shape == (2, 3)
+    assert several.predict(X).shape == (4000, 2)
+    heavy = PrivateRidge(1e9, **SEEDED_TARGETS).fit(X, Y)
+    assert np.abs(heavy.coef_).max() < 0.01
+    with pytest.raises(mdp.ParameterError, match="target_bounds must be given"):
+        PrivateRidge(**SEEDED).fit(X, Y)
+    with pytest.raises(mdp.ParameterError, match="alpha must be"):
+        PrivateRidge(-1.0, **SEEDED_TARGETS).fit(X, Y)
+
+
+def test_too_few_records_give_the_mean():
+    model = PrivateRidge(**SEEDED_TARGETS).fit(X[:3], Y[:3])
+    assert model.coef_.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_kernel_regression():
+    points = RNG.uniform(-1, 1, (20_000, 1))
+    target = np.sin(4 * points[:, 0])
+    options = {**SEEDED, "bounds": (-1, 1), "target_bounds": (-1, 1), "gamma": 3.0}
+    assert PrivateKernelRidge(**options).fit(points, target).score(points, target) > 0.9
+    for name in ("gamma", "n_components"):
+        with pytest.raises(mdp.ParameterError, match=name):
+            PrivateKernelRidge(**{**options, name: 0}).fit(points, target)
+    with pytest.raises(mdp.ParameterError, match="alpha"):
+        PrivateKernelRidge(-1.0, **options).fit(points, target)
+
+
+def test_fourier_features_approximate_the_kernel():
+    features = FourierFeatures(mdp.Bounds([-1, -1], [1, 1]), gamma=0.7, count=4000, seed=0)
+    made = features([[0.5, 0.2], [-0.1, 0.3]])
+    assert np.abs(made).max() <= features.size
+    assert made[0] @ made[1] == pytest.approx(np.exp(-0.7 * (0.36 + 0.01)), abs=0.05)
+
+
+def test_scaler():
+    scaler = PrivateScaler(**SEEDED).fit(X)
+    scaled = scaler.transform(X)
+    assert np.abs(scaled.mean(axis=0)).max() < 0.1
+    assert scaled.std(axis=0) == pytest.approx(np.ones(3), abs=0.2)
+    assert scaler.inverse_transform(scaled) == pytest.approx(X)
+    assert scaler.bounds_.size == 3
+    with pytest.raises(mdp.ParameterError, match="X must have shape"):
+        scaler.inverse_transform(scaled[:, :2])
+    counted = PrivateScaler(**SEEDED, neighbours="add-remove", records=4200).fit(X)
+    assert counted.var_ == pytest.approx(X.var(axis=0), rel=0.3)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_scaler_s_sensitivity_is_never_passed(neighbours):
+    from matrixdp.estimators.scaler import _LEVELS, _query
+
+    query = _query(1, 1, mdp.Neighbours.parse(neighbours))
+    grid = np.linspace(-_LEVELS, _LEVELS, 401).round()[:, None, None]
+    answers = np.array([query.function(record)[0] for record in grid])
+    if neighbours == "replace":
+        changes = np.linalg.norm(answers[:, None] - answers[None], axis=-1)
+    else:
+        changes = np.linalg.norm(answers, axis=-1)
+    assert changes.max() <= query.sensitivity.radius
+    assert changes.max() > 0.999 * query.sensitivity.radius
+
+
+def test_named_bounds_must_match_the_table():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=list("abc"))
+    bounds = mdp.Bounds([-10] * 3, [10] * 3, names=list("abc"))
+    options = {**SEEDED, "bounds": bounds}
+    assert PrivateCovariance(**options).fit(table).feature_names_in_.tolist() == list("abc")
+    with pytest.raises(mdp.DataError, match="columns"):
+        PrivateCovariance(**options).fit(table[list("bac")])
