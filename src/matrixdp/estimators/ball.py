@@ -114,7 +114,7 @@ def ball_moment(
     """
     d = records.shape[1]
     bounds = Bounds(np.full(d, -radius), np.full(d, radius), radius=radius)
-    query = Moments(bounds, public, spending.neighbours, mean_share=ratio / (d + ratio))
+    query = Moments(bounds, public, spending.neighbours, mean_share=ratio / (1 + ratio))
     released = spending.release(name, query, records, share=share)
     variances = released.design.colcov.variances
     count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number

@@ -14,7 +14,7 @@ from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
 from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION
 from matrixdp.estimators.shrinkage import nearest_of_same_trace, project_simplex, shrink_eigenvalues
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.moments import levels
+from matrixdp.queries.running import levels
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 
