@@ -26,7 +26,8 @@ def adaptive_cov(
 
     The paper finds the radius on a grid of powers of two by the sparse vector technique. Here a bisection of noisy
     counts with Gaussian noise does it on the same grid, which needs fewer of them at the same budget. The two
-    mechanisms are compared by the paper's error bounds at a private trace.
+    mechanisms are compared by bounds of the paper's form at a private trace. The split of the budget and the constants
+    are a reading of the paper, not its code.
 
     Parameters
     ----------

@@ -29,7 +29,8 @@ def coinpress(
     """Second moment about the midpoint: each round whitens with the last one's upper bound, clips, and adds noise.
 
     Made for Gaussian records, whose lengths after whitening are known; others are clipped too much or too little. The
-    last round has three quarters of the budget, as in the authors' code.
+    last round has three quarters of the budget. The split, the slack added to the bound, and two safeguards (the bound
+    never grows, no ball is larger than the box) are a reading of the method, not checked against the authors' code.
 
     Parameters
     ----------
