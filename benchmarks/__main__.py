@@ -32,8 +32,10 @@ def show(name: str, rows: list[dict[str, object]]) -> None:
     print(f"{name}\n{'':-<{len(name)}}")
     width = max(len(str(row["what"])) for row in rows)
     for row in rows:
-        note = f"   wanted: {row['note']}" if row["note"] else ""
-        print(f"{row['what']!s:<{width}}  {row['ours']!s:>10}  {row['peer']!s:>10}  {row['ratio']!s:<22}{note}")
+        ours, peer, ratio = (
+            f"{x:,.4g}" if isinstance(x, float) else str(x) for x in (row["ours"], row["peer"], row["ratio"])
+        )
+        print(f"{row['what']!s:<{width}}  {ours:>10}  {peer:>10}  {ratio:<22}  {row['note']}".rstrip())
     print(flush=True)
 
 

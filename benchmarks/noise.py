@@ -133,5 +133,5 @@ def memory() -> dict[str, str]:
         "ours": f"{extra / 2**10:.1f} MiB",
         "peer": "",
         "ratio": "",
-        "note": "at most 32 MiB",
+        "note": "wanted: at most 32 MiB",
     }

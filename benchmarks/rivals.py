@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import row
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, make_design
 from matrixdp.baselines import (
     analytic_gaussian,
@@ -44,15 +45,7 @@ def run(seconds: float = 0.2) -> list[dict[str, Any]]:
             ours = _time(lambda: rival(query, privacy, data), seconds)  # noqa: B023
             paper = _PAPER[name]
             note = f"paper: {paper[kind]:g} ms against {paper['MVG']:g} of MVG" if kind in paper else "not timed there"
-            rows.append(
-                {
-                    "what": f"{rival.__name__}, {name}",
-                    "ours": ours,
-                    "peer": peer,
-                    "ratio": ours / peer,
-                    "note": note,
-                }
-            )
+            rows.append({**row(f"{rival.__name__}, {name}, against MVG", ours, peer, slower=True), "note": note})
     return rows
 
 
@@ -85,5 +78,5 @@ def _time(call: Callable[[], Any], seconds: float) -> float:
 
 
 if __name__ == "__main__":
-    for row in run():
-        print(f"{row['what']:46} {1e3 * row['ours']:9.3f} ms  {row['ratio']:7.2f} x MVG  ({row['note']})")
+    for line in run():
+        print(f"{line['what']:56} {line['ours']:>10}  {line['ratio']:<22} ({line['note']})")

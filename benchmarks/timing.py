@@ -33,7 +33,7 @@ def row(what: str, ours: float, peer: float, wanted: str = "", *, slower: bool =
         "ours": duration(ours),
         "peer": duration(peer),
         "ratio": f"{ratio:,.3g}x {kind}",
-        "note": wanted,
+        "note": f"wanted: {wanted}" if wanted else "",
     }
 
 

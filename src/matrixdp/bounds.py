@@ -183,10 +183,13 @@ class Bounds:
         -------
         Each record is mapped on its own, and the result times `steps(levels)` lies in the box and in the ball.
         """
-        array = self.checked(records, clip=clip, missing=missing)
+        array = self._table(records, missing)
         out = np.empty(array.shape) if out is None else out
         _to_grid(self, levels)(array, out)
-        np.clip(out, -levels, levels, out=out)
+        inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # NaN is not
+        if not inside:
+            _to_grid(self, levels)(self.checked(array, clip=clip, missing=missing), out)
+            np.clip(out, -levels, levels, out=out)
         if self.radius is None:
             return np.rint(out, out=out)
         near = np.flatnonzero(self._grid_lengths(out, levels) + _norm(self.steps(levels)) > self.radius)
@@ -225,20 +228,25 @@ class Bounds:
 
     def checked(self, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
         """Records as an array of shape (n, m), finite, and within the bounds unless they may be moved there."""
-        check_missing(missing)
-        array = np.asarray(records)
-        if array.dtype.kind not in "biuf":
-            raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
-        if array.ndim != 2 or array.shape[1] != self.size:
-            raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
+        array = self._table(records, missing)
         if not _all_finite(array):
             if missing == "error":
                 raise DataError(
                     "records must be finite, got NaN or infinity instead. Drop such records, or say missing='midpoint'."
                 )
             array = np.where(np.isfinite(array), array, self.midpoint)
-        if not clip and not ((array >= self.lower) & (array <= self.upper)).all():
+        if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):
             raise DataError("records must lie within their bounds when clip=False; say clip=True to move them there.")
+        return array
+
+    def _table(self, records: ArrayLike, missing: str) -> NDArray[np.generic]:
+        """Records as an array of real numbers of shape (n, m)."""
+        check_missing(missing)
+        array = np.asarray(records)
+        if array.dtype.kind not in "biuf":
+            raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
+        if array.ndim != 2 or array.shape[1] != self.size:
+            raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
         return array
 
 

@@ -11,7 +11,7 @@ from matrixdp.bounds import Bounds
 from matrixdp.noise.covariance import Floats
 from matrixdp.noise.sums import GramSum
 
-_BLOCK = 1 << 18  # entries quantised at a time
+_BLOCK = 1 << 19  # entries quantised at a time
 _MAX_BITS = 20
 
 
