@@ -188,7 +188,9 @@ class Bounds:
         _to_grid(self, levels)(array, out)
         inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # NaN is not
         if not inside:
-            _to_grid(self, levels)(self.checked(array, clip=clip, missing=missing), out)
+            settled = self.checked(array, clip=clip, missing=missing)
+            if settled is not array:
+                _to_grid(self, levels)(settled, out)
             np.clip(out, -levels, levels, out=out)
         if self.radius is None:
             return np.rint(out, out=out)
