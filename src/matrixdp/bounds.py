@@ -247,6 +247,8 @@ class Bounds:
         array = np.asarray(records)
         if array.dtype.kind not in "biuf":
             raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
+        if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # one wide number must not widen the others
+            array = array.astype(np.float64)
         if array.ndim != 2 or array.shape[1] != self.size:
             raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
         return array

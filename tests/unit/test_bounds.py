@@ -84,6 +84,12 @@ def test_halfwidths_are_never_too_small(a, b):
         assert half >= middle - Fraction(lower)
 
 
+def test_one_wide_number_does_not_make_the_others_more_precise():
+    bounds, base = Bounds([2.0**53 - 4], [2.0**53 + 4]), [[2**53 + 1]] * 3
+    narrow, wide = (bounds.quantise([*base, [last]], 2**15)[:3] for last in (2**53, np.longdouble(2**53)))
+    assert np.array_equal(narrow, wide)
+
+
 def test_many_kinds_of_numbers_are_taken():
     bounds = Bounds([0, 0], [10, 10])
     expected = bounds.quantise([[1.0, 9.0]], 100)

@@ -47,7 +47,10 @@ def open_source(path: Path, *, delimiter: str | None = None) -> Source:
         names = reader.names()
     doubles = sorted({name for name in names if names.count(name) > 1})
     if doubles:
-        raise DataError(f"{path} has two columns named {doubles[0]!r}. Rename one.")
+        first, second, *_ = (i for i, name in enumerate(names, start=1) if name == doubles[0])
+        raise DataError(
+            f"{path} has the same name for its columns {first} and {second}. Is its first line one of names?"
+        )
     return Source(path, reader, tuple(names))
 
 
@@ -63,14 +66,16 @@ class Source:
         """An error unless the table has the columns."""
         for name in columns:
             if name not in self.names:
-                raise DataError(f"{self.path} has no column {name!r}. {self._hint()}")
+                raise DataError(f"{self.path} has no column {name!r}. {self._hint(columns)}")
 
-    def _hint(self) -> str:
+    def _hint(self, columns: Sequence[str]) -> str:
         if len(self.names) == 1 and isinstance(self.reader, CsvReader):
             for mark, word in ((";", "';'"), ("\t", "tab"), ("|", "'|'"), (",", "','")):
                 if mark in self.names[0]:
                     return f"Its columns seem to be separated by {word}: say --delimiter {word}."
             return "It has a single column; if another character separates them, say --delimiter."
+        if isinstance(self.reader, CsvReader) and not set(columns) & set(self.names):  # it may be a record
+            return f"None of its {len(self.names)} columns is in the schema; is its first line one of names?"
         shown = ", ".join(self.names[:20]) + (", ..." if len(self.names) > 20 else "")
         return f"It has {shown}. Mend the schema or the file."
 

@@ -125,10 +125,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _features(self, X: Any, **options: Any) -> Any:
         """Checked features; sparse input, text, NaN and infinities are errors, which show no private value."""
+        _check_kind(X, dimensions=2)
+        _check_kind(options.get("y"))
         try:
             return validate_data(self, X, dtype=np.float64, **options)
         except ValueError as error:
-            if "could not convert" not in str(error):
+            if not any(mark in str(error) for mark in ("could not convert", "array=", "[")):  # these quote the data
                 raise
         raise DataError("records must be real numbers; encode text and categories first.")
 
@@ -138,6 +140,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if bounds.names is not None and found is not None and tuple(found) != bounds.names:
             raise DataError("the table's columns must be those that the bounds name, in the same order.")
         return bounds
+
+
+def _check_kind(values: Any, *, dimensions: int | None = None) -> None:
+    """scikit-learn's own errors for these cases quote the data."""
+    if values is None or hasattr(values, "toarray"):  # sparse input has an error of its own
+        return
+    found = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
+    if dimensions is not None and found.ndim != dimensions:
+        raise DataError(
+            f"Expected {dimensions}D array, got {found.ndim}D array instead. Reshape your data: X.reshape(-1, 1) if it "
+            "has a single feature, X.reshape(1, -1) if it is a single record."
+        )
+    if isinstance(found, np.ndarray) and (
+        found.dtype.kind == "c" or (found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat))
+    ):
+        raise DataError("Complex data not supported: records must be real numbers.")
 
 
 def as_bounds(bounds: Any, size: int, name: str) -> Bounds:

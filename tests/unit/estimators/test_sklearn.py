@@ -251,3 +251,16 @@ def test_named_bounds_must_match_the_table():
     assert PrivateCovariance(**options).fit(table).feature_names_in_.tolist() == list("abc")
     with pytest.raises(mdp.DataError, match="columns"):
         PrivateCovariance(**options).fit(table[list("bac")])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [np.array([0.123, 0.456]), 0.123, [0.123, 0.456], np.array([[0.123 + 1j, 0.456]]), [[0.123 + 1j, 0.456]]],
+)
+def test_errors_about_shapes_and_kinds_quote_no_data(data):
+    with pytest.raises(ValueError) as caught:
+        PrivateCovariance(bounds=(-1, 1)).fit(data)
+    assert "0.123" not in str(caught.value)
+    with pytest.raises(ValueError) as caught:
+        PrivateRidge(bounds=(-1, 1), target_bounds=(-1, 1)).fit(np.zeros((3, 2)), np.array([1j, 2, 0.345]))
+    assert "0.345" not in str(caught.value)
