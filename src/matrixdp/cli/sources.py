@@ -48,9 +48,7 @@ def open_source(path: Path, *, delimiter: str | None = None) -> Source:
     doubles = sorted({name for name in names if names.count(name) > 1})
     if doubles:
         first, second, *_ = (i for i, name in enumerate(names, start=1) if name == doubles[0])
-        raise DataError(
-            f"{path} has the same name for its columns {first} and {second}. Is its first line one of names?"
-        )
+        raise DataError(f"{path} has two columns with one name, {first} and {second}. Is its first line one of names?")
     return Source(path, reader, tuple(names))
 
 
