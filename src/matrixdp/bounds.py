@@ -152,7 +152,10 @@ class Bounds:
         """Records moved into the domain, less the midpoint, of shape (n, m)."""
         array = self.checked(records, clip=clip, missing=missing)
         out: NDArray[np.float64] = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
-        return out if self.radius is None else np.multiply(out, self._shrinkage(out)[:, None])
+        if self.radius is None:
+            return out
+        lengths = np.sqrt(np.einsum("ij,ij->i", out, out)) * (1 + self._slack)
+        return np.multiply(out, self._into_ball(lengths)[:, None])
 
     def quantise(
         self,
@@ -194,9 +197,11 @@ class Bounds:
             np.clip(out, -levels, levels, out=out)
         if self.radius is None:
             return np.rint(out, out=out)
-        near = np.flatnonzero(self._grid_lengths(out, levels) + _norm(self.steps(levels)) > self.radius)
+        lengths = self._grid_lengths(out, levels)
+        near = np.flatnonzero(lengths + float(np.linalg.norm(self.steps(levels))) > self.radius)
         # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
-        near_sphere = np.trunc(out[near] * self._into_ball(out[near], levels)[:, None])
+        factor = np.minimum(self._into_ball(lengths[near]), 1 - 4 * _EPS)
+        near_sphere = np.trunc(out[near] * factor[:, None])
         np.rint(out, out=out)
         out[near] = near_sphere
         return out
@@ -214,19 +219,11 @@ class Bounds:
             lengths = np.sqrt(np.einsum("ij,ij,j->i", grid, grid, steps**2))
         return np.asarray(lengths * (1 + self._slack))
 
-    def _into_ball(self, grid: NDArray[np.float64], levels: int) -> NDArray[np.float64]:
-        """Factor that moves each row into the ball, of shape (n,); rounded so that the result lies inside."""
+    def _into_ball(self, lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Factor that moves a row of each length, rounded up, into the ball; rounded so that the result lies inside."""
         assert self.radius is not None
-        lengths = self._grid_lengths(grid, levels)
         factor = self.radius / np.maximum(lengths, self.radius) * (1 - self._slack)
-        return np.asarray(np.where(lengths > self.radius, factor, 1 - 4 * _EPS))
-
-    def _shrinkage(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Factor that moves each row into the ball, of shape (n,); rounded so that the result lies inside."""
-        assert self.radius is not None
-        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred)) * (1 + self._slack)
-        outside = norms > self.radius
-        return np.where(outside, self.radius / np.maximum(norms, self.radius) * (1 - self._slack), 1.0)
+        return np.where(lengths > self.radius, factor, 1.0)
 
     def checked(self, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
         """Records as an array of shape (n, m), finite, and within the bounds unless they may be moved there."""
@@ -252,10 +249,6 @@ class Bounds:
         if array.ndim != 2 or array.shape[1] != self.size:
             raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
         return array
-
-
-def _norm(vector: NDArray[np.float64]) -> float:
-    return float(np.linalg.norm(vector))
 
 
 def check_missing(missing: str) -> None:
