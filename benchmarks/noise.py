@@ -11,7 +11,7 @@ from scipy.stats import matrix_normal
 from benchmarks.timing import compare, row, seconds
 from matrixdp import Bounds, Covariance, MatrixGaussian, Stream
 from matrixdp.noise.gaussian import draw_gaussian
-from matrixdp.queries.running import moment
+from matrixdp.queries.running import MomentTask
 
 
 def run() -> list[dict[str, str]]:
@@ -98,7 +98,7 @@ def sums() -> list[dict[str, str]]:
         bounds = Bounds(-upper * rng.uniform(0.5, 1, features), upper)
         data = rng.uniform(bounds.lower, bounds.upper, (records, features))
         ours, plain = compare(
-            lambda b=bounds, d=data, n=records: moment(b, b, d, n, constant=False, clip=True, missing="error"),
+            lambda b=bounds, d=data, n=records: MomentTask(b, b, n, False, True, "error")(0, [d]),
             lambda d=data: d.T @ d,
         )
         wanted = "at most 1.35" if features == 50 else ""

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
         uniform,
         unimodal,
     )
+    from matrixdp.engines import open_records, release_dataset
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
+        EngineError,
         LedgerError,
         MatrixDPError,
         MissingExtraError,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon
     from matrixdp.queries import (
         Adjacency,
+        Blocks,
         ContingencyTable,
         GramMatrix,
         Identity,
@@ -54,12 +57,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adjacency",
+    "Blocks",
     "Bounds",
     "BudgetExceededError",
     "ContingencyTable",
     "Covariance",
     "DataError",
     "Design",
+    "EngineError",
     "FrobeniusBall",
     "GramMatrix",
     "Identity",
@@ -90,8 +95,10 @@ __all__ = [
     "isotropic",
     "isotropic_scale",
     "make_design",
+    "open_records",
     "optimal",
     "principal_directions",
+    "release_dataset",
     "shares",
     "uniform",
     "unimodal",
@@ -115,9 +122,14 @@ _HOMES = {
         "uniform",
         "unimodal",
     ),
+    "matrixdp.engines": (
+        "open_records",
+        "release_dataset",
+    ),
     "matrixdp.errors": (
         "BudgetExceededError",
         "DataError",
+        "EngineError",
         "LedgerError",
         "MatrixDPError",
         "MissingExtraError",
@@ -139,6 +151,7 @@ _HOMES = {
     ),
     "matrixdp.queries": (
         "Adjacency",
+        "Blocks",
         "ContingencyTable",
         "GramMatrix",
         "Identity",

@@ -175,7 +175,7 @@ class Bounds:
         levels : int
             Half the number of steps of the grid.
         out : float64 array of shape (n, m), optional
-            Where to put the result.
+            Where to put the result; memory of its own, since the records may be looked at again.
         clip : bool
             Move records that lie outside into the domain. Otherwise they are an error, which shows that there was
             one: such an error message is itself private.
@@ -188,6 +188,7 @@ class Bounds:
         """
         array = self._table(records, missing)
         out = np.empty(array.shape) if out is None else out
+        assert not np.may_share_memory(array, out)
         _to_grid(self, levels)(array, out)
         inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # NaN is not
         if not inside:
@@ -230,8 +231,11 @@ class Bounds:
         array = self._table(records, missing)
         if not _all_finite(array):
             if missing == "error":
+                i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
+                name = f"column {self.names[i]!r}" if self.names else self.label(i)
                 raise DataError(
-                    "records must be finite, got NaN or infinity instead. Drop such records, or say missing='midpoint'."
+                    f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records, or "
+                    "say missing='midpoint' (--missing midpoint) to put them in the middle of their bounds."
                 )
             array = np.where(np.isfinite(array), array, self.midpoint)
         if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):
@@ -299,8 +303,8 @@ def _all_finite(array: NDArray[np.generic]) -> bool:
     """Whether all entries are finite; a sum of squares, which BLAS is quick at, can only err by overflow."""
     if array.dtype.kind != "f":
         return True
-    if array.flags.c_contiguous and array.dtype.char in "fd":
-        flat = array.reshape(-1)
+    if array.flags.forc and array.dtype.char in "fd":
+        flat = array.reshape(-1, order="A")
         with np.errstate(over="ignore", invalid="ignore"):  # a warning would speak of private data
             if np.isfinite(np.dot(flat, flat)):
                 return True

@@ -7,6 +7,7 @@
     ├── DataError           (ValueError)    records do not fit the declared domain; shows no private value
     ├── StreamError         (RuntimeError)  a random stream may not be used in this way
     ├── MissingExtraError   (ImportError)   an optional dependency is not installed
+    ├── EngineError         (RuntimeError)  a cluster cannot be reached, or lost its workers
     └── LedgerError         (RuntimeError)  the ledger cannot be read, written or trusted
         └── BudgetExceededError             a release would overdraw its data set's total
 
@@ -49,6 +50,10 @@ class StreamError(MatrixDPError, RuntimeError):
 
 class MissingExtraError(MatrixDPError, ImportError):
     """An optional dependency is not installed."""
+
+
+class EngineError(MatrixDPError, RuntimeError):
+    """A cluster cannot be reached, or lost its workers; nothing was released."""
 
 
 class LedgerError(MatrixDPError, RuntimeError):

@@ -7,12 +7,13 @@ import pkgutil
 import matrixdp
 
 NAMES = {
-    "Adjacency", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError", "Design",
-    "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger", "LedgerError", "MatrixDPError",
+    "Adjacency", "Blocks", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError", "Design",
+    "EngineError", "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger", "LedgerError", "MatrixDPError",
     "MatrixGaussian", "MissingExtraError", "Moments", "Neighbours", "ParameterError", "PrincipalDirections",
     "Privacy", "Query", "Release", "SecondMoment", "Stream", "StreamError", "TransitionCounts", "Vertices",
     "__version__", "binary", "draw_gaussian", "equimodal", "gdp_delta", "gdp_epsilon", "isotropic",
-    "isotropic_scale", "make_design", "optimal", "principal_directions", "shares", "uniform", "unimodal",
+    "isotropic_scale", "make_design", "open_records", "optimal", "principal_directions",
+    "release_dataset", "shares", "uniform", "unimodal",
 }  # fmt: skip
 
 

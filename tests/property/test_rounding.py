@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.design.grid import column_factors, column_limits
-from matrixdp.release import _prepare, _Rows
+from matrixdp.design.grid import column_factors, column_limits, monotone
+from matrixdp.release.mechanism import _prepare
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -16,11 +16,11 @@ SEEDS = st.integers(0, 2**32 - 1)
 def integers(design, data):
     """What a release adds noise to."""
     prepared = _prepare(design, data, clip=True, missing="error")
-    if not isinstance(prepared, _Rows):
+    if not monotone(design.query, design.noise):
         return [int(k) for k in prepared.ravel()]
     factors = column_factors(design.noise, design.grid.bits)
     limits = np.array(column_limits(design.query, design.noise, design.grid.bits), float)
-    steps = np.rint((np.asarray(prepared.records, float) - design.query.bounds.midpoint) * factors)
+    steps = np.rint((np.asarray(prepared, float) - design.query.bounds.midpoint) * factors)
     return [int(k) for k in np.clip(steps, -limits, limits).ravel()]
 
 

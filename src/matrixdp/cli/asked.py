@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.cli.private import read_numbers
 from matrixdp.cli.schema_file import Schema, read_schema
-from matrixdp.cli.sources import open_source
 from matrixdp.design import Allocation, Design, make_design, optimal, uniform
+from matrixdp.engines.files import open_files
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours, Privacy
@@ -165,7 +166,7 @@ def _read_points(path: Path, names: Sequence[str]) -> Any:
     if path.suffix.lower() == ".npy":
         return read_matrix(path, "points")
     try:
-        return np.concatenate(list(open_source(path).blocks(names)))
+        return read_numbers(open_files(path), names)
     except DataError as error:
         raise ParameterError(f"--points: {error}") from None
 

@@ -1,13 +1,13 @@
-"""``matrixdp release``: from a file to a folder with a private matrix and its report."""
+"""``matrixdp release``: from files to a folder with a private matrix and its report, or with a noisy data set."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import numpy as np
@@ -19,27 +19,30 @@ from matrixdp.cli.output import echo_json
 from matrixdp.cli.private import read_graph, read_pairs
 from matrixdp.cli.progress import Progress
 from matrixdp.cli.schema_file import Schema
-from matrixdp.cli.sources import Source, open_source
 from matrixdp.components import PrincipalDirections, principal_directions
 from matrixdp.design import Design
+from matrixdp.engines import open_records, release_dataset
+from matrixdp.engines.files import Files, open_files
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import Blocks, MatrixQuery
+from matrixdp.queries import Identity, MatrixQuery
+from matrixdp.queries.table import Parts
 from matrixdp.release import Release
 from matrixdp.report.folder import OutputFolder, write_folder
 from matrixdp.report.result import LedgerState, Result, make_result
 from matrixdp.report.tables import matrix_table
 
+T = TypeVar("T")
 _STORED = 10**6  # entries of a release that the ledger keeps, so that it can be asked for again
-_NARROW = 256  # features up to which BLAS is faster on one thread
+_IN_MEMORY = 1 << 22  # entries of a noisy data set up to which it gets a report, and not a set of files
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What a release needs besides its design."""
 
-    data: Path
+    data: str
     out: Path
     ledger: Path | None
     ledger_timeout: float
@@ -47,6 +50,7 @@ class Job:
     request: str | None
     missing: str
     delimiter: str | None
+    workers: str | None
     force: bool
     as_json: bool
 
@@ -54,9 +58,12 @@ class Job:
 def run_release(asked: Asked, job: Job) -> None:
     """Read, charge, draw, write: in this order, and all of it or nothing."""
     schema = load_schema(asked)
-    source = open_source(job.data, delimiter=job.delimiter)
+    source = open_files(job.data, delimiter=job.delimiter)
     query = make_query(asked, schema, _records(asked, schema, source))
     planned = _plan(asked, query)
+    if isinstance(query, Identity) and query.shape[0] * query.shape[1] > _IN_MEMORY:
+        _release_files(asked, job, schema, source, planned)
+        return
     with (
         Deferral() as deferral,
         _account(asked, job, planned) as account,
@@ -149,7 +156,7 @@ def _plan(asked: Asked, query: MatrixQuery) -> Design:
     return make_asked_design(asked, query, np.eye(query.features))
 
 
-def _records(asked: Asked, schema: Schema, source: Source) -> int | None:
+def _records(asked: Asked, schema: Schema, source: Files) -> int | None:
     """The public number of records."""
     if asked.query in GRAPHS:
         return None
@@ -157,7 +164,7 @@ def _records(asked: Asked, schema: Schema, source: Source) -> int | None:
     private = asked.neighbours == Neighbours.ADD_REMOVE
     counted = source.count() if known is None and not private else 1
     if counted == 0:
-        raise DataError(f"{source.path} has no records.")
+        raise DataError(f"{source.place} has no records.")
     return require_records(asked, schema, counted=counted)
 
 
@@ -166,25 +173,24 @@ def _release(
     job: Job,
     account: _Account,
     schema: Schema,
-    source: Source,
+    source: Files,
     query: MatrixQuery,
     deferral: Deferral,
 ) -> tuple[Result, PrincipalDirections | None]:
     data = _data(asked, job, schema, source, query, deferral)
     options: dict[str, Any] = {"missing": job.missing}
-    with _one_thread(query):
-        learned = None
-        if asked.learned:
-            learned = _learn(asked, schema, query, data(), {**options, **account.options("-directions")})
-        design = make_asked_design(asked, query, None if learned is None else learned.directions)
-        try:
-            release = design.release(data(), **options, **account.options())
-        except MatrixDPError as error:
-            if learned is None or account.request is None:
-                raise
-            raise type(error)(
-                f"{error}\nThe directions are charged and kept: run again with --request {account.request}."
-            ) from None
+    learned = None
+    if asked.learned:
+        learned = _learn(asked, schema, query, data(), {**options, **account.options("-directions")})
+    design = make_asked_design(asked, query, None if learned is None else learned.directions)
+    try:
+        release = design.release(data(), **options, **account.options())
+    except MatrixDPError as error:
+        if learned is None or account.request is None:
+            raise
+        raise type(error)(
+            f"{error}\nThe directions are charged and kept: run again with --request {account.request}."
+        ) from None
     notes = () if learned is None else (_note(asked, learned.mu),)
     return make_result(release, asked.kind, ledger=account.state(), notes=notes), learned
 
@@ -207,7 +213,7 @@ def _learn(asked: Asked, schema: Schema, query: MatrixQuery, data: Any, options:
 
 
 def _data(
-    asked: Asked, job: Job, schema: Schema, source: Source, query: MatrixQuery, deferral: Deferral
+    asked: Asked, job: Job, schema: Schema, source: Files, query: MatrixQuery, deferral: Deferral
 ) -> Callable[[], Any]:
     """A function that gives the private data; once they are read, interrupts are put off."""
     if asked.query in GRAPHS:
@@ -219,16 +225,7 @@ def _data(
         return lambda: _then(pairs, deferral)
     names = list(schema.bounds().names or ())
     source.require(names)
-    records: int = query.records  # type: ignore[attr-defined]
-
-    quiet = job.as_json or query.neighbours is not Neighbours.REPLACE  # where their number is private
-
-    def read() -> Iterator[np.ndarray[Any, Any]]:
-        with Progress(records, f"reading {source.path.name}", quiet=quiet) as progress:
-            yield from source.blocks(names, missing=job.missing, advance=progress.advance)
-        deferral.begin()
-
-    return lambda: Blocks(read)
+    return lambda: _Watched(job, query, deferral)
 
 
 def _then(data: Any, deferral: Deferral) -> Any:
@@ -236,48 +233,98 @@ def _then(data: Any, deferral: Deferral) -> Any:
     return data
 
 
-def _one_thread(query: MatrixQuery) -> AbstractContextManager[Any]:
-    """BLAS on one thread for small matrices: threads that wait for each other cost more than they gain."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    return threadpool_limits(1) if query.features <= _NARROW else nullcontext()
+@dataclass(frozen=True, eq=False)
+class _Watched(Parts):
+    """Records with a bar that shows how far they are read; once they are, interrupts are put off."""
+
+    job: Job
+    query: MatrixQuery
+    deferral: Deferral
+    names: Sequence[str] | None = None
+
+    def select(self, names: Sequence[str] | None) -> Parts:
+        """Only these columns are read."""
+        return replace(self, names=names)
+
+    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
+        """What the task makes of each part."""
+        job, workers = self.job, self.job.workers
+        total: int = self.query.records  # type: ignore[attr-defined]
+        quiet = job.as_json or self.query.neighbours is not Neighbours.REPLACE  # where their number is private
+        with Progress(total, f"reading {Path(job.data).name}", quiet=quiet) as progress:
+            records = open_records(
+                job.data,
+                workers=int(workers) if workers is not None and workers.isdigit() else workers,
+                delimiter=job.delimiter,
+                progress=progress.advance,
+            )
+            yield from records.select(self.names).map(task, whole=whole)
+        self.deferral.begin()
+
+
+def _release_files(asked: Asked, job: Job, schema: Schema, source: Files, design: Design) -> None:
+    """A noisy data set that is too large for a report, as Parquet files."""
+    if asked.learned:
+        raise ParameterError(
+            f"--directions learned is for noisy data sets of up to {_IN_MEMORY:,} entries; learn them from "
+            "moments, and give them as a file."
+        )
+    if job.request is not None:
+        raise ParameterError("--request must be left out for a data set of this size, which the ledger does not keep.")
+    with Deferral() as deferral, _account(asked, job, design) as account:
+        data = _data(asked, job, schema, source, design.query, deferral)()
+        options = {name: value for name, value in account.options().items() if name != "request"}
+        release = release_dataset(design, data, job.out, missing=job.missing, force=job.force, **options)
+        state = account.state()
+    rows, columns = design.query.shape
+    if job.as_json:
+        echo_json(_facts(job, design, [*release.files, "_release.json"], "noisy data set", (rows, columns), state))
+        return
+    files = len(release.files)
+    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {job.out}, in {files:,} Parquet files")
+    _show_guarantee(design, state)
 
 
 def _show(result: Result, job: Job, files: list[str]) -> None:
     release: Release = result.release
     design: Design = release.design
     if job.as_json:
-        state = result.ledger
-        echo_json(
-            {
-                "out": str(job.out),
-                "files": files,
-                "result": result.title,
-                "shape": list(result.matrix.shape),
-                "epsilon": release.privacy.epsilon,
-                "delta": release.privacy.delta,
-                "neighbours": str(release.neighbours),
-                "mu": release.mu,
-                "ledger": None
-                if state is None
-                else {
-                    "dataset": state.dataset,
-                    "epsilon_left_before": state.left_before,
-                    "epsilon_left_after": state.left_after,
-                    "head": {"entry": state.entry, "hash": state.hash},
-                },
-            }
-        )
+        echo_json(_facts(job, design, files, result.title, result.matrix.shape, result.ledger))
         return
     click.echo(click.style(f"Private {result.title} ± error bars", bold=True))
     click.echo(matrix_table(result.matrix, result.rows, result.columns, result.std))
+    _show_guarantee(design, result.ledger)
+    click.echo(f"The report: {job.out / 'report.html'}")
+
+
+def _show_guarantee(design: Design, left: LedgerState | None) -> None:
     epsilon, delta = design.privacy.epsilon, design.privacy.delta
-    click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {release.neighbours} neighbours")
-    if result.ledger is None:
+    click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours")
+    if left is None:
         click.echo("No ledger was used: nobody adds up what is spent on these data.")
     else:
-        left = result.ledger
         click.echo(f"Ledger: epsilon {left.left_before:.4g} was left of {left.epsilon:g}, {left.left_after:.4g} is now")
-    click.echo(f"The report: {job.out / 'report.html'}")
+
+
+def _facts(
+    job: Job, design: Design, files: Sequence[str], title: str, shape: Sequence[int], left: LedgerState | None
+) -> dict[str, Any]:
+    ledger = None
+    if left is not None:
+        ledger = {
+            "dataset": left.dataset,
+            "epsilon_left_before": left.left_before,
+            "epsilon_left_after": left.left_after,
+            "head": {"entry": left.entry, "hash": left.hash},
+        }
+    return {
+        "out": str(job.out),
+        "files": list(files),
+        "result": title,
+        "shape": list(shape),
+        "epsilon": design.privacy.epsilon,
+        "delta": design.privacy.delta,
+        "neighbours": str(design.neighbours),
+        "mu": design.distance,
+        "ledger": ledger,
+    }

@@ -3,10 +3,11 @@
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 from matrixdp.noise.matrix import MatrixGaussian, apply_factors
-from matrixdp.noise.stream import Stream
+from matrixdp.noise.stream import BlockKey, Stream
 from matrixdp.noise.sums import GramSum
 
 __all__ = [
+    "BlockKey",
     "Covariance",
     "GramSum",
     "MatrixGaussian",

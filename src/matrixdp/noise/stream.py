@@ -154,5 +154,36 @@ class Stream:
         return "Stream(seeded, for simulation only)" if self._seeded else "Stream()"
 
 
+class BlockKey:
+    """A secret from which the streams of one release's blocks are derived; unlike a stream, it can be sent elsewhere.
+
+    Privacy
+    -------
+    Whoever sees it can subtract the noise of the whole release. Blocks of two data sets must not have the same key.
+
+    Examples
+    --------
+    >>> key = BlockKey(Stream(seed=1))
+    >>> bool((key.stream(2).words(4) == key.stream(2).words(4)).all())
+    True
+    >>> key
+    BlockKey(secret)
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        with stream._ready():
+            self._secret = _derive(stream._secret, b"blocks")
+        self.seeded = stream.seeded
+
+    def stream(self, block: int) -> Stream:
+        """The stream of one block: the same each time."""
+        found = object.__new__(Stream)
+        found._start(_derive(self._secret, b"block %d" % block), seeded=self.seeded)
+        return found
+
+    def __repr__(self) -> str:
+        return "BlockKey(secret)"
+
+
 def _derive(secret: bytes, label: bytes) -> bytes:
     return hmac.digest(secret, b"matrixdp " + label, "sha256")

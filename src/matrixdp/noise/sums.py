@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from matrixdp.errors import DataError, ParameterError, show
 
@@ -48,7 +47,7 @@ class GramSum:
         self.limit = limit
         self.records = 0
         self._pending = 0
-        self._floats = np.zeros((columns, columns), order="F")
+        self._floats = np.zeros((columns, columns))
         self._total = np.zeros((columns, columns), np.int64)
 
     @property
@@ -57,7 +56,7 @@ class GramSum:
         return _EXACT // self.limit**2 - 1 or 1
 
     def add(self, block: NDArray[np.float64]) -> None:
-        """Add the records of a C-contiguous block of shape (rows, columns), whole numbers within the limit."""
+        """Add the records of a contiguous block of shape (rows, columns), whole numbers within the limit."""
         if block.ndim != 2 or block.shape[1] != self.columns:
             raise ParameterError(f"block must have shape (rows, {self.columns}), got {block.shape} instead.")
         for start in range(0, block.shape[0], self.rows_at_once):
@@ -65,7 +64,7 @@ class GramSum:
             self._check(self.records + len(piece))
             if (self._pending + len(piece)) * self.limit**2 >= _EXACT:
                 self._flush()
-            self._floats = dsyrk(1.0, piece.T, beta=1.0, c=self._floats, overwrite_c=1)
+            self._floats += piece.T @ piece  # NumPy calls BLAS's syrk, and lets other threads run meanwhile
             if not (np.diagonal(self._floats) < _EXACT).all():  # NaN fails, too
                 raise DataError("records must be whole numbers within the limit, got NaN or a larger one instead.")
             self._pending += len(piece)
@@ -84,8 +83,19 @@ class GramSum:
     def value(self) -> NDArray[np.int64]:
         """The sum so far, of shape (columns, columns)."""
         self._flush()
-        upper = np.triu(self._total)
-        return upper + np.triu(upper, 1).T
+        return self._total.copy()
+
+    def __getstate__(self) -> tuple[int, int, int, NDArray[np.int64]]:
+        """Half of the symmetric sum is sent from one process to another, a few kilobytes."""
+        self._flush()
+        return self.columns, self.limit, self.records, self._total[np.tril_indices(self.columns)]
+
+    def __setstate__(self, state: tuple[int, int, int, NDArray[np.int64]]) -> None:
+        columns, limit, records, lower = state
+        self.__init__(columns, limit=limit)  # type: ignore[misc]
+        self.records = records
+        self._total[np.tril_indices(columns)] = lower
+        self._total += np.tril(self._total, -1).T
 
     def _flush(self) -> None:
         if self._pending:

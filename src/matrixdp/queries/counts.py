@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.queries.table import as_parts
 from matrixdp.sensitivity import CellChange
 
 
@@ -89,16 +91,34 @@ class ContingencyTable(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""
-        pairs = _pairs(data)
-        if len(pairs) != self.records and (self.neighbours is Neighbours.REPLACE or len(pairs) > self.records):
+        cells = np.zeros(self.shape, np.int64)
+        for partial in as_parts(data).map(_CountTask(self.rows, self.columns)):
+            cells += partial
+        found = int(cells.sum())
+        if found != self.records and (self.neighbours is Neighbours.REPLACE or found > self.records):
             raise ParameterError(
                 f"records must be the number of pairs (or, for add-remove, at least that), got {self.records} instead."
             )
-        index = [
-            _codes([pair[i] for pair in pairs], categories) for i, categories in enumerate((self.rows, self.columns))
-        ]
-        cells = np.bincount(index[0] * len(self.columns) + index[1], minlength=len(self.rows) * len(self.columns))
-        return cells.reshape(self.shape).astype(np.float64)
+        return cells.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _CountTask:
+    """Counts one part of the pairs."""
+
+    rows: tuple[Any, ...]
+    columns: tuple[Any, ...]
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
+        cells = np.zeros(len(self.rows) * len(self.columns), np.int64)
+        for block in blocks:
+            pairs = _pairs(block)
+            row, column = (
+                _codes([pair[i] for pair in pairs], categories)
+                for i, categories in enumerate((self.rows, self.columns))
+            )
+            cells += np.bincount(row * len(self.columns) + column, minlength=len(cells))
+        return cells.reshape(len(self.rows), len(self.columns))
 
 
 def TransitionCounts(  # noqa: N802  (reads as a query)

@@ -18,8 +18,8 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries.domain import check_bounds, reach
 from matrixdp.queries.identity import check_count
 from matrixdp.queries.query import MatrixQuery, parse_records
-from matrixdp.queries.running import MomentSum
-from matrixdp.queries.table import Blocks, as_records
+from matrixdp.queries.running import MomentTask
+from matrixdp.queries.table import as_parts
 from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
 
 
@@ -254,28 +254,22 @@ def _headroom(neighbours: Neighbours) -> float:
 def _evaluate(
     query: SecondMoment | Moments, box: Bounds, data: Any, *, constant: bool, clip: bool, missing: str
 ) -> Floats:
-    """The moment of records that are in memory, or come block by block."""
-    total = MomentSum(query.bounds, box, query.records, constant=constant, clip=clip, missing=missing)
-    for block in data if isinstance(data, Blocks) else (data,):
-        array = as_records(block, query.bounds.size, query.bounds.names)
-        _check_number(query, total.records + len(array), complete=not isinstance(data, Blocks))
-        total.add(array)
-    _check_number(query, total.records, complete=True)
-    return total.value()
+    """The moment of records that are in memory, or in parts elsewhere."""
+    task = MomentTask(query.bounds, box, query.records, constant, clip, missing)
+    moments = task.start()
+    for partial in as_parts(data).select(query.bounds.names).map(task):
+        moments.total.merge(partial)
+    _check_number(query, moments.records)
+    return moments.value()
 
 
-def _check_number(query: SecondMoment | Moments, rows: int, *, complete: bool) -> None:
+def _check_number(query: SecondMoment | Moments, rows: int) -> None:
     """An error unless the records' number is the public one, or, where it is private, in the domain."""
-    if query.neighbours is not Neighbours.REPLACE:
-        if rows > 2 * query.records:
-            raise DataError(
-                f"a data set must have at most 2 x {query.records} records; give a larger public number of records."
-            )
-    elif complete:
+    if query.neighbours is Neighbours.REPLACE:
         check_count(rows, query.records)
-    elif rows > query.records:
-        raise ParameterError(
-            f"records must be the number of rows of the data, which is more than {query.records}; count them."
+    elif rows > 2 * query.records:
+        raise DataError(
+            f"a data set must have at most 2 x {query.records} records; give a larger public number of records."
         )
 
 

@@ -1,20 +1,44 @@
-"""Records from NumPy arrays, pandas, polars and Arrow tables, as one array of records x features."""
+"""Records from arrays and tables, whole, block by block, or in parts that are worked on apart from each other."""
 
 from __future__ import annotations
 
 import numbers
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import DataError
 
+T = TypeVar("T")
+_ELSEWHERE = ("dask", "pyspark")
+
+
+class Parts(ABC):
+    """Records in parts that are worked on apart from each other: in threads, or on other machines.
+
+    What is made of the parts must not depend on their order, nor on where one ends and the next begins.
+    """
+
+    def select(self, names: Sequence[str] | None) -> Parts:
+        """The same records, of which only the columns named need be read."""
+        return self
+
+    @abstractmethod
+    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
+        """What `task` makes of each part's number and blocks (arrays or tables), in any order.
+
+        The task may be sent to another process, and run again there if that one fails. With `whole`, parts are the
+        same whatever the number of workers; otherwise a few large ones may be split among them.
+        """
+
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class Blocks(Parts):
     """Records that come block by block, so that moments of them need not fit into memory.
 
     Parameters
@@ -31,8 +55,34 @@ class Blocks:
 
     read: Callable[[], Iterable[Any]]
 
+    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
+        """All blocks are one part."""
+        yield task(0, self)
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self.read())
+
+
+def as_parts(data: Any) -> Parts:
+    """Records as parts: those in memory are one, files and the like are opened by `matrixdp.engines`.
+
+    Examples
+    --------
+    >>> list(as_parts([[1, 2], [3, 4]]).map(lambda number, blocks: [len(block) for block in blocks]))
+    [[2]]
+    """
+    if isinstance(data, Parts):
+        return data
+    if outside_memory(data):
+        from matrixdp.engines import open_records
+
+        return open_records(data)
+    return Blocks(lambda: (data,))
+
+
+def outside_memory(data: Any) -> bool:
+    """Whether `matrixdp.engines` is needed to read the data: paths, memory maps, iterators, Dask and Spark."""
+    return isinstance(data, str | os.PathLike | Iterator | np.memmap) or _library(data) in _ELSEWHERE
 
 
 def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
@@ -43,11 +93,13 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     >>> as_records([[1, 2], [3, 4]], 2).shape
     (2, 2)
     """
-    if isinstance(data, Blocks):
-        arrays = [as_records(block, size, names).copy() for block in data]
-        return np.concatenate(arrays) if arrays else np.empty((0, size))
+    if isinstance(data, Parts) or outside_memory(data):
+        arrays = dict(as_parts(data).select(names).map(_Gather(size, names)))
+        return np.concatenate([np.empty((0, size)), *(arrays[number] for number in sorted(arrays))])
     columns = _column_names(data)
-    if columns is not None:
+    if columns is not None and is_columnar(data):
+        array = np.column_stack(as_columns(data, size, names))
+    elif columns is not None:
         array = _from_table(data, _choose(columns, size, names))
     else:
         if hasattr(data, "toarray"):  # a sparse matrix of SciPy
@@ -66,6 +118,33 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     return array
 
 
+def as_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
+    """The same numbers column by column, each of shape (records,): of an Arrow table as they lie in memory.
+
+    Examples
+    --------
+    >>> [column.tolist() for column in as_columns([[1, 2], [3, 4]], 2)]
+    [[1, 3], [2, 4]]
+    """
+    columns = _column_names(data)
+    if columns is None or not is_columnar(data):
+        return list(as_records(data, size, names).T)
+    chosen = _choose(columns, size, names)
+    return [_arrow_column(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
+
+
+@dataclass(frozen=True)
+class _Gather:
+    """The task that brings records into memory."""
+
+    size: int
+    names: Sequence[str] | None
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, NDArray[np.generic]]:
+        arrays = [as_records(block, self.size, self.names).copy() for block in blocks]
+        return number, np.concatenate(arrays) if arrays else np.empty((0, self.size))
+
+
 def _as_float(value: Any) -> float:
     try:
         return float(value)
@@ -74,14 +153,18 @@ def _as_float(value: Any) -> float:
 
 
 def _column_names(data: Any) -> list[Any] | None:
-    library = type(data).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(data, "columns"):
+    if _library(data) in ("pandas", "polars") and hasattr(data, "columns"):
         return list(data.columns)
-    if library == "polars" and hasattr(data, "columns"):
-        return list(data.columns)
-    if library == "pyarrow" and hasattr(data, "column_names"):
-        return list(data.column_names)
-    return None
+    return list(data.schema.names) if is_columnar(data) else None
+
+
+def _library(data: Any) -> str:
+    return type(data).__module__.partition(".")[0]
+
+
+def is_columnar(data: Any) -> bool:
+    """Whether the data are an Arrow table or batch, whose columns lie in memory one by one."""
+    return _library(data) == "pyarrow" and hasattr(data, "schema")
 
 
 def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[Any]:
@@ -105,15 +188,13 @@ def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[
 
 
 def _from_table(data: Any, columns: list[Any]) -> NDArray[np.generic]:
-    library = type(data).__module__.partition(".")[0]
-    if library == "pandas":
+    pandas = _library(data) == "pandas"
+    if pandas:
         _require_numbers({name: data[name].dtype for name in columns})
     try:
-        if library == "pandas":
+        if pandas:
             return np.asarray(data[columns].to_numpy(dtype=np.float64, na_value=np.nan))
-        if library == "polars":
-            return np.asarray(data.select(columns).to_numpy())
-        return np.column_stack([_arrow_column(data.column(name)) for name in columns])
+        return np.asarray(data.select(columns).to_numpy())
     except (TypeError, ValueError):
         raise DataError("the table's columns must be numbers; encode text and categories first.") from None
 
@@ -125,5 +206,15 @@ def _require_numbers(dtypes: dict[Any, Any]) -> None:
             raise DataError(f"column {name!r} must hold numbers, got {dtype} instead; encode it first.")
 
 
-def _arrow_column(column: Any) -> NDArray[np.generic]:
-    return np.asarray(column.to_numpy())
+def _arrow_column(name: str, column: Any) -> NDArray[np.generic]:
+    """A column's values as numbers, NaN where they are missing."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        raise DataError(f"column {name!r} must hold numbers, got {kind} instead; encode it, or leave it out.")
+    return np.asarray(column.to_numpy(zero_copy_only=False))

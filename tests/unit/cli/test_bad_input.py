@@ -71,7 +71,7 @@ CASES = {
     "no header": (text(f"{SECRET},20\n30,25\n"), asked("bad.csv"), DATA, ["bad.csv", "first line"]),
     "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), asked("bad.csv"), DATA, ["bad.csv", "first line"]),
     "wrong delimiter": (text(f"age;bmi\n{SECRET};20\n"), asked("bad.csv"), DATA, ["';'", "--delimiter"]),
-    "delimiter too long": (NOTHING, (*asked(), "--delimiter", "ab"), DATA, ["--delimiter", "single character"]),
+    "delimiter too long": (NOTHING, (*asked(), "--delimiter", "ab"), USAGE, ["--delimiter", "single character"]),
     "missing column": (text(f"age,weight\n{SECRET},20\n"), asked("bad.csv"), DATA, ["bad.csv", "'bmi'"]),
     "missing in parquet": (table(age=[SECRET]), asked("bad.parquet"), DATA, ["bad.parquet", "'bmi'"]),
     "doubled column": (text(f"age,age,bmi\n{SECRET},1,20\n"), asked("bad.csv"), DATA, ["two columns", "1 and 2"]),
@@ -218,7 +218,7 @@ def test_an_internal_error_shows_no_value_unless_asked(clinic, matrixdp, monkeyp
     def fault(*a, **k):
         raise RuntimeError(f"cannot handle {SECRET}")
 
-    monkeypatch.setattr(releasing, "open_source", fault)
+    monkeypatch.setattr(releasing, "open_files", fault)
     done = matrixdp(*asked())
     assert done.code == 5
     assert "RuntimeError" in done.err
@@ -245,14 +245,14 @@ def test_the_console_script_ends_with_these_codes(clinic, words, code):
 
 SLOW = """
 import time
-from matrixdp.cli.sources import Source
-blocks = Source.blocks
+from matrixdp.engines.files import FilePart
+blocks = FilePart.blocks
 def slowly(self, *a, **k):
     for block in blocks(self, *a, **k):
         yield block
         print("reading", flush=True)
         time.sleep(60)
-Source.blocks = slowly
+FilePart.blocks = slowly
 from matrixdp.cli import main
 main()
 """

@@ -12,7 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.cli import releasing
-from matrixdp.cli.sources import Source, open_source
+from matrixdp.engines.files import FilePart, open_files
 from unit.cli.conftest import BUDGET, SECRET, asked, spent
 
 FILES = {
@@ -51,10 +51,9 @@ def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data):
 def test_a_stream_gives_the_same_answer_as_the_table_in_memory(clinic, data):
     query = mdp.Moments(mdp.Bounds([18, 15], [90, 45], names=["age", "bmi"]), 500)
     whole = query.evaluate(clinic.table, clip=True, missing="error")
-    source = open_source(Path(data))
-    streamed = query.evaluate(mdp.queries.Blocks(lambda: source.blocks(["age", "bmi"])), clip=True, missing="error")
+    streamed = query.evaluate(data, clip=True, missing="error")
     assert np.array_equal(whole, streamed)
-    assert source.count() == 500
+    assert open_files(data).count() == 500
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_learned_directions_and_their_release_cost_the_budget_together(clinic, m
 
 def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, monkeypatch):
     words = asked("clinic.csv", "covariance", "--directions", "learned", "--epsilon", "3.9")
-    blocks, calls = Source.blocks, []
+    blocks, calls = FilePart.blocks, []
 
     def vanishing(self, *a, **k):
         calls.append(1)
@@ -126,7 +125,7 @@ def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, m
         yield from blocks(self, *a, **k)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Source, "blocks", vanishing)
+        patch.setattr(FilePart, "blocks", vanishing)
         failed = matrixdp(*words)
     assert failed.code == 3
     assert len(spent()) == 1
@@ -147,7 +146,7 @@ def test_values_outside_the_bounds_are_moved_and_counted_nowhere(clinic, matrixd
 
 
 def test_the_budget_is_looked_at_before_the_data_are(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(Source, "blocks", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr(FilePart, "blocks", lambda *a, **k: pytest.fail("the data were read"))
     done = matrixdp(*asked("clinic.parquet"), "--epsilon", "9")
     assert done.code == 4
     assert "epsilon 4" in done.err
@@ -194,16 +193,16 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, matrixdp,
 
 
 def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
-    import matrixdp.release as module
+    import matrixdp.release.mechanism as module
 
     order = []
-    blocks, draw, charge = Source.blocks, module.draw_gaussian, mdp.Ledger.charge
+    blocks, draw, charge = FilePart.blocks, module.draw_gaussian, mdp.Ledger.charge
 
     def read(self, *a, **k):
         yield from blocks(self, *a, **k)
         order.append("read")
 
-    monkeypatch.setattr(Source, "blocks", read)
+    monkeypatch.setattr(FilePart, "blocks", read)
     monkeypatch.setattr(module, "draw_gaussian", lambda *a, **k: order.append("noise") or draw(*a, **k))
     monkeypatch.setattr(mdp.Ledger, "charge", lambda *a, **k: order.append("charge") or charge(*a, **k))
     assert matrixdp(*asked()).code == 0

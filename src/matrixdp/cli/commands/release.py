@@ -15,7 +15,7 @@ from matrixdp.cli.styles import Command
     example="matrixdp release clinic.parquet --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\\n"
     "  --ledger clinic.db --dataset clinic --out out/",
 )
-@click.argument("data", type=PATH)
+@click.argument("data")
 @design_options
 @click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
 @click.option("--dataset", help="Name of the data set in the ledger.")
@@ -37,13 +37,18 @@ from matrixdp.cli.styles import Command
     show_default=True,
     help="What empty, NaN and infinite entries are.",
 )
+@click.option(
+    "--workers",
+    metavar="NUMBER|ADDRESS",
+    help="Threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread a core]",
+)
 @delimiter_option
 @json_option
 def release(**options: Any) -> None:
-    """Release a private matrix of the table DATA (CSV, Parquet or Feather).
+    """Release a private matrix of the table DATA: a CSV, Parquet or Feather file, a folder or a pattern of them.
 
     The data are read in bounded memory, the ledger is charged, and only then is noise drawn. Values outside their
-    bounds are moved to the bounds.
+    bounds are moved to the bounds. A large data set with noise (--query identity) is written as a set of Parquet files.
     """
     if (options["ledger"] is None) != options.pop("no_ledger"):
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""Readers of the file formats, each by batches of Arrow."""
+"""Readers of the file formats: which pieces a file has, and batches of Arrow from some of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 from matrixdp.errors import DataError, MissingExtraError
 
 _CSV_BLOCK = 4 << 20
+_ROWS = 1 << 16  # of a batch
+_PIECE = 1 << 18  # rows that are worth a task of their own
+_FEATHER_BATCHES = 4  # of 65,536 rows, as most writers make them
 
 
 def pyarrow() -> Any:
@@ -19,15 +22,16 @@ def pyarrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtraError("reading tables needs pyarrow. Install it: pip install 'matrixdp[cli]'") from None
+        raise MissingExtraError("reading files needs pyarrow. Install it: pip install 'matrixdp[files]'") from None
     return pa
 
 
 class TableReader(ABC):
-    """Names, number of records, and batches of one file."""
+    """Names, number of records, pieces and batches of one file."""
 
-    def __init__(self, path: Path, delimiter: str) -> None:
+    def __init__(self, path: Path, place: str, delimiter: str) -> None:
         self.path = path
+        self.place = place
         self.delimiter = delimiter
 
     @abstractmethod
@@ -38,9 +42,13 @@ class TableReader(ABC):
     def count(self) -> int:
         """The number of records."""
 
+    def pieces(self) -> list[range | None]:
+        """Ranges of row groups that can be read apart from each other; None is the whole file."""
+        return [None]
+
     @abstractmethod
-    def batches(self, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
-        """Record batches of about `rows` records with the given columns; `text` asks a CSV file for text."""
+    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
+        """Record batches with the given columns; `text` asks a CSV file for text."""
 
 
 class ParquetReader(TableReader):
@@ -62,10 +70,26 @@ class ParquetReader(TableReader):
         with self._file() as file:
             return int(file.metadata.num_rows)
 
-    def batches(self, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
-        """Row group by row group."""
+    def pieces(self) -> list[range | None]:
+        """Row groups, small ones together."""
         with self._file() as file:
-            yield from file.iter_batches(batch_size=rows, columns=list(columns), use_threads=True)
+            rows = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        found: list[range | None] = []
+        start = gathered = 0
+        for i, count in enumerate(rows, start=1):
+            gathered += count
+            if gathered >= _PIECE or i == len(rows):
+                found.append(range(start, i))
+                start, gathered = i, 0
+        return found or [None]
+
+    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
+        """Page by page: neither a row group nor what lies ahead need fit into memory."""
+        with self._file() as file:
+            groups = None if piece is None else list(piece)
+            yield from file.iter_batches(
+                batch_size=_ROWS, row_groups=groups, columns=list(columns), use_threads=piece is None
+            )
 
 
 class FeatherReader(TableReader):
@@ -90,10 +114,16 @@ class FeatherReader(TableReader):
         reader = self._open(self.names()[:1])
         return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
-    def batches(self, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
+    def pieces(self) -> list[range | None]:
+        """A few batches each."""
+        count = self._open().num_record_batches
+        starts = range(0, count, _FEATHER_BATCHES)
+        return [range(start, min(start + _FEATHER_BATCHES, count)) for start in starts] or [None]
+
+    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
         """As they are in the file."""
         reader = self._open(columns)
-        for i in range(reader.num_record_batches):
+        for i in range(reader.num_record_batches) if piece is None else piece:
             yield reader.get_batch(i)
 
 
@@ -102,25 +132,23 @@ class CsvReader(TableReader):
 
     def names(self) -> list[str]:
         """From the first line; one that looks like a record is refused, and not shown."""
-        if len(self.delimiter) != 1:
-            raise DataError("--delimiter must be a single character, or 'tab'.")
         with self.path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file, delimiter=self.delimiter), [])
         if not any(name.strip() for name in names):
-            raise DataError(f"{self.path} has no names of columns in its first line. Add them.")
+            raise DataError(f"{self.place} has no names of columns in its first line. Add them.")
         for name in names:
             for part in re.split(r"[,;\t|]", name):
                 if _is_number(part):
                     raise DataError(
-                        f"{self.path} must have the columns' names in its first line, but there is a number. Add them."
+                        f"{self.place} must have the columns' names in its first line, but there is a number. Add them."
                     )
         return names
 
     def count(self) -> int:
         """By reading one column of the whole file as text."""
-        return sum(batch.num_rows for batch in self.batches(self.names()[:1], 0, text=True))
+        return sum(batch.num_rows for batch in self.batches(self.names()[:1], text=True))
 
-    def batches(self, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
         """Line by line, in blocks of a few megabytes."""
         pa = pyarrow()
         from pyarrow import csv as arrow_csv
@@ -142,20 +170,20 @@ class CsvReader(TableReader):
     def _named(self, message: str) -> DataError:
         """What is wrong, without the value that Arrow's message quotes."""
         if "Empty CSV" in message:
-            return DataError(f"{self.path} is empty: it has neither columns nor records.")
+            return DataError(f"{self.place} is empty: it has neither columns nor records.")
         column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
         if column:
             name = self.names()[int(column[1])]
             return DataError(
-                f"{self.path}: column {name!r} must hold numbers, but there is text in it. Encode it as numbers, "
+                f"{self.place}: column {name!r} must hold numbers, but there is text in it. Encode it as numbers, "
                 "mend the file, or take the column out of the schema."
             )
         if "Expected" in message and "columns" in message:
             return DataError(
-                f"{self.path} has a line with more or fewer entries than its first line has names. Check the "
+                f"{self.place} has a line with more or fewer entries than its first line has names. Check the "
                 "delimiter and the quotes."
             )
-        return DataError(f"{self.path} cannot be read as CSV. Check the delimiter, quotes and encoding (UTF-8).")
+        return DataError(f"{self.place} cannot be read as CSV. Check the delimiter, quotes and encoding (UTF-8).")
 
 
 def _is_number(word: str) -> bool:

@@ -1,0 +1,90 @@
+"""Arrays in files, mapped into memory, and batches that come one after the other."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matrixdp.engines.part import Held, Part, discreet
+from matrixdp.errors import DataError, ParameterError
+
+_ENTRIES = 1 << 24  # of a part
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPart(Part):
+    """Rows of an array in a file, which every process maps for itself."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, int]
+    order: str
+    offset: int
+    rows: range
+
+    @property
+    def place(self) -> str:
+        """The file's path."""
+        return self.path
+
+    def blocks(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        """All rows at once; they are read as they are used."""
+        order: Any = self.order
+        mapped: Any = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
+        yield np.asarray(mapped[self.rows.start : self.rows.stop])
+
+
+@dataclass(frozen=True, eq=False)
+class MappedArray:
+    """An array in a file, of shape (records, features)."""
+
+    array: np.memmap[Any, Any]
+
+    def parts(self) -> list[Part]:
+        """Some rows each."""
+        array: Any = self.array
+        if array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise DataError("records must be a table of real numbers, got another array instead.")
+        step = max(1, _ENTRIES // max(1, array.shape[1]))
+        ranges = [range(start, min(start + step, len(array))) for start in range(0, len(array), step)]
+        if not isinstance(array.base, mmap.mmap) or array.mode not in ("r", "r+"):  # a piece, or a private copy
+            return [Held(str(array.filename), (np.asarray(array[rows.start : rows.stop]),)) for rows in ranges]
+        order, path = "C" if array.flags.c_contiguous else "F", str(Path(str(array.filename)).absolute())
+        return [ArrayPart(path, array.dtype.str, array.shape, order, array.offset, rows) for rows in ranges]
+
+
+def open_array(path: Path) -> MappedArray:
+    """The array in a NPY file."""
+    with discreet(str(path)):
+        try:
+            return MappedArray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except (ValueError, EOFError):
+            raise DataError(f"{path} must be a NPY file of numbers; it is damaged or holds something else.") from None
+
+
+class Batches:
+    """Blocks from an iterator, which can be read once, or from an iterable that begins anew each time."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = batches
+        self._used = False
+
+    def parts(self) -> Iterator[Part]:
+        """One a block, made as they are asked for."""
+        if self._used and isinstance(self._batches, Iterator):
+            raise ParameterError(
+                "data must be readable more than once for this: an iterator is used up after one pass. Give "
+                "Blocks(function), whose function makes the iterator anew, or files."
+            )
+        self._used = True
+        return (Held(f"block {number}", (_kept(block),)) for number, block in enumerate(self._batches))
+
+
+def _kept(block: Any) -> Any:
+    """A copy, since a block is done with when the next one is asked for; those of Arrow cannot be altered."""
+    return block.copy() if hasattr(block, "copy") else block

@@ -1,0 +1,180 @@
+"""Parts worked on by the workers of a Dask cluster.
+
+The function is the one that threads run, its results are exact integers, and those are merged by the caller: which
+worker did what, how often it was tried, and in which order the results come cannot change a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from matrixdp.engines.part import Done, Held, Part, Task, run_part
+from matrixdp.engines.threads import one_blas_thread
+from matrixdp.errors import EngineError, MissingExtraError, ParameterError
+from matrixdp.queries.table import Parts
+from matrixdp.version import __version__
+
+T = TypeVar("T")
+_PATIENCE = 20.0  # seconds to wait for a scheduler
+
+
+class Cluster:
+    """A Dask cluster, by the address of its scheduler or by a client of it.
+
+    Parameters
+    ----------
+    client : str or distributed.Client
+        Such as ``tcp://10.0.0.5:8786``. Files must be readable by all workers under the same paths.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._given = client
+
+    def run(
+        self, task: Task[T], parts: Iterable[Part], columns: Sequence[str] | None, *, whole: bool = False
+    ) -> Iterator[Done[T]]:
+        """What the task makes of each part, in any order."""
+        listed = list(parts)
+        if any(isinstance(part, Held) for part in listed):
+            raise ParameterError(
+                "workers must be threads for data in this process; write them to files that the workers can read."
+            )
+
+        def submit(client: Any) -> list[Any]:
+            # Sent once, and made again by the scheduler if the worker that holds it is lost.
+            shared = client.submit(_same, task, columns, pure=False)
+            return [client.submit(_work, shared, number, part, pure=False) for number, part in enumerate(listed)]
+
+        yield from self._collect(submit)
+
+    def run_blocks(self, task: Task[T], blocks: Sequence[Any]) -> Iterator[Done[T]]:
+        """The same for blocks that the cluster computes itself, given as delayed objects."""
+        delayed = _delayed(task, blocks)
+        yield from self._collect(lambda client: client.compute(delayed))
+
+    def _collect(self, submit: Callable[[Any], list[Any]]) -> Iterator[Done[T]]:
+        distributed = _distributed()
+        own = isinstance(self._given, str)
+        client = self._connect(distributed) if own else self._given
+        futures: list[Any] = []
+        try:
+            futures = submit(client)
+            for future in distributed.as_completed(list(futures), loop=client.loop):
+                yield _checked(_result(future, distributed))
+        finally:
+            client.cancel(futures)
+            if own:
+                client.close()
+
+    def _connect(self, distributed: Any) -> Any:
+        try:
+            return distributed.Client(self._given, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError, ValueError):
+            raise EngineError(
+                f"workers: no Dask scheduler answers at {self._given}. Start one (dask scheduler), or check the "
+                "address."
+            ) from None
+
+
+class DaskRecords(Parts):
+    """A dask array or data frame, of shape (records, features); each block is a part."""
+
+    def __init__(self, data: Any, workers: Any = None, progress: Callable[[int], object] | None = None) -> None:
+        self._data, self._workers, self._progress = data, workers, progress
+        frame = hasattr(data, "npartitions") and hasattr(data, "columns")
+        if not frame and getattr(data, "ndim", None) != 2:
+            raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
+        self._frame = frame
+
+    def select(self, names: Sequence[str] | None) -> Parts:
+        """Only these columns are read, where the frame can leave out the others."""
+        if not self._frame or names is None:
+            return self
+        missing = [name for name in names if name not in self._data.columns]
+        if missing:
+            raise ParameterError(f"data must have a column {missing[0]!r}, as the bounds do.")
+        return DaskRecords(self._data[list(names)], self._workers, self._progress)
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """On the cluster of the workers given, or of the current client, or on Dask's threads."""
+        data = self._data if self._frame else self._data.rechunk({1: -1})
+        blocks = data.to_delayed()
+        blocks = list(blocks if self._frame else blocks[:, 0])
+        for done in self._run(task, blocks):
+            if self._progress is not None:
+                self._progress(done.rows)
+            yield done.result
+
+    def _run(self, task: Task[T], blocks: Sequence[Any]) -> Iterator[Done[T]]:
+        client = self._workers if self._workers is not None else _current_client()
+        if client is not None:
+            return Cluster(client).run_blocks(task, blocks)
+        import dask
+
+        return iter(dask.compute(*_delayed(task, blocks), scheduler="threads"))
+
+
+def _delayed(task: Task[T], blocks: Sequence[Any]) -> list[Any]:
+    from dask import delayed
+
+    shared = delayed(_same, pure=False)(task, None)
+    work = delayed(_work_on_block, pure=False)
+    return [work(shared, number, block) for number, block in enumerate(blocks)]
+
+
+def _same(task: Task[T], columns: Sequence[str] | None) -> tuple[Task[T], Sequence[str] | None]:
+    return task, columns
+
+
+def _work_on_block(shared: tuple[Task[T], Sequence[str] | None], number: int, block: Any) -> Done[T]:
+    return _work(shared, number, Held(f"partition {number}", (block,)))
+
+
+def _work(shared: tuple[Task[T], Sequence[str] | None], number: int, part: Part) -> Done[T]:
+    task, columns = shared
+    with one_blas_thread():
+        return run_part(task, number, part, columns)
+
+
+def _checked(done: Done[T]) -> Done[T]:
+    """An error for a result of another version, whose integers might be others."""
+    if done.version != __version__:
+        raise EngineError(
+            f"workers must run matrixdp {__version__}, as this process does, got {done.version} instead. Install it "
+            "there."
+        )
+    return done
+
+
+def _result(future: Any, distributed: Any) -> Any:
+    try:
+        return future.result()
+    except distributed.KilledWorker:
+        raise EngineError(
+            "workers were lost again and again while they worked on one part. Do they have enough memory? "
+            "Nothing was released."
+        ) from None
+    except distributed.CancelledError:
+        raise EngineError(
+            "the cluster gave up the work, perhaps since its scheduler ended. Nothing was released."
+        ) from None
+
+
+def _current_client() -> Any:
+    try:
+        from distributed import default_client
+    except ImportError:
+        return None
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtraError("a cluster needs Dask. Install it: pip install 'matrixdp[dask]'") from None
+    return distributed

@@ -1,0 +1,305 @@
+"""A noisy data set that need not fit into memory, written as a set of Parquet files where the data are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.account import open_account
+from matrixdp.design import Design
+from matrixdp.engines.formats import pyarrow
+from matrixdp.engines.records import open_records
+from matrixdp.errors import DataError, EngineError, ParameterError
+from matrixdp.ledger import Ledger
+from matrixdp.noise import BlockKey, Stream
+from matrixdp.noise.covariance import Floats
+from matrixdp.plain import from_plain, to_plain
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import Identity
+from matrixdp.queries.identity import check_count
+from matrixdp.queries.table import Parts, as_records
+from matrixdp.release import RowMechanism, check_rows, check_stream
+from matrixdp.report.folder import OutputFolder
+from matrixdp.version import __version__
+
+MANIFEST = "_release.json"  # readers of data sets pass over names that begin so
+_FORMAT = "matrixdp data set 1"
+_ALTERED = "the records were altered while they were read. Nothing was released."
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetRelease:
+    """A noisy data set in a folder of Parquet files. Nothing in it is private.
+
+    Attributes
+    ----------
+    path : Path
+        The folder: ``part-*.parquet`` in the records' order, and ``_release.json``, written last.
+    design : Design
+    files : tuple of str
+    version : str
+        Of the software that made it.
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+    """
+
+    path: Path
+    design: Design
+    files: tuple[str, ...]
+    version: str = __version__
+    simulation: bool = False
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of the noise in each column, of shape (features,)."""
+        return np.asarray(self.design.std[0])
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee."""
+        return self.design.privacy
+
+    @property
+    def mu(self) -> float:
+        """What was spent, as Gaussian differential privacy."""
+        return self.design.distance
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        return self.design.neighbours
+
+    def to_json(self) -> str:
+        """What ``_release.json`` holds."""
+        content = {
+            "format": _FORMAT,
+            "version": self.version,
+            "simulation": self.simulation,
+            "neighbours": str(self.neighbours),
+            "mu": self.mu,
+            "files": list(self.files),
+            "design": to_plain(self.design),
+        }
+        return json.dumps(content, allow_nan=False)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:
+        """The data set in a folder, which must be complete."""
+        place = Path(path)
+        try:
+            content = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+            if content["format"] != _FORMAT:
+                raise KeyError(content["format"])
+            files = tuple(map(str, content["files"]))
+            design = from_plain(content["design"])
+            found = cls(place, design, files, str(content["version"]), bool(content["simulation"]))
+        except OSError:
+            raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None
+        except (KeyError, TypeError, ValueError):
+            raise ParameterError(f"{place / MANIFEST} must be one that matrixdp wrote; it was altered.") from None
+        lost = [name for name in found.files if not (place / name).is_file()]
+        if lost:
+            raise ParameterError(f"path must be a complete data set, but {place / lost[0]} is not there.")
+        found.design.check()
+        return found
+
+
+def release_dataset(
+    design: Design,
+    data: Any,
+    out: str | os.PathLike[str],
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    workers: Any = None,
+    force: bool = False,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> DatasetRelease:
+    """Release records with noise as a set of Parquet files, without ever holding all of them in memory.
+
+    The records are read twice: once to find errors, before anything is charged; then to add noise, block by block,
+    where they are. Each file is put in place when it is complete, and the folder when all files are.
+
+    Parameters
+    ----------
+    design : Design
+        For an `Identity` query.
+    data : what `open_records` takes
+    out : path
+        A new or empty folder; with a cluster, one that all workers see under this path.
+    clip, missing, ledger, dataset, stream, simulation
+        As for `matrixdp.release.release`.
+    workers : int, str or distributed.Client, optional
+        As for `open_records`.
+    force : bool
+        Put the folder in the place of one that is there.
+
+    Privacy
+    -------
+    `design.distance`-GDP for replace-one neighbours. Noise belongs to the number of a record, so a part that is worked
+    on twice gives the same bits; that its records are the same as well is checked by their SHA-256, and a file that
+    was altered in between is an error. The release's key is sent to the workers: their connections must be as
+    trustworthy as those that the data take. After an error the folder does not exist, and the ledger shows the charge
+    as not released, if it had been made.
+    """
+    check_stream(stream, simulation=simulation)
+    check_rows(design)
+    if isinstance(data, Iterator):
+        raise ParameterError(
+            "data must be readable twice, which an iterator is not. Give Blocks(function), whose function makes the "
+            "iterator anew, or files."
+        )
+    query = design.query
+    assert isinstance(query, Identity)
+    account = open_account(design, ledger, dataset, None, simulation=simulation)
+    records = open_records(data, workers=workers).select(query.bounds.names)
+    with OutputFolder(out, force=force) as folder:
+        checked = sorted(records.map(_Check(query, clip, missing), whole=True))
+        check_count(sum(part.rows for part in checked), query.records)
+        receipt = account.charge() if account is not None else None
+        key = BlockKey(Stream() if stream is None else stream)
+        names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
+        task = _Write(design, key, tuple(checked), clip, missing, str(folder.path), names)
+        files = _written(records, task)
+        released = DatasetRelease(folder.place, design, files, simulation=simulation)
+        _finish(folder, released)
+        if account is not None and receipt is not None:
+            account.complete(receipt, released.to_json)
+    return released
+
+
+@dataclass(frozen=True, order=True)
+class _Part:
+    """What the first pass found in a part."""
+
+    number: int
+    rows: int
+    digest: bytes
+
+
+class _Rows:
+    """Records of a part, in the domain, with their number and digest."""
+
+    def __init__(self, query: Identity, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
+        self._query, self._blocks, self._clip, self._missing = query, blocks, clip, missing
+        self.count = 0
+        self._hash = hashlib.sha256()
+
+    def __iter__(self) -> Iterator[NDArray[np.generic]]:
+        bounds = self._query.bounds
+        for block in self._blocks:
+            array = as_records(block, bounds.size, bounds.names)
+            self._hash.update(np.ascontiguousarray(array, np.float64).data)
+            yield bounds.checked(array, clip=self._clip, missing=self._missing)
+            self.count += len(array)
+
+    @property
+    def digest(self) -> bytes:
+        return self._hash.digest()
+
+
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """The task of the first pass: every error of the data is found here."""
+
+    query: Identity
+    clip: bool
+    missing: str
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> _Part:
+        rows = _Rows(self.query, blocks, clip=self.clip, missing=self.missing)
+        for _ in rows:
+            pass
+        return _Part(number, rows.count, rows.digest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Write:
+    """The task of the second pass: noisy records of one part, in a file that appears when it is complete."""
+
+    design: Design
+    key: BlockKey
+    parts: tuple[_Part, ...]
+    clip: bool
+    missing: str
+    folder: str
+    names: tuple[str, ...]
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
+        if number >= len(self.parts):
+            raise DataError(_ALTERED)
+        expected = self.parts[number]
+        if not expected.rows:
+            return number, None
+        query = self.design.query
+        assert isinstance(query, Identity)
+        rows = _Rows(query, blocks, clip=self.clip, missing=self.missing)
+        name = f"part-{number:06d}.parquet"
+        place = Path(self.folder) / name
+        draft = place.with_name(f".{name}.{uuid.uuid4().hex}")  # two tries of one task do not meet
+        try:
+            self._write(draft, rows, first=sum(part.rows for part in self.parts[:number]))
+            if (rows.count, rows.digest) != (expected.rows, expected.digest):
+                raise DataError(_ALTERED)
+            draft.replace(place)
+        finally:
+            draft.unlink(missing_ok=True)
+        return number, name
+
+    def _write(self, draft: Path, rows: _Rows, *, first: int) -> None:
+        pa = pyarrow()
+        from pyarrow import parquet
+
+        mechanism = RowMechanism(self.design, self.key)
+        schema = pa.schema([(name, pa.float64()) for name in self.names])
+        with _writing(draft.parent):  # noise can be neither compressed nor put in a dictionary
+            writer = parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
+        try:
+            for records in rows:
+                noisy = mechanism(first + rows.count, records)
+                with _writing(draft.parent):
+                    writer.write_batch(pa.record_batch([pa.array(column) for column in noisy.T], schema=schema))
+        except BaseException:
+            with suppress(OSError):
+                writer.close()
+            raise
+        with _writing(draft.parent):
+            writer.close()
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            f"out: {folder} cannot be written: {error.strerror or error}. Nothing was released."
+        ) from None
+
+
+def _written(records: Parts, task: _Write) -> tuple[str, ...]:
+    found = dict(records.map(task, whole=True))
+    if len(found) != len(task.parts):
+        raise DataError(_ALTERED)
+    return tuple(name for _, name in sorted(found.items()) if name is not None)
+
+
+def _finish(folder: OutputFolder, released: DatasetRelease) -> None:
+    with _writing(folder.place):
+        (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
+        folder.finish()

@@ -1,0 +1,66 @@
+"""Parts worked on by the threads of one machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from threading import Event
+from typing import Any, TypeVar
+
+from matrixdp.engines.part import Done, Held, Part, Task, discreet, run_part
+
+T = TypeVar("T")
+
+
+class Threads:
+    """As many threads as this process has cores, unless a number is given; BLAS uses one in each.
+
+    Examples
+    --------
+    >>> parts = [Held("first", [[1, 2]]), Held("second", [[3, 4]])]
+    >>> sorted(done.result for done in Threads(2).run(lambda number, blocks: sum(map(sum, blocks)), parts, None))
+    [3, 7]
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(2))
+
+    def run(
+        self, task: Task[T], parts: Iterable[Part], columns: Sequence[str] | None, *, whole: bool = False
+    ) -> Iterator[Done[T]]:
+        """What the task makes of each part, in any order; few parts are shared out block by block, unless `whole`."""
+        if not whole and isinstance(parts, Sequence) and len(parts) < self.workers:
+            parts = _split(parts, columns)
+        stop, running = Event(), set[Future[Done[T]]]()
+        with one_blas_thread(), ThreadPoolExecutor(self.workers, thread_name_prefix="matrixdp") as pool:
+            try:
+                for number, part in enumerate(parts):
+                    running.add(pool.submit(run_part, task, number, part, columns, stop))
+                    if len(running) > self.workers:  # one waits; more would only take memory
+                        finished, running = wait(running, return_when=FIRST_COMPLETED)
+                        yield from (future.result() for future in finished)
+                while running:
+                    finished, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in finished)
+            finally:
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _split(parts: Iterable[Part], columns: Sequence[str] | None) -> Iterator[Part]:
+    """Blocks of the parts, read here, one after the other."""
+    for part in parts:
+        with discreet(part.place):
+            for block in part.blocks(columns):
+                yield Held(part.place, (block,))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """BLAS on one thread, where the parts have threads of their own."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    return threadpool_limits(1)  # type: ignore[no-any-return]
