@@ -258,13 +258,13 @@ def _evaluate(
     total = MomentSum(query.bounds, box, query.records, constant=constant, clip=clip, missing=missing)
     for block in data if isinstance(data, Blocks) else (data,):
         array = as_records(block, query.bounds.size, query.bounds.names)
-        _check_number(query, total.records + len(array), complete=not isinstance(data, Blocks))
+        check_number(query, total.records + len(array), complete=not isinstance(data, Blocks))
         total.add(array)
-    _check_number(query, total.records, complete=True)
+    check_number(query, total.records, complete=True)
     return total.value()
 
 
-def _check_number(query: SecondMoment | Moments, rows: int, *, complete: bool) -> None:
+def check_number(query: SecondMoment | Moments, rows: int, *, complete: bool) -> None:
     """An error unless the records' number is the public one, or, where it is private, in the domain."""
     if query.neighbours is not Neighbours.REPLACE:
         if rows > 2 * query.records:
