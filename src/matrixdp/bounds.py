@@ -231,7 +231,8 @@ class Bounds:
         if not _all_finite(array):
             if missing == "error":
                 raise DataError(
-                    "records must be finite, got NaN or infinity instead. Drop such records, or say missing='midpoint'."
+                    "records must be finite, got NaN or infinity instead. Drop such records or fill them in; "
+                    "a release can do so with missing='midpoint'."
                 )
             array = np.where(np.isfinite(array), array, self.midpoint)
         if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):

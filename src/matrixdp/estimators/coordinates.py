@@ -57,7 +57,7 @@ class Coordinates:
     def of(cls, matrix: Floats, centre: Floats, levels: int = LEVELS) -> Coordinates:
         """Coordinates with a matrix of shape (k, d) and a centre in [-1, 1]^d.
 
-        The matrix is rounded to about 26 bits a row, the centre to the grid.
+        The matrix is rounded to some 27 bits a row (for 50 features), the centre to the grid.
         """
         d = matrix.shape[1]
         bits = _EXACT - 1 - (LEVELS.bit_length() - 1) - math.ceil(math.log2(d + 1))

@@ -74,7 +74,7 @@ class Spending:
     stream: Stream | None = None
     simulation: bool = False
     _releases: list[tuple[str, float, float]] = field(default_factory=list)
-    _latest: Design | None = None
+    _latest: Design | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_stream(self.stream, simulation=self.simulation)
