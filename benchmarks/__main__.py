@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-NAMES = ("noise", "mechanism", "ledger", "rivals", "cli")
+NAMES = ("noise", "mechanism", "estimators", "ledger", "rivals", "cli")
 
 
 def main(names: list[str]) -> int:
@@ -18,13 +18,14 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown benchmark {unknown[0]!r}; there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names or NAMES}
     blas = ", ".join(sorted({f"{info['internal_api']} {info['version']}" for info in threadpool_info()}))
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores")
     print(f"BLAS ({blas}) is pinned to one thread.")
     print("Each ratio is measured side by side in this run: medians, turn by turn.\n")
-    with threadpool_limits(1):
-        for name in names or NAMES:
-            show(name, importlib.import_module(f"benchmarks.{name}").run())
+    with threadpool_limits(1):  # pins what is loaded by now, SciPy's own BLAS among it
+        for name, module in modules.items():
+            show(name, module.run())
     return 0
 
 

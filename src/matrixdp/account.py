@@ -71,12 +71,18 @@ def open_account(
     simulation: bool,
 ) -> Account | None:
     """The account that a release names, or None if it names none."""
+    check_account(ledger, dataset, request, simulation=simulation)
+    if ledger is None or dataset is None:
+        return None
+    return Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, design)
+
+
+def check_account(ledger: Any, dataset: str | None, request: str | None = None, *, simulation: bool) -> None:
+    """An error for a ledger without a data set's name, a name without a ledger, or a simulation that is charged."""
     if ledger is None:
         if dataset is not None or request is not None:
             raise ParameterError("ledger must be given with dataset or request: nothing can be charged without it.")
-        return None
-    if dataset is None:
+    elif dataset is None:
         raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
-    if simulation:
+    elif simulation:
         raise ParameterError("ledger must be left out for a simulation, which protects nothing and costs nothing.")
-    return Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, design)

@@ -234,8 +234,9 @@ class Bounds:
                 i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
                 name = f"column {self.names[i]!r}" if self.names else self.label(i)
                 raise DataError(
-                    f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records, or "
-                    "say missing='midpoint' (--missing midpoint) to put them in the middle of their bounds."
+                    f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records or "
+                    "fill them in; a release can put them in the middle of their bounds: missing='midpoint', or "
+                    "--missing midpoint."
                 )
             array = np.where(np.isfinite(array), array, self.midpoint)
         if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):
@@ -279,6 +280,7 @@ class Rescaling:
         self._tiles = 1 << max(0, (1024 // shift.size).bit_length() - 1)
         self._shift, self._factor = shift, factor
         self._wide = np.tile(shift, self._tiles), np.tile(factor, self._tiles)
+        self._shifts = bool(shift.any())
 
     def __call__(self, array: NDArray[np.generic], out: NDArray[np.float64]) -> None:
         """Fill `out`; what overflows becomes infinite, and is for the caller to clip."""
@@ -287,11 +289,20 @@ class Rescaling:
         with np.errstate(over="ignore"):
             if whole:
                 wide = out[:whole].reshape(-1, self._wide[0].size)
-                np.subtract(array[:whole].reshape(wide.shape), self._wide[0], out=wide)
-                np.multiply(wide, self._wide[1], out=wide)
+                self._fill(array[:whole].reshape(wide.shape), *self._wide, wide)
             if whole < rows:
-                np.subtract(array[whole:], self._shift, out=out[whole:])
-                np.multiply(out[whole:], self._factor, out=out[whole:])
+                self._fill(array[whole:], self._shift, self._factor, out[whole:])
+
+    def _fill(
+        self,
+        array: NDArray[np.generic],
+        shift: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None:
+        if self._shifts:
+            array = np.subtract(array, shift, out=out)
+        np.multiply(array, factor, out=out)
 
 
 @lru_cache(maxsize=16)

@@ -14,12 +14,13 @@ from levels import LEVEL
 from matrixdp.estimators import learning, spending
 from matrixdp.estimators.coordinates import LEVELS
 from matrixdp.estimators.recipe import COVARIANCE
+from matrixdp.estimators.records import GridRecords
 from matrixdp.privacy import Neighbours
 
 PRIVACY = mdp.Privacy(2.0, 0.01)
 RUNS = 800
 # About the midpoint and along one diagonal: in the learned coordinates, too, the two diagonals are orthogonal.
-MANY = LEVELS * np.array([[1.0, 1], [-1, -1], [1, 1], [-1, -1], [0.5, 0.5], [-0.5, -0.5]])
+MANY = np.array([[1.0, 1], [-1, -1], [1, 1], [-1, -1], [0.5, 0.5], [-0.5, -0.5]])
 
 
 class Record(spending.Spending):
@@ -74,8 +75,10 @@ CASES = {"two steps": MANY, "one step": np.empty((0, 2))}
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_claim_holds_and_a_third_of_the_noise_is_caught(case):
-    recipe, others = COVARIANCE, CASES[case]
-    first, second = (np.vstack([LEVELS * np.array(record), others]) for record in ([[1, -1]], [[1, 1]]))
+    recipe, others, box = COVARIANCE, CASES[case], mdp.Bounds([-1, -1], [1, 1])
+    first, second = (
+        GridRecords(box, np.vstack([np.array(record), others]), LEVELS) for record in ([[1, -1]], [[1, 1]])
+    )
     assert learning.is_scarce(2, len(first), PRIVACY.mu, recipe) == (case == "one step")
     assert audit(first, second, PRIVACY, recipe, seed=1) <= PRIVACY.epsilon
     broken = mdp.Privacy(mdp.gdp_epsilon(3 * PRIVACY.mu, PRIVACY.delta), PRIVACY.delta)

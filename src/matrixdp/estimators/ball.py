@@ -4,14 +4,39 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from matrixdp.bounds import Bounds
+from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.shrinkage import project_simplex, shrink_eigenvalues
 from matrixdp.estimators.spending import Spending
 from matrixdp.noise.covariance import Floats
 from matrixdp.queries import Moments
+from matrixdp.queries.moments import check_number
+
+_FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # seven digits, the unit, the number of records, and a sum
+
+
+class BallMoments(Moments):
+    """Moments in a ball of records that come with their exact sums.
+
+    Privacy
+    -------
+    As `Moments`: what is summed for a record lies in the ball and depends on that record alone, and the sum is exact.
+    """
+
+    @property
+    def relative_error(self) -> float:
+        """Of turning exact sums into floats."""
+        return _FLOAT_ERROR
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The moments of records with their sums."""
+        assert isinstance(data, Clippable)
+        check_number(self, len(data))
+        return data.moment(self.bounds, self.records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +60,6 @@ class BallMoment:
     def mean(self) -> Floats:
         """Of shape (d,)."""
         return self.second[0, 1:]
-
-    def scaled(self, factor: float) -> BallMoment:
-        """The moment of ``(1, factor u)``."""
-        scale = np.full(len(self.second), factor)
-        scale[0] = 1.0
-        second = self.second * np.multiply.outer(scale, scale)
-        return BallMoment(second, self.constant * factor, self.std * factor**2)
 
     def moved(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
         """The moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
@@ -80,7 +98,7 @@ def denoise(second: Floats, constant: float, std: float) -> tuple[Floats, Floats
 
 def ball_moment(
     name: str,
-    records: Floats,
+    records: Clippable,
     radius: float,
     spending: Spending,
     *,
@@ -94,8 +112,8 @@ def ball_moment(
     ----------
     name : str
         Under which the step is reported.
-    records : float64 array of shape (n, d)
-        Private; each depends on one record.
+    records : Clippable
+        Private.
     radius : float
     spending : Spending
     share : float
@@ -114,7 +132,7 @@ def ball_moment(
     """
     d = records.shape[1]
     bounds = Bounds(np.full(d, -radius), np.full(d, radius), radius=radius)
-    query = Moments(bounds, public, spending.neighbours, mean_share=ratio / (1 + ratio))
+    query = BallMoments(bounds, public, spending.neighbours, mean_share=ratio / (1 + ratio))
     released = spending.release(name, query, records, share=share)
     variances = released.design.colcov.variances
     count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number

@@ -124,11 +124,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
     def _features(self, X: Any, **options: Any) -> Any:
-        """Checked features; sparse input, text, NaN and infinities are errors, which show no private value."""
+        """Checked features; sparse input, text, NaN and infinities are errors, which show no private value.
+
+        Records of a fit are looked at once: NaN and infinities are found when they are put on their grid.
+        """
         _check_kind(X, dimensions=2)
         _check_kind(options.get("y"))
         try:
-            return validate_data(self, X, dtype=np.float64, **options)
+            return validate_data(self, X, dtype=np.float64, ensure_all_finite=not options.get("reset", True), **options)
         except ValueError as error:
             if not any(mark in str(error) for mark in ("could not convert", "array=", "[")):  # these quote the data
                 raise

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.estimators.ball import BallMoment, ball_moment, denoise
-from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
+from matrixdp.estimators.coordinates import Coordinates
 from matrixdp.estimators.radius import Search, count_std, private_radius
 from matrixdp.estimators.recipe import Recipe
+from matrixdp.estimators.records import GridRecords, MovedRecords
 from matrixdp.estimators.shrinkage import nearest_of_same_trace
 from matrixdp.estimators.spending import Spending
 from matrixdp.noise.covariance import Floats
@@ -50,14 +51,14 @@ class Fitted:
 
 
 def fit_moment(
-    steps: Floats, recipe: Recipe, spending: Spending, *, records: int, basis: Floats | None = None
+    steps: GridRecords, recipe: Recipe, spending: Spending, *, records: int, basis: Floats | None = None
 ) -> Fitted:
     """The whole recipe on records that are on their grid.
 
     Parameters
     ----------
-    steps : float64 array of shape (n, d)
-        Whole numbers from -LEVELS to LEVELS.
+    steps : GridRecords
+        Private, of shape (n, d).
     recipe : Recipe
     spending : Spending
     records : int
@@ -74,15 +75,14 @@ def fit_moment(
     radius = _first_radius(steps, recipe, spending, records)
     scarce = is_scarce(d, records, mu, recipe)
     name, share = ("moment", spending.left) if scarce else ("rough moment", recipe.rough_share)
-    rough = ball_moment(name, steps, radius * LEVELS, spending, share=share, public=records).scaled(1 / LEVELS)
+    rough = ball_moment(name, steps, radius, spending, share=share, public=records)
     if scarce:
         return _finish(None, rough, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
-    coordinates, variances = _new_coordinates(rough, recipe, basis)
+    coordinates, variances = _new_coordinates(rough, recipe, basis, steps.levels)
     ratio = _best_ratio(variances, coordinates.centre, recipe)
-    moved = coordinates(steps)
+    moved = MovedRecords(steps, coordinates)
     search = _second_search(variances, recipe, share_mu(mu, spending.left - recipe.radius_share), records, ratio)
-    lengths = row_lengths(moved)
-    cut = private_radius("second radius", lengths, search, spending, records=records, share=recipe.radius_share)
+    cut = private_radius("second radius", moved.lengths, search, spending, records=records, share=recipe.radius_share)
     final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=ratio)
     return _finish(rough, final, coordinates, cut, recipe)
 
@@ -92,18 +92,19 @@ def is_scarce(features: int, records: int, mu: float, recipe: Recipe) -> bool:
     return features / (records * mu) > recipe.scarce
 
 
-def _first_radius(steps: Floats, recipe: Recipe, spending: Spending, records: int) -> float:
+def _first_radius(steps: GridRecords, recipe: Recipe, spending: Spending, records: int) -> float:
     """A radius about the midpoint; a public one where counts would be lost in their noise."""
     d, mu = steps.shape[1], spending.privacy.mu
     if count_std(mu, recipe.radius_share, recipe.first_steps) > records / 4:
         return math.sqrt(d) / 2
     above = min(recipe.above * 1.5 * d / mu, records / 2)
     search = Search(math.sqrt(d) / 64, math.sqrt(d), above, recipe.first_steps)
-    lengths = row_lengths(steps) / LEVELS
-    return private_radius("radius", lengths, search, spending, records=records, share=recipe.radius_share)
+    return private_radius("radius", steps.lengths, search, spending, records=records, share=recipe.radius_share)
 
 
-def _new_coordinates(rough: BallMoment, recipe: Recipe, basis: Floats | None) -> tuple[Coordinates, Floats]:
+def _new_coordinates(
+    rough: BallMoment, recipe: Recipe, basis: Floats | None, levels: int
+) -> tuple[Coordinates, Floats]:
     """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise."""
     mean, covariance = rough.denoised()
     if basis is None:
@@ -111,7 +112,7 @@ def _new_coordinates(rough: BallMoment, recipe: Recipe, basis: Floats | None) ->
     else:
         values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
     variances = np.maximum(values, 0.0) + recipe.floor * math.sqrt(2) * rough.std
-    return Coordinates.of((basis / variances**recipe.power).T, np.clip(mean, -1.0, 1.0)), variances
+    return Coordinates.of((basis / variances**recipe.power).T, np.clip(mean, -1.0, 1.0), levels), variances
 
 
 def _best_ratio(variances: Floats, centre: Floats, recipe: Recipe) -> float:

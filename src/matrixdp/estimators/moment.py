@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from matrixdp.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.estimators.coordinates import LEVELS
 from matrixdp.estimators.learning import Fitted, fit_moment
 from matrixdp.estimators.recipe import recipe_for
+from matrixdp.estimators.records import GridRecords, grid_levels
 from matrixdp.estimators.spending import Spending, Step, charged
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats, check_orthonormal
@@ -149,7 +149,7 @@ def private_moment(
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
     charge = charged(spending, description, ledger=ledger, dataset=dataset)
     with np.errstate(all="ignore"):  # a warning would speak of private data
-        steps = bounds.quantise(array, LEVELS)
+        steps = GridRecords(bounds, array, grid_levels(public))
         with charge:
             fitted = fit_moment(steps, recipe, spending, records=public, basis=basis)
     return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation)

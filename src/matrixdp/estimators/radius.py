@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -61,26 +60,26 @@ def private_radius(
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
     of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
     """
+    query = Query(
+        (1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=spending.neighbours
+    )  # one for all cuts, which come from earlier noisy counts
     low, high = math.log(search.least), math.log(search.most)
     for _ in range(search.steps):
         middle = (low + high) / 2
-        query = Query(
-            (1, 1),
-            FrobeniusBall(1.0),
-            bound=2.0 * records,
-            function=_Above(math.exp(middle)),
-            neighbours=spending.neighbours,
-        )
-        noisy = spending.release(name, query, lengths, share=share / search.steps).matrix[0, 0]
+        data = Cut(lengths, math.exp(middle))
+        noisy = spending.release(name, query, data, share=share / search.steps).matrix[0, 0]
         low, high = (middle, high) if noisy > search.above else (low, middle)
     return math.exp((low + high) / 2)
 
 
-@dataclass(frozen=True)
-class _Above:
-    """How many numbers exceed a cut-off, of shape (1, 1)."""
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Private lengths, of shape (n,), and the public number that they are compared with."""
 
-    cut: float
+    lengths: Floats
+    at: float
 
-    def __call__(self, lengths: Any) -> Floats:
-        return np.array([[float(np.count_nonzero(np.asarray(lengths) > self.cut))]])
+
+def _count(cut: Cut) -> Floats:
+    """How many lengths exceed the cut, of shape (1, 1)."""
+    return np.array([[float(np.count_nonzero(cut.lengths > cut.at))]])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from matrixdp.design import isotropic, make_design
+from matrixdp.account import check_account
+from matrixdp.design import Design, isotropic, make_design
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
@@ -73,6 +74,7 @@ class Spending:
     stream: Stream | None = None
     simulation: bool = False
     _releases: list[tuple[str, float, float]] = field(default_factory=list)
+    _latest: Design | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_stream(self.stream, simulation=self.simulation)
@@ -104,9 +106,16 @@ class Spending:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
         if not 0 < share <= self.left:
             raise ParameterError(f"share must be greater than 0 and at most {self.left:g}, got {share!r} instead.")
-        design = make_design(query, self.privacy, allocation=isotropic(), share=share * (1 - _ROUNDING))
+        design = self._design(query, share * (1 - _ROUNDING))
         self._releases.append((name, share, design.distance))
         return release(design, data, stream=self.stream, simulation=self.simulation)
+
+    def _design(self, query: MatrixQuery, share: float) -> Design:
+        """The design for a query, which is made once if it is asked for again and again."""
+        latest = self._latest
+        if latest is None or latest.query is not query or latest.share != share:
+            latest = self._latest = make_design(query, self.privacy, allocation=isotropic(), share=share)
+        return latest
 
 
 def charged(
@@ -123,22 +132,12 @@ def charged(
     One Gaussian event of the total `mu`. A fit that fails after the charge leaves it spent. The ledger is given by its
     path, so that no copy of an estimator can hide a charge.
     """
-    if ledger is None:
-        if dataset is not None:
-            raise ParameterError("ledger must be given with dataset: nothing can be charged without it.")
-        return _nothing()
-    if not isinstance(ledger, str | os.PathLike):
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-    if dataset is None:
-        raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
-    if spending.simulation:
-        raise ParameterError("ledger must be left out for a simulation, which protects nothing and costs nothing.")
+    check_account(ledger, dataset, simulation=spending.simulation)
+    if ledger is None or dataset is None:
+        return nullcontext()
     return _charged(spending, description, ledger, dataset)
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 @contextmanager

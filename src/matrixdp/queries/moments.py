@@ -259,11 +259,11 @@ def _evaluate(
     moments = task.start()
     for partial in as_parts(data).select(query.bounds.names).map(task):
         moments.total.merge(partial)
-    _check_number(query, moments.records)
+    check_number(query, moments.records)
     return moments.value()
 
 
-def _check_number(query: SecondMoment | Moments, rows: int) -> None:
+def check_number(query: SecondMoment | Moments, rows: int) -> None:
     """An error unless the records' number is the public one, or, where it is private, in the domain."""
     if query.neighbours is Neighbours.REPLACE:
         check_count(rows, query.records)

@@ -12,11 +12,20 @@ from matrixdp.estimators import learning, radius, spending
 from matrixdp.estimators.ball import BallMoment
 from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
 from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION
+from matrixdp.estimators.records import GridRecords
 from matrixdp.estimators.shrinkage import nearest_of_same_trace, project_simplex, shrink_eigenvalues
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.running import levels
 
 PRIVACY = mdp.Privacy(1, 1e-6)
+
+
+def settled(records, bounds):
+    """Each record as it enters a moment in a ball, by itself."""
+    everything = records.take(np.arange(len(records)))
+    grid = levels(len(records))
+    on_sphere = bounds.quantise(everything, grid) * bounds.steps(grid)
+    return np.where((records.lengths > bounds.radius * (1 - 1e-13))[:, None], on_sphere, everything)
 
 
 def spend(seed=0, privacy=PRIVACY):
@@ -26,17 +35,17 @@ def spend(seed=0, privacy=PRIVACY):
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), size=st.integers(1, 6), records=st.integers(1, 300), epsilon=st.floats(0.05, 20))
 def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsilon):
-    """Replays what each moment's query does with its records: box and ball hold for the integers that are summed."""
+    """Replays what each moment's query does with its records, one by one: box and ball hold for what is summed."""
     rng = np.random.default_rng(seed)
     data = rng.standard_cauchy((records, size)) * rng.choice([1e-3, 1, 1e3])
-    steps = mdp.Bounds([-1] * size, [1] * size).quantise(data, LEVELS)
-    assert np.abs(steps).max() <= LEVELS
+    steps = GridRecords(mdp.Bounds([-1] * size, [1] * size), data, LEVELS)
+    assert np.abs(steps.steps).max() <= LEVELS
     seen = []
 
     class Watch(spending.Spending):
-        def release(self, name, query, records, *, share):
-            seen.append((query, np.array(records)))
-            return super().release(name, query, records, share=share)
+        def release(self, name, query, data, *, share):
+            seen.append((query, data))
+            return super().release(name, query, data, share=share)
 
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
     for recipe in (COVARIANCE, COMPONENTS, REGRESSION):
@@ -44,10 +53,12 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
         learning.fit_moment(steps, recipe, watched, records=records)
     for query, answer in seen:
         if isinstance(query, mdp.Moments):
-            grid = levels(records)
-            inside = query.bounds.quantise(answer, grid) * query.bounds.steps(grid)
+            inside = settled(answer, query.bounds)
             assert (np.abs(inside) <= query.bounds.halfwidths * (1 + 1e-15)).all()
             assert (row_lengths(inside) <= query.bounds.radius * (1 + 1e-12)).all()
+            full = np.column_stack([np.ones(records), inside])
+            found = query.evaluate(answer, clip=True, missing="error")
+            assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.magnitude)
         else:
             assert 0 <= query.function(answer)[0, 0] <= records
 
@@ -60,11 +71,13 @@ def test_coordinates_of_a_record_depend_on_it_alone(seed, size):
     coordinates = Coordinates.of(matrix, rng.uniform(-1, 1, size))
     steps = rng.integers(-LEVELS, LEVELS, (37, size), endpoint=True).astype(float)
     together = coordinates(steps)
+    assert np.array_equal(coordinates.lengths(steps), row_lengths(together))
     apart = np.concatenate([coordinates(row[None]) for row in steps])
     assert np.array_equal(together, apart)
     assert np.array_equal(coordinates(np.asfortranarray(steps[::-1]))[::-1], together)
-    exact = [sum(int(a) * int(b) for a, b in zip(steps[0], row, strict=True)) for row in coordinates.numbers]
-    assert np.abs(exact).max() < 2**53
+    for i, row in enumerate(coordinates.numbers):
+        whole = sum(int(b) * (int(a) - int(m)) for a, b, m in zip(steps[0], row, coordinates.origin, strict=True))
+        assert together[0, i] == whole * coordinates.unit[i]
     assert np.allclose(
         together, (steps / LEVELS - coordinates.centre) @ matrix.T, rtol=1e-5, atol=1e-5 * np.abs(matrix).max()
     )
@@ -72,10 +85,11 @@ def test_coordinates_of_a_record_depend_on_it_alone(seed, size):
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9))
 def test_a_count_changes_by_one_at_most(lengths, other, cut):
-    count = radius._Above(cut)
-    changed = [other, *lengths[1:]]
-    assert abs(count(lengths)[0, 0] - count(changed)[0, 0]) <= 1
-    assert abs(count(lengths)[0, 0] - count(lengths[1:])[0, 0]) <= 1
+    def count(numbers):
+        return radius._count(radius.Cut(np.array(numbers), cut))[0, 0]
+
+    assert abs(count(lengths) - count([other, *lengths[1:]])) <= 1
+    assert abs(count(lengths) - count(lengths[1:])) <= 1
 
 
 def test_the_radius_leaves_about_as_many_records_above_as_asked():

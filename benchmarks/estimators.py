@@ -1,0 +1,36 @@
+"""Fits against scikit-learn's estimators, which protect nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
+
+from benchmarks.timing import compare, row
+from matrixdp.estimators import PrivateCovariance, PrivatePCA, PrivateRidge
+
+RECORDS, FEATURES = 10**5, 50
+ROUNDS = 21
+
+
+def run() -> list[dict[str, str]]:
+    """All rows."""
+    rng = np.random.default_rng(0)
+    shape = rng.normal(size=(FEATURES, FEATURES)) / np.sqrt(FEATURES) * np.linspace(0.2, 2, FEATURES)
+    X = rng.normal(size=(RECORDS, FEATURES)) @ shape
+    y = X @ rng.normal(size=FEATURES) / 3 + rng.normal(size=RECORDS)
+    box: dict[str, Any] = {"bounds": (-8, 10)}  # about another midpoint than the data's
+    return [
+        fit("covariance", lambda: PrivateCovariance(**box).fit(X), lambda: EmpiricalCovariance().fit(X)),
+        fit("PCA, 5 components", lambda: PrivatePCA(5, **box).fit(X), lambda: PCA(5).fit(X)),
+        fit("ridge", lambda: PrivateRidge(**box, target_bounds=(-20, 25)).fit(X, y), lambda: Ridge().fit(X, y)),
+    ]
+
+
+def fit(name: str, ours: Callable[[], Any], peer: Callable[[], Any]) -> dict[str, str]:
+    what = f"{name} of 10^5 records of 50 features, against scikit-learn's"
+    return row(what, *compare(ours, peer, rounds=ROUNDS), "at most 3", slower=True)
