@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-NAMES = ("noise", "mechanism", "estimators", "ledger", "rivals", "cli")
+NAMES = ("noise", "mechanism", "estimators", "ledger", "rivals", "cli", "scale")
 
 
 def main(names: list[str]) -> int:

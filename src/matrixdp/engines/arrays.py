@@ -72,15 +72,13 @@ class Batches:
 
     def __init__(self, batches: Iterable[Any]) -> None:
         self._batches = batches
+        self.once = isinstance(batches, Iterator)
         self._used = False
 
     def parts(self) -> Iterator[Part]:
         """One a block, made as they are asked for."""
-        if self._used and isinstance(self._batches, Iterator):
-            raise ParameterError(
-                "data must be readable more than once for this: an iterator is used up after one pass. Give "
-                "Blocks(function), whose function makes the iterator anew, or files."
-            )
+        if self._used and self.once:
+            raise ParameterError("an iterator is used up after one pass. Give Blocks(function), or files.")
         self._used = True
         return (Held(f"block {number}", (_kept(block),)) for number, block in enumerate(self._batches))
 

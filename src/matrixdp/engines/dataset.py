@@ -27,7 +27,7 @@ from matrixdp.plain import from_plain, to_plain
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity
 from matrixdp.queries.identity import check_count
-from matrixdp.queries.table import Parts, as_records
+from matrixdp.queries.table import Parts, as_records, read_again
 from matrixdp.release import RowMechanism, check_rows, check_stream
 from matrixdp.report.folder import OutputFolder
 from matrixdp.version import __version__
@@ -157,15 +157,10 @@ def release_dataset(
     """
     check_stream(stream, simulation=simulation)
     check_rows(design)
-    if isinstance(data, Iterator):
-        raise ParameterError(
-            "data must be readable twice, which an iterator is not. Give Blocks(function), whose function makes the "
-            "iterator anew, or files."
-        )
     query = design.query
     assert isinstance(query, Identity)
     account = open_account(design, ledger, dataset, None, simulation=simulation)
-    records = open_records(data, workers=workers).select(query.bounds.names)
+    records = read_again(open_records(data, workers=workers)).select(query.bounds.names)
     with OutputFolder(out, force=force) as folder:
         checked = sorted(records.map(_Check(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.records)

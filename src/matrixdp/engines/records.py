@@ -45,6 +45,11 @@ class Records(Parts):
     columns: Sequence[str] | None = None
     progress: Callable[[int], object] | None = None
 
+    @property
+    def once(self) -> bool:  # type: ignore[override]
+        """Whether they come from an iterator, which is used up after one pass."""
+        return isinstance(self.source, Batches) and self.source.once
+
     def select(self, names: Sequence[str] | None) -> Records:
         """Only these columns are read."""
         return replace(self, columns=None if names is None else tuple(names))

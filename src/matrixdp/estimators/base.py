@@ -14,6 +14,7 @@ from matrixdp.estimators.spending import Step
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries.table import Parts, outside_memory, read_again
 
 try:
     from sklearn.base import BaseEstimator
@@ -85,7 +86,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         copy._cloned = True
         return copy
 
-    def _moment(self, records: Floats, bounds: Bounds, aim: str) -> PrivateMoment:
+    def _moment(self, records: Floats | Parts, bounds: Bounds, aim: str) -> PrivateMoment:
         """The private moment that an estimator is made from; sets the guarantee's attributes."""
         simulation, stream = self._stream()
         self._warn(simulation)
@@ -128,14 +129,35 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         Records of a fit are looked at once: NaN and infinities are found when they are put on their grid.
         """
+        if elsewhere(X):
+            return self._outside(X, reset=options.get("reset", True))
         _check_kind(X, dimensions=2)
         _check_kind(options.get("y"))
         try:
-            return validate_data(self, X, dtype=np.float64, ensure_all_finite=not options.get("reset", True), **options)
+            return validate_data(
+                self,
+                np.asarray(X) if isinstance(X, np.memmap) else X,
+                dtype=np.float64,
+                ensure_all_finite=not options.get("reset", True),
+                **options,
+            )
         except ValueError as error:
             if not any(mark in str(error) for mark in ("could not convert", "array=", "[")):  # these quote the data
                 raise
         raise DataError("records must be real numbers; encode text and categories first.")
+
+    def _outside(self, X: Any, *, reset: bool) -> Parts:
+        """Records outside of memory, whose features are those of the bounds."""
+        if not reset:
+            raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
+        if not isinstance(self.bounds, Bounds):
+            raise ParameterError("bounds must be Bounds(lower, upper) for records outside of memory.")
+        self.n_features_in_ = self.bounds.size
+        if self.bounds.names is not None:
+            self.feature_names_in_ = np.array(self.bounds.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return read_again(X)
 
     def _feature_bounds(self) -> Bounds:
         bounds = as_bounds(self.bounds, self.n_features_in_, "bounds")
@@ -143,6 +165,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if bounds.names is not None and found is not None and tuple(found) != bounds.names:
             raise DataError("the table's columns must be those that the bounds name, in the same order.")
         return bounds
+
+
+def elsewhere(X: Any) -> bool:
+    """Whether records are to be read in parts; a memory map is an array here, unless it comes by `open_records`."""
+    return outside_memory(X) and not isinstance(X, np.memmap)
 
 
 def _check_kind(values: Any, *, dimensions: int | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.bounds import Bounds
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.base import PrivateEstimator, as_bounds
+from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
 from matrixdp.estimators.coordinates import LEVELS, Coordinates
-from matrixdp.estimators.regression import join_bounds, solve_regression
+from matrixdp.estimators.parts import MappedParts
+from matrixdp.estimators.regression import join_bounds, solve_regression, target_names
 from matrixdp.noise.covariance import Floats
+from matrixdp.queries.table import as_records
 
 
 class FourierFeatures:
@@ -52,6 +55,18 @@ class FourierFeatures:
         """Features of shape (n, k) of records of shape (n, m)."""
         phase = self._phase(self.bounds.quantise(records, LEVELS))
         return np.asarray(self.size * np.cos(phase + self._shift))
+
+
+@dataclass(frozen=True, eq=False)
+class _Featured:
+    """Fourier features and the target of a block of records, whose last column is the target."""
+
+    features: FourierFeatures
+    columns: tuple[str, ...]
+
+    def __call__(self, block: Any) -> Floats:
+        records = as_records(block, len(self.columns), self.columns)
+        return np.column_stack([self.features(records[:, :-1]), records[:, -1]])
 
 
 class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
@@ -125,9 +140,16 @@ class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Spend the budget on features X, of shape (n, m), and a target y, of shape (n,)."""
-        X, y = self._features(X, y=y, y_numeric=True)
-        gamma = 1 / X.shape[1] if self.gamma is None else self.gamma
+        """Spend the budget on features X, of shape (n, m), and a target y, of shape (n,).
+
+        For records outside of memory X is where they are, and y the name of the target's column.
+        """
+        outside = elsewhere(X)
+        if outside:
+            X, names = self._features(X), target_names(y)
+        else:
+            X, y = self._features(X, y=y, y_numeric=True)
+        gamma = 1 / self.n_features_in_ if self.gamma is None else self.gamma
         for name, value in (("gamma", gamma), ("n_components", self.n_components)):
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
                 raise ParameterError(f"{name} must be finite and greater than 0, got {value!r} instead.")
@@ -136,9 +158,15 @@ class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc
         features = FourierFeatures(
             self._feature_bounds(), gamma=gamma, count=int(self.n_components), seed=self.feature_seed
         )
-        joint = join_bounds(features.box, as_bounds(self.target_bounds, 1, "target_bounds"))
-        moment = self._moment(np.column_stack([features(X), y]), joint, "regression")
-        coefficients, intercepts = solve_regression(moment, 1, alpha=self.alpha, records=self.records or len(X))
+        target = as_bounds(self.target_bounds, 1, "target_bounds")
+        joint = join_bounds(features.box, target)
+        if outside:
+            columns = join_bounds(features.bounds, target, names).names or ()
+            table: Any = MappedParts(X.select(columns), _Featured(features, columns))
+        else:
+            table = np.column_stack([features(X), y])
+        moment = self._moment(table, joint, "regression")
+        coefficients, intercepts = solve_regression(moment, 1, alpha=self.alpha)
         self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
         return self
 

@@ -11,7 +11,7 @@ from matrixdp.estimators.ball import BallMoment, ball_moment, denoise
 from matrixdp.estimators.coordinates import Coordinates
 from matrixdp.estimators.radius import Search, count_std, private_radius
 from matrixdp.estimators.recipe import Recipe
-from matrixdp.estimators.records import GridRecords, MovedRecords
+from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.shrinkage import nearest_of_same_trace
 from matrixdp.estimators.spending import Spending
 from matrixdp.noise.covariance import Floats
@@ -51,13 +51,13 @@ class Fitted:
 
 
 def fit_moment(
-    steps: GridRecords, recipe: Recipe, spending: Spending, *, records: int, basis: Floats | None = None
+    steps: Clippable, recipe: Recipe, spending: Spending, *, records: int, basis: Floats | None = None
 ) -> Fitted:
     """The whole recipe on records that are on their grid.
 
     Parameters
     ----------
-    steps : GridRecords
+    steps : Clippable
         Private, of shape (n, d).
     recipe : Recipe
     spending : Spending
@@ -80,9 +80,9 @@ def fit_moment(
         return _finish(None, rough, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
     coordinates, variances = _new_coordinates(rough, recipe, basis, steps.levels)
     ratio = _best_ratio(variances, coordinates.centre, recipe)
-    moved = MovedRecords(steps, coordinates)
+    moved = steps.moved(coordinates)
     search = _second_search(variances, recipe, share_mu(mu, spending.left - recipe.radius_share), records, ratio)
-    cut = private_radius("second radius", moved.lengths, search, spending, records=records, share=recipe.radius_share)
+    cut = private_radius("second radius", moved, search, spending, records=records, share=recipe.radius_share)
     final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=ratio)
     return _finish(rough, final, coordinates, cut, recipe)
 
@@ -92,14 +92,14 @@ def is_scarce(features: int, records: int, mu: float, recipe: Recipe) -> bool:
     return features / (records * mu) > recipe.scarce
 
 
-def _first_radius(steps: GridRecords, recipe: Recipe, spending: Spending, records: int) -> float:
+def _first_radius(steps: Clippable, recipe: Recipe, spending: Spending, records: int) -> float:
     """A radius about the midpoint; a public one where counts would be lost in their noise."""
     d, mu = steps.shape[1], spending.privacy.mu
     if count_std(mu, recipe.radius_share, recipe.first_steps) > records / 4:
         return math.sqrt(d) / 2
     above = min(recipe.above * 1.5 * d / mu, records / 2)
     search = Search(math.sqrt(d) / 64, math.sqrt(d), above, recipe.first_steps)
-    return private_radius("radius", steps.lengths, search, spending, records=records, share=recipe.radius_share)
+    return private_radius("radius", steps, search, spending, records=records, share=recipe.radius_share)
 
 
 def _new_coordinates(

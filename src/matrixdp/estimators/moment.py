@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from matrixdp.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.estimators.learning import Fitted, fit_moment
+from matrixdp.estimators.parts import look_at
 from matrixdp.estimators.recipe import recipe_for
-from matrixdp.estimators.records import GridRecords, grid_levels
+from matrixdp.estimators.records import grid_levels
 from matrixdp.estimators.spending import Spending, Step, charged
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats, check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries.domain import check_bounds
 from matrixdp.queries.query import parse_records
-from matrixdp.queries.table import as_records
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,8 @@ class PrivateMoment:
         What each step spent of it.
     simulation : bool
         Whether the noise can be repeated by whoever knows the seed.
+    records : int
+        The public number of records.
     """
 
     fitted: Fitted
@@ -54,6 +56,7 @@ class PrivateMoment:
     mu: float
     steps: tuple[Step, ...]
     simulation: bool
+    records: int
 
     @property
     def mean(self) -> Floats:
@@ -103,8 +106,8 @@ def private_moment(
 
     Parameters
     ----------
-    data : array, pandas, polars or Arrow table of shape (n, m)
-        Finite numbers; values outside of the bounds are moved to them.
+    data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
+        Records outside of memory are read five times. Finite numbers; values outside of the bounds are moved to them.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy
@@ -144,15 +147,15 @@ def private_moment(
         raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
-    array = as_records(data, bounds.size, bounds.names)
-    public = public_records(records, len(array), spending.neighbours)
+    count, on_grid = look_at(data, bounds)
+    public = public_records(records, count, spending.neighbours)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
     charge = charged(spending, description, ledger=ledger, dataset=dataset)
     with np.errstate(all="ignore"):  # a warning would speak of private data
-        steps = GridRecords(bounds, array, grid_levels(public))
+        steps = on_grid(grid_levels(public))
         with charge:
             fitted = fit_moment(steps, recipe, spending, records=public, basis=basis)
-    return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation)
+    return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation, public)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

@@ -118,7 +118,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
         X = self._features(X)
-        check_count(self.n_components, X.shape[1])
+        check_count(self.n_components, self.n_features_in_)
         moment = self._moment(X, self._feature_bounds(), "components")
         found = principal_components(moment, self.n_components)
         self.mean_, self.components_ = moment.mean, found.components

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.spending import Spending
 from matrixdp.noise.covariance import Floats
 from matrixdp.queries import Query
@@ -31,6 +33,22 @@ class Search:
     above: float
     steps: int
 
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Its ends, on the log scale."""
+        return math.log(self.least), math.log(self.most)
+
+    def cuts(self) -> list[float]:
+        """All cut-offs that a bisection may come to."""
+        brackets = [self.bracket]
+        found: list[float] = []
+        for _ in range(self.steps):
+            middles = [(low + high) / 2 for low, high in brackets]
+            found += map(math.exp, middles)
+            pairs = zip(brackets, middles, strict=True)
+            brackets = [half for (low, high), middle in pairs for half in ((low, middle), (middle, high))]
+        return found
+
 
 def count_std(mu: float, share: float, steps: int) -> float:
     """Standard deviation of each noisy count, when `share` of ``mu^2`` is spent on `steps` of them."""
@@ -38,7 +56,7 @@ def count_std(mu: float, share: float, steps: int) -> float:
 
 
 def private_radius(
-    name: str, lengths: Floats, search: Search, spending: Spending, *, records: int, share: float
+    name: str, private: Clippable, search: Search, spending: Spending, *, records: int, share: float
 ) -> float:
     """A radius that about `search.above` of the records exceed.
 
@@ -46,8 +64,8 @@ def private_radius(
     ----------
     name : str
         Under which the step is reported.
-    lengths : float64 array of shape (n,)
-        Private; each depends on one record.
+    private : Clippable
+        The records.
     search : Search
     spending : Spending
     records : int
@@ -63,10 +81,11 @@ def private_radius(
     query = Query(
         (1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=spending.neighbours
     )  # one for all cuts, which come from earlier noisy counts
-    low, high = math.log(search.least), math.log(search.most)
+    low, high = search.bracket
+    above = private.counter(search.cuts())
     for _ in range(search.steps):
         middle = (low + high) / 2
-        data = Cut(lengths, math.exp(middle))
+        data = Cut(above, math.exp(middle))
         noisy = spending.release(name, query, data, share=share / search.steps).matrix[0, 0]
         low, high = (middle, high) if noisy > search.above else (low, middle)
     return math.exp((low + high) / 2)
@@ -74,12 +93,12 @@ def private_radius(
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Private lengths, of shape (n,), and the public number that they are compared with."""
+    """How many private records are longer than a number, and the public number that is meant."""
 
-    lengths: Floats
+    above: Callable[[float], int]
     at: float
 
 
 def _count(cut: Cut) -> Floats:
-    """How many lengths exceed the cut, of shape (1, 1)."""
-    return np.array([[float(np.count_nonzero(cut.lengths > cut.at))]])
+    """How many records are longer than the cut, of shape (1, 1)."""
+    return np.array([[float(cut.above(cut.at))]])

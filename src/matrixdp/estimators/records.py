@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,10 @@ class Sums:
         """The sums without those of some of the records."""
         return Sums(self.count - other.count, self.total - other.total, self.gram - other.gram)
 
+    def plus(self, other: Sums) -> Sums:
+        """The sums with those of other records."""
+        return Sums(self.count + other.count, self.total + other.total, self.gram + other.gram)
+
     def about(self, origin: NDArray[np.int64]) -> Sums:
         """The sums of ``q - origin``."""
         cross = np.multiply.outer(self.total, origin)
@@ -72,33 +77,61 @@ class Clippable(ABC):
     """
 
     shape: tuple[int, int]
-    lengths: Floats
+    levels: int
+    coordinates: Coordinates | None = None
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @abstractmethod
+    def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
+        """A function that says how many records are longer than one of the cuts."""
+
+    @abstractmethod
+    def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
+        """Sums over records that surely lie in the ball, on the records' grid, and over the others, moved into it."""
+
+    @abstractmethod
+    def moved(self, coordinates: Coordinates) -> Clippable:
+        """The same records in public coordinates."""
+
+    def moment(self, ball: Bounds, public: int) -> Floats:
+        """``(1/public) sum (1, u)(1, u)'`` over records moved into the ball about the origin.
+
+        A record in the ball stays as it is; one outside, or not surely inside, is moved and put on the grid of the
+        ball. Both sums are exact, so that the order and the number of either cannot matter.
+        """
+        inside, outside = self.split(ball, public)
+        return _moment(inside, self.levels, self.coordinates) / public + outside.value()
+
+
+class HeldRecords(Clippable):
+    """Records in memory, with their lengths, of shape (n,)."""
+
+    lengths: Floats
+
+    def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
+        """Counts the lengths."""
+        return lambda cut: int(np.count_nonzero(self.lengths > cut))
+
+    def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
+        """Sums over records in the ball, and over the others, moved into it."""
+        assert ball.radius is not None
+        outside = np.flatnonzero(self.lengths > ball.radius * (1 - 2 * (self.shape[1] + 16) * _EPS))
+        moved = MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
+        moved.add(self.take(outside))
+        return self.sums_without(outside), moved
 
     @abstractmethod
     def take(self, rows: NDArray[np.intp]) -> Floats:
         """Some of the records, of shape (rows, d)."""
 
     @abstractmethod
-    def moment_without(self, rows: NDArray[np.intp]) -> Floats:
-        """``sum (1, u)(1, u)'`` over all other records, of shape (d + 1, d + 1): an exact sum, rounded once."""
-
-    def moment(self, bounds: Bounds, public: int) -> Floats:
-        """``(1/public) sum (1, u)(1, u)'`` over records moved into the ball of `bounds` about the origin.
-
-        A record in the ball stays as it is; one outside, or not surely inside, is moved and put on the grid of the
-        ball. Both sums are exact, so that the order and the number of either cannot matter.
-        """
-        assert bounds.radius is not None
-        outside = np.flatnonzero(self.lengths > bounds.radius * (1 - 2 * (self.shape[1] + 16) * _EPS))
-        moved = MomentSum(bounds, bounds, public, constant=True, clip=True, missing="error")
-        moved.add(self.take(outside))
-        return self.moment_without(outside) / public + moved.value()
+    def sums_without(self, rows: NDArray[np.intp]) -> Sums:
+        """Sums over all other records on their grid; adds up whichever are fewer."""
 
 
-class GridRecords(Clippable):
+class GridRecords(HeldRecords):
     """Records in [-1, 1]^d as whole numbers of steps of 1/levels, and sums of them.
 
     Parameters
@@ -138,16 +171,15 @@ class GridRecords(Clippable):
         """Some of the records, of shape (rows, d)."""
         return np.asarray(self.steps[rows], np.float64) / self.levels
 
-    def moment_without(self, rows: NDArray[np.intp]) -> Floats:
-        """``sum (1, u)(1, u)'`` over all other records."""
-        sums = self.sums_without(rows)
-        return _assemble(sums.count, sums.total / self.levels, sums.gram / self.levels**2)
-
     def sums_without(self, rows: NDArray[np.intp]) -> Sums:
-        """Sums over all records but some; adds up whichever are fewer."""
+        """Sums over all other records."""
         if 2 * len(rows) <= len(self):
             return self._sums.less(self._sums_of(rows))
         return self._sums_of(np.setdiff1d(np.arange(len(self)), rows, assume_unique=True))
+
+    def moved(self, coordinates: Coordinates) -> MovedRecords:
+        """The same records in public coordinates."""
+        return MovedRecords(self, coordinates)
 
     def _sums_of(self, rows: NDArray[np.intp]) -> Sums:
         running, step = _Running(self.shape[1], self.levels), max(1, _BLOCK // self.shape[1])
@@ -156,7 +188,7 @@ class GridRecords(Clippable):
         return running.sums()
 
 
-class MovedRecords(Clippable):
+class MovedRecords(HeldRecords):
     """Records in public coordinates; their sums follow from those of the records, by exact arithmetic.
 
     Privacy
@@ -166,23 +198,32 @@ class MovedRecords(Clippable):
 
     def __init__(self, records: GridRecords, coordinates: Coordinates) -> None:
         assert coordinates.levels == records.levels
-        self._records, self._coordinates = records, coordinates
+        self._records, self.coordinates, self.levels = records, coordinates, records.levels
         self.shape = (len(records), len(coordinates.numbers))
         self.lengths = coordinates.lengths(records.steps)
 
     def take(self, rows: NDArray[np.intp]) -> Floats:
         """Some of the records, of shape (rows, k)."""
-        return self._coordinates(self._records.steps[rows])
+        assert self.coordinates is not None
+        return self.coordinates(self._records.steps[rows])
 
-    def moment_without(self, rows: NDArray[np.intp]) -> Floats:
-        """``sum (1, u)(1, u)'`` over all other records."""
-        numbers, unit = self._coordinates.numbers, self._coordinates.unit
-        sums = self._records.sums_without(rows).about(self._coordinates.origin)
-        total = to_floats(multiply(numbers, to_digits(sums.total[:, None])))[:, 0]
-        half = multiply(numbers, to_digits(sums.gram))
-        gram = to_floats(multiply(numbers, half.transpose(0, 2, 1)))
-        return _assemble(sums.count, total * unit, gram * np.multiply.outer(unit, unit))
+    def sums_without(self, rows: NDArray[np.intp]) -> Sums:
+        """Sums over all other records on their grid, before they were moved."""
+        return self._records.sums_without(rows)
+
+    def moved(self, coordinates: Coordinates) -> MovedRecords:
+        """The records themselves in other coordinates."""
+        return MovedRecords(self._records, coordinates)
 
 
-def _assemble(count: int, total: Floats, gram: Floats) -> Floats:
-    return np.block([[np.full((1, 1), float(count)), total[None]], [total[:, None], gram]])
+def _moment(sums: Sums, levels: int, coordinates: Coordinates | None) -> Floats:
+    """``sum (1, u)(1, u)'``, of shape (d + 1, d + 1), from exact sums on the grid, rounded once."""
+    if coordinates is None:
+        total, gram = sums.total / levels, sums.gram / levels**2
+    else:
+        numbers, unit = coordinates.numbers, coordinates.unit
+        centred = sums.about(coordinates.origin)
+        half = multiply(numbers, to_digits(centred.gram))
+        total = to_floats(multiply(numbers, to_digits(centred.total[:, None])))[:, 0] * unit
+        gram = to_floats(multiply(numbers, half.transpose(0, 2, 1))) * np.multiply.outer(unit, unit)
+    return np.block([[np.full((1, 1), float(sums.count)), total[None]], [total[:, None], gram]])

@@ -11,16 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.bounds import Bounds
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.base import PrivateEstimator, as_bounds
+from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
 from matrixdp.estimators.moment import PrivateMoment
 from matrixdp.noise.covariance import Floats
 
 _NOISE_RIDGE = 0.6  # of the noise's spectral size; flat from 0.3 to 1
 
 
-def solve_regression(
-    moment: PrivateMoment, targets: int, *, alpha: float = 0.0, records: int = 1
-) -> tuple[Floats, Floats]:
+def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
     """Coefficients of shape (targets, m) and intercepts of shape (targets,), from a joint private moment.
 
     Beside `alpha`, as in ridge regression, a ridge of the size of the noise is added, in the coordinates in which the
@@ -34,8 +32,6 @@ def solve_regression(
     targets : int
     alpha : float
         Ridge penalty in the data's units, for sums over records.
-    records : int
-        Number of records.
     """
     fitted, d = moment.fitted, moment.bounds.size
     m = d - targets
@@ -44,7 +40,7 @@ def solve_regression(
         return np.zeros((targets, m)), location[m:]
     half = moment.bounds.halfwidths
     ridge = _NOISE_RIDGE * fitted.noise * math.sqrt(d) * fitted.scale[:m, :m]
-    ridge = ridge + np.diag(alpha / records / half[:m] ** 2)
+    ridge = ridge + np.diag(alpha / moment.records / half[:m] ** 2)
     gram = fitted.covariance[:m, :m] + ridge
     scaled = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
     coefficients = np.asarray((scaled * half[m:] / half[:m, None]).T)
@@ -112,17 +108,25 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type:
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Spend the budget on features X, of shape (n, m), and targets y, of shape (n,) or (n, targets)."""
-        X, y = self._features(X, y=y, multi_output=True, y_numeric=True)
+        """Spend the budget on features X, of shape (n, m), and targets y, of shape (n,) or (n, targets).
+
+        For records outside of memory X is where they are, and y the name of the target's column, or names.
+        """
         alpha = self._penalty()
-        table = np.column_stack([X, y])
+        if elsewhere(X):
+            table, y = self._features(X), target_names(y)
+            targets, single = len(y), len(y) == 1
+        else:
+            X, y = self._features(X, y=y, multi_output=True, y_numeric=True)
+            table, single = np.column_stack([X, y]), np.ndim(y) == 1
+            targets = table.shape[1] - X.shape[1]
         joint = join_bounds(
-            self._feature_bounds(), as_bounds(self.target_bounds, table.shape[1] - X.shape[1], "target_bounds")
+            self._feature_bounds(),
+            as_bounds(self.target_bounds, targets, "target_bounds"),
+            y if isinstance(y, tuple) else None,
         )
         moment = self._moment(table, joint, "regression")
-        targets, count = joint.size - X.shape[1], self.records or len(X)
-        coefficients, intercepts = solve_regression(moment, targets, alpha=alpha, records=count)
-        single = np.ndim(y) == 1
+        coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         return self
@@ -184,6 +188,23 @@ class PrivateLinearRegression(PrivateRidge):
         return 0.0
 
 
-def join_bounds(first: Bounds, second: Bounds) -> Bounds:
-    """Bounds of features and targets side by side; a radius of either is left out, which only widens the domain."""
-    return Bounds(np.concatenate([first.lower, second.lower]), np.concatenate([first.upper, second.upper]))
+def join_bounds(first: Bounds, second: Bounds, targets: tuple[str, ...] | None = None) -> Bounds:
+    """Bounds of features and targets side by side; a radius of either is left out, which only widens the domain.
+
+    With names of the targets, the columns have those of the features and these.
+    """
+    names = None
+    if targets is not None:
+        if first.names is None:
+            raise ParameterError("bounds must have names, by which the columns of X and y are found.")
+        names = (*first.names, *targets)
+    lower, upper = (np.concatenate(sides) for sides in ((first.lower, second.lower), (first.upper, second.upper)))
+    return Bounds(lower, upper, names)
+
+
+def target_names(y: Any) -> tuple[str, ...]:
+    """Names of the targets' columns, for records outside of memory."""
+    names = (y,) if isinstance(y, str) else tuple(y) if isinstance(y, list | tuple) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ParameterError("y must be the name of the target's column, or a list of names, as X is not in memory.")
+    return names

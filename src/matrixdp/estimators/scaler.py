@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import ParameterError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.estimators.base import PrivateEstimator
 from matrixdp.estimators.moment import public_records
 from matrixdp.estimators.spending import Spending, charged
@@ -21,10 +23,11 @@ from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Query
 from matrixdp.queries.domain import check_bounds
-from matrixdp.queries.table import as_records
+from matrixdp.queries.table import as_parts, as_records
 from matrixdp.sensitivity import FrobeniusBall
 
-_LEVELS = 1 << 15  # half the steps of the grid: sums of squares of 2^32 records fit into 64 bits
+_LEVELS = 1 << 15  # half the steps of the grid
+_MOST = 1 << 32  # records: their sums of squares fit into 64 bits
 _WEIGHT = 1.66  # of the squares beside the values; up to 1.665 they cost nothing
 _ROUNDING = 1 + 1e-6  # on the sensitivity, for the floats of two divisions
 
@@ -74,14 +77,16 @@ def private_scales(
     """
     check_bounds(bounds)
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
-    array = as_records(data, bounds.size, bounds.names)
-    public = public_records(records, len(array), spending.neighbours)
+    parts = as_parts(data).select(bounds.names)
+    with np.errstate(all="ignore"):  # a warning would speak of private data
+        totals = sum(parts.map(_TotalTask(bounds)), _Totals.none(bounds.size))
+    if totals.count > _MOST:
+        raise DataError(f"data must have at most {_MOST:,} records, whose sums of squares fit into 64 bits.")
+    public = public_records(records, totals.count, spending.neighbours)
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
     charge = charged(spending, description, ledger=ledger, dataset=dataset)
-    with np.errstate(all="ignore"):  # a warning would speak of private data
-        steps = bounds.quantise(array, _LEVELS)
-        with charge:
-            noisy = spending.release("scales", _query(bounds.size, public, spending.neighbours), steps, share=1.0)
+    with charge:
+        noisy = spending.release("scales", _query(bounds.size, public, spending.neighbours), totals, share=1.0)
     return _scales(noisy.matrix[0], noisy.std[0], bounds, spending)
 
 
@@ -102,13 +107,39 @@ class _Sums:
 
     records: int
 
-    def __call__(self, steps: Floats) -> Floats:
-        count = len(steps)
-        values = steps.sum(axis=0)  # whole numbers below 2^53, exact for 2^38 records
-        squares = np.square(steps).astype(np.int64).sum(axis=0)
-        centred = squares.astype(np.float64) / _LEVELS**2 - count / 2
-        parts = [[float(count)], values / _LEVELS, _WEIGHT * centred]
+    def __call__(self, totals: _Totals) -> Floats:
+        centred = totals.squares.astype(np.float64) / _LEVELS**2 - totals.count / 2
+        parts = [np.array([float(totals.count)]), totals.values / _LEVELS, _WEIGHT * centred]
         return (np.concatenate(parts) / self.records)[None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Totals:
+    """Number of records on their grid, and exact sums of values and squares, int64 arrays of shape (m,)."""
+
+    count: int
+    values: NDArray[np.int64]
+    squares: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, size: int) -> _Totals:
+        return cls(0, np.zeros(size, np.int64), np.zeros(size, np.int64))
+
+    def __add__(self, other: _Totals) -> _Totals:
+        return _Totals(self.count + other.count, self.values + other.values, self.squares + other.squares)
+
+
+@dataclass(frozen=True, eq=False)
+class _TotalTask:
+    bounds: Bounds
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> _Totals:
+        total = _Totals.none(self.bounds.size)
+        for block in blocks:
+            array = as_records(block, self.bounds.size, self.bounds.names)
+            steps = self.bounds.quantise(array, _LEVELS).astype(np.int64)
+            total += _Totals(len(steps), steps.sum(axis=0), np.square(steps).sum(axis=0))
+        return total
 
 
 def _scales(noisy: Floats, std: Floats, bounds: Bounds, spending: Spending) -> Scales:

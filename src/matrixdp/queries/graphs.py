@@ -16,7 +16,7 @@ from matrixdp.noise.covariance import Floats
 from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.query import MatrixQuery
-from matrixdp.queries.table import Parts, as_records, outside_memory
+from matrixdp.queries.table import as_records, outside_memory
 from matrixdp.sensitivity import EdgeChange
 
 _GRID = 1 << 20  # steps from no edge to one of full weight
@@ -71,7 +71,7 @@ class _Graph(MatrixQuery):
     def _weights(self, data: Any, *, clip: bool, missing: str) -> NDArray[np.int64]:
         """Weights in grid units, of shape (nodes, nodes)."""
         check_missing(missing)
-        if isinstance(data, Parts) or outside_memory(data):
+        if outside_memory(data):
             data = as_records(data, self.nodes, self.node_names)
         if self.node_names is not None and hasattr(data, "loc"):  # a pandas frame: nodes are found by name
             names = list(self.node_names)

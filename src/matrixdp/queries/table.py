@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import DataError
+from matrixdp.errors import DataError, ParameterError
 
 T = TypeVar("T")
 _ELSEWHERE = ("dask", "pyspark")
@@ -23,6 +23,8 @@ class Parts(ABC):
 
     What is made of the parts must not depend on their order, nor on where one ends and the next begins.
     """
+
+    once = False  # whether the records can be read a single time only
 
     def select(self, names: Sequence[str] | None) -> Parts:
         """The same records, of which only the columns named need be read."""
@@ -80,9 +82,20 @@ def as_parts(data: Any) -> Parts:
     return Blocks(lambda: (data,))
 
 
+def read_again(data: Any) -> Parts:
+    """Records as parts that can be read as often as needed, or an error."""
+    parts = as_parts(data)
+    if parts.once:
+        raise ParameterError(
+            "data must be readable more than once, which an iterator is not. Give Blocks(function), whose function "
+            "makes the iterator anew, or files."
+        )
+    return parts
+
+
 def outside_memory(data: Any) -> bool:
-    """Whether `matrixdp.engines` is needed to read the data: paths, memory maps, iterators, Dask and Spark."""
-    return isinstance(data, str | os.PathLike | Iterator | np.memmap) or _library(data) in _ELSEWHERE
+    """Whether the data are parts, or need `matrixdp.engines`: paths, memory maps, iterators, Dask and Spark."""
+    return isinstance(data, Parts | str | os.PathLike | Iterator | np.memmap) or _library(data) in _ELSEWHERE
 
 
 def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
@@ -93,7 +106,7 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     >>> as_records([[1, 2], [3, 4]], 2).shape
     (2, 2)
     """
-    if isinstance(data, Parts) or outside_memory(data):
+    if outside_memory(data):
         arrays = dict(as_parts(data).select(names).map(_Gather(size, names)))
         return np.concatenate([np.empty((0, size)), *(arrays[number] for number in sorted(arrays))])
     columns = _column_names(data)

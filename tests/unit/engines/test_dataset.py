@@ -214,7 +214,7 @@ def test_the_manifest_is_written_last(tmp_path, folder, ledger, monkeypatch):
 def test_what_cannot_be_released_in_parts_is_refused(tmp_path, folder, data):
     with pytest.raises(mdp.ParameterError, match="identity query"):
         release_dataset(mdp.make_design(mdp.Moments(BOUNDS, RECORDS), PRIVACY), folder, tmp_path / "out")
-    with pytest.raises(mdp.ParameterError, match="readable twice"):
+    with pytest.raises(mdp.ParameterError, match="readable more than once"):
         release_dataset(DESIGNS["axes"], iter([data]), tmp_path / "out")
     with pytest.raises(mdp.ParameterError, match="number of rows"):
         release_dataset(mdp.make_design(mdp.Identity(BOUNDS, 2999), PRIVACY), folder, tmp_path / "out")

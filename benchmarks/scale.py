@@ -1,0 +1,208 @@
+"""Records out of core: threads against the limit of the machine, Dask and Spark against threads, cost by rows."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from threadpoolctl import threadpool_limits
+
+import matrixdp as mdp
+from benchmarks.timing import compare, duration, row
+from matrixdp.engines import release_dataset
+
+FEATURES = 50
+NAMES = [f"x{i}" for i in range(FEATURES)]
+BOUNDS = mdp.Bounds([-6] * FEATURES, [6] * FEATURES, names=NAMES)
+RECORDS = 10**7
+GROUP = 250_000
+SIZES = (10**6, 3 * 10**6, 10**7, 2 * 10**7, 4 * 10**7)
+_PEAK = """
+import re, sys
+import matrixdp as mdp
+names = [f"x{i}" for i in range(50)]
+query = mdp.SecondMoment(mdp.Bounds([-6] * 50, [6] * 50, names=names), int(sys.argv[2]))
+query.evaluate(mdp.open_records(sys.argv[1]), clip=True, missing="error")
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+"""
+
+
+def run() -> list[dict[str, Any]]:
+    """All rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        files = write_tables(place)
+        rows = [*against_the_limit(files[RECORDS]), *memory(files), *growth(files)]
+        rows += [*on_dask(files[4 * 10**7]), *on_spark(files[10**6]), *data_sets(files[10**6], place / "noisy")]
+    return rows
+
+
+def write_tables(place: Path) -> dict[int, Path]:
+    """Folders of a million float32 records a file; the larger ones link to the same ten files again and again."""
+    rng = np.random.default_rng(0)
+    schema = pa.schema([(name, pa.float32()) for name in NAMES])
+    million = 10**6
+    (place / "files").mkdir()
+    for number in range(RECORDS // million):
+        with pq.ParquetWriter(place / "files" / f"{number}.parquet", schema, use_dictionary=False) as writer:
+            for _ in range(million // GROUP):
+                columns = [rng.standard_normal(GROUP, np.float32) for _ in NAMES]
+                writer.write_table(pa.table(columns, schema=schema))
+    made = {}
+    for size in SIZES:
+        made[size] = place / str(size)
+        made[size].mkdir()
+        for number in range(size // million):
+            source = place / "files" / f"{number % (RECORDS // million)}.parquet"
+            os.link(source, made[size] / f"{number:03d}.parquet")
+    return made
+
+
+def second_moment(folder: Path, records: int, **options: Any) -> Any:
+    query = mdp.SecondMoment(BOUNDS, records)
+    return query.evaluate(mdp.open_records(folder, **options), clip=True, missing="error")
+
+
+def against_the_limit(folder: Path) -> list[dict[str, Any]]:
+    """The least that floats need: each row group decoded, copied to float64 and multiplied, on a thread a core."""
+
+    def group(place: tuple[Path, int]) -> Any:
+        table = pq.ParquetFile(place[0]).read_row_group(place[1], use_threads=False)
+        columns = np.empty((FEATURES, table.num_rows))
+        for j, column in enumerate(table.columns):
+            columns[j] = column.to_numpy()
+        return columns @ columns.T
+
+    def limit() -> Any:
+        places = [
+            (path, i) for path in sorted(folder.iterdir()) for i in range(pq.ParquetFile(path).metadata.num_row_groups)
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return sum(pool.map(group, places))
+
+    with threadpool_limits(1):
+        ours, peer = compare(lambda: second_moment(folder, RECORDS), limit, rounds=5)
+    what = f"second moment of {RECORDS:,} x {FEATURES} float32 from Parquet, against decode, float64 copy and syrk"
+    return [row(what, ours, peer, "at most 1.3", slower=True), _rate("  rows a second by threads", RECORDS, ours)]
+
+
+def memory(files: dict[int, Path]) -> list[dict[str, Any]]:
+    """Peak of a process of its own, for few and for many rows."""
+    peaks = [_peak(files[size], size) for size in (SIZES[0], SIZES[-1])]
+    return [
+        {
+            "what": f"peak memory for {SIZES[-1]:,} rows, against {SIZES[0]:,}",
+            "ours": f"{peaks[1]:,.0f} MiB",
+            "peer": f"{peaks[0]:,.0f} MiB",
+            "ratio": f"{peaks[1] / peaks[0]:.3g}x",
+            "note": "wanted: at most 600 MB, whatever the rows",
+        }
+    ]
+
+
+def _peak(folder: Path, records: int) -> float:
+    environment = {**os.environ, "PYTHONPATH": str(Path(mdp.__file__).parents[1])}
+    words = [sys.executable, "-c", _PEAK, str(folder), str(records)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    found = re.search(r"\d+", done.stdout)
+    assert found is not None
+    return int(found[0]) / 1024
+
+
+def growth(files: dict[int, Path]) -> list[dict[str, Any]]:
+    """Time by the number of rows."""
+    second_moment(files[SIZES[0]], SIZES[0])
+    times = {size: statistics.median(_timed(files[size], size) for _ in range(3)) for size in SIZES}
+    base = times[SIZES[0]] / SIZES[0]
+    return [
+        {
+            "what": f"  second moment of {size:,} x {FEATURES} by threads, against 1,000,000 rows",
+            "ours": duration(took),
+            "peer": duration(took / size * 10**6) + "/M",
+            "ratio": f"{took / size / base:.3g}x a row",
+            "note": "wanted: linear" if size == SIZES[0] else "",
+        }
+        for size, took in times.items()
+    ]
+
+
+def _timed(folder: Path, records: int) -> float:
+    start = time.perf_counter()
+    second_moment(folder, records)
+    return time.perf_counter() - start
+
+
+def on_dask(folder: Path) -> list[dict[str, Any]]:
+    """Two worker processes against as many threads."""
+    from distributed import Client, LocalCluster
+
+    records = SIZES[-1]
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        dask = second_moment(folder, records, workers=client)
+        assert np.array_equal(dask, second_moment(folder, records, workers=2))
+        ours, peer = compare(
+            lambda: second_moment(folder, records, workers=client),
+            lambda: second_moment(folder, records, workers=2),
+            rounds=3,
+        )
+    what = f"second moment of {records:,} x {FEATURES}, two Dask workers against two threads"
+    return [row(what, ours, peer, "at most 1.2", slower=True), _rate("  rows a second by Dask", records, ours)]
+
+
+def on_spark(folder: Path) -> list[dict[str, Any]]:
+    """The same integers from Spark, where it is installed."""
+    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
+        return []
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    records = SIZES[0]
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        frame = session.read.parquet(str(folder))
+        query = mdp.SecondMoment(BOUNDS, records)
+
+        def spark() -> Any:
+            return query.evaluate(frame, clip=True, missing="error")
+
+        assert np.array_equal(spark(), second_moment(folder, records))
+        ours, peer = compare(spark, lambda: second_moment(folder, records), rounds=3)
+    finally:
+        session.stop()
+    what = f"second moment of {records:,} x {FEATURES}, Spark against threads"
+    return [row(what, ours, peer, slower=True), _rate("  rows a second by Spark", records, ours)]
+
+
+def data_sets(folder: Path, out: Path) -> list[dict[str, Any]]:
+    """A noisy data set, against copying the records from Parquet to Parquet as float64."""
+    records = SIZES[0]
+    design = mdp.make_design(mdp.Identity(BOUNDS, records), mdp.Privacy(1, 1e-9))
+
+    def copy() -> None:
+        table = pq.read_table(folder)
+        wide = pa.table([column.cast(pa.float64()) for column in table.columns], names=NAMES)
+        pq.write_table(wide, out.with_name("copy.parquet"), compression="none", use_dictionary=False)
+
+    ours, peer = compare(lambda: release_dataset(design, folder, out, force=True), copy, rounds=3)
+    what = f"noisy data set of {records:,} x {FEATURES} from Parquet to Parquet, against a copy in float64"
+    return [row(what, ours, peer, slower=True), _rate("  rows a second", records, ours)]
+
+
+def _rate(what: str, rows: int, took: float) -> dict[str, Any]:
+    return {"what": what, "ours": f"{rows / took / 1e6:.3g} M/s", "peer": "", "ratio": "", "note": ""}
