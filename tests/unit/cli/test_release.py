@@ -227,3 +227,50 @@ def test_a_request_for_something_else_is_refused(clinic, matrixdp):
     other = matrixdp(*asked("clinic.csv", "second-moment", "--request", "a", "--force"))
     assert other.code == 4
     assert json.loads(Path("out/release.json").read_text())["design"]["query"]["kind"] == "Moments"
+
+
+@pytest.mark.parametrize("data", ["set", "set/*/*.parquet", "set/**/*.parquet"])
+def test_folders_and_patterns_are_released(clinic, matrixdp, data):
+    for i, piece in enumerate(np.array_split(np.arange(500), 2)):
+        Path(f"set/year={i}").mkdir(parents=True)
+        pq.write_table(clinic.table.take(piece), f"set/year={i}/part.parquet")
+    done = matrixdp(*asked(data), "--workers", "2")
+    assert done.code == 0, done.err
+    assert json.loads(Path("out/release.json").read_text())["design"]
+    assert spent()[0].released
+
+
+def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatch):
+    monkeypatch.setattr(releasing, "_IN_MEMORY", 100)
+    done = matrixdp(*asked("clinic.parquet", "identity", "--json"))
+    assert done.code == 0, done.err
+    facts = json.loads(done.out)
+    assert facts["shape"] == [500, 2]
+    assert facts["files"][-1] == "_release.json"
+    assert facts["ledger"]["epsilon_left_after"] < facts["ledger"]["epsilon_left_before"]
+    assert pq.read_table("out", columns=["age"]).num_rows == 500
+    assert [charge.released for charge in spent()] == [True]
+    shown = matrixdp(*asked("clinic.parquet", "identity", "--force", "--epsilon", "0.5"))
+    assert "Wrote 500 noisy records of 2 columns to out" in shown.out
+    assert "Guarantee" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--directions", "learned"], "learn them from moments"), (["--request", "week-7"], "--request must be left out")],
+)
+def test_what_a_large_data_set_cannot_have_is_said(clinic, matrixdp, monkeypatch, options, words):
+    monkeypatch.setattr(releasing, "_IN_MEMORY", 100)
+    done = matrixdp(*asked("clinic.parquet", "identity", *options))
+    assert done.code == 2
+    assert words in done.err
+    assert spent() == []
+
+
+@pytest.mark.parametrize("workers", ["0", "many", "-2"])
+def test_workers_that_are_none_are_refused(clinic, matrixdp, workers):
+    done = matrixdp(*asked("clinic.parquet"), "--workers", workers)
+    assert done.code == 2
+    assert "workers must be" in done.err
+    assert spent() == []
+    assert not Path("out").exists()

@@ -15,7 +15,7 @@ from matrixdp.cli.styles import Command
     example="matrixdp release clinic.parquet --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\\n"
     "  --ledger clinic.db --dataset clinic --out out/",
 )
-@click.argument("data")
+@click.argument("data", type=click.Path())
 @design_options
 @click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
 @click.option("--dataset", help="Name of the data set in the ledger.")
