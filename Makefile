@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test bench accuracy check clean
+.PHONY: demo test spark bench accuracy clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -12,6 +12,9 @@ test: .venv/dev           ## lint, types, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --quiet
+
+spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
+	$(BIN)/python -m pytest --quiet tests/unit/engines/test_spark.py
 
 bench: .venv/bench        ## the table of ratios, each measured side by side in one run
 	$(BIN)/python -m benchmarks

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from matrixdp.engines.part import Done, Held, Part, Task, run_part
-from matrixdp.engines.threads import one_blas_thread
+from matrixdp.engines.threads import Threads, one_blas_thread
 from matrixdp.errors import EngineError, MissingExtraError, ParameterError
 from matrixdp.queries.table import Parts
 from matrixdp.version import __version__
@@ -80,8 +80,13 @@ class Cluster:
 class DaskRecords(Parts):
     """A dask array or data frame, of shape (records, features); each block is a part."""
 
-    def __init__(self, data: Any, workers: Any = None, progress: Callable[[int], object] | None = None) -> None:
-        self._data, self._workers, self._progress = data, workers, progress
+    def __init__(
+        self,
+        data: Any,
+        engine: Cluster | Threads | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        self._data, self._engine, self._progress = data, engine, progress
         frame = hasattr(data, "npartitions") and hasattr(data, "columns")
         if not frame and getattr(data, "ndim", None) != 2:
             raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
@@ -94,10 +99,10 @@ class DaskRecords(Parts):
         missing = [name for name in names if name not in self._data.columns]
         if missing:
             raise ParameterError(f"data must have a column {missing[0]!r}, as the bounds do.")
-        return DaskRecords(self._data[list(names)], self._workers, self._progress)
+        return DaskRecords(self._data[list(names)], self._engine, self._progress)
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """On the cluster of the workers given, or of the current client, or on Dask's threads."""
+        """On the cluster that was given, or that of the current client, or on Dask's threads."""
         data = self._data if self._frame else self._data.rechunk({1: -1})
         blocks = data.to_delayed()
         blocks = list(blocks if self._frame else blocks[:, 0])
@@ -107,12 +112,15 @@ class DaskRecords(Parts):
             yield done.result
 
     def _run(self, task: Task[T], blocks: Sequence[Any]) -> Iterator[Done[T]]:
-        client = self._workers if self._workers is not None else _current_client()
-        if client is not None:
-            return Cluster(client).run_blocks(task, blocks)
+        engine = self._engine
+        if engine is None and (client := _current_client()) is not None:
+            engine = Cluster(client)
+        if isinstance(engine, Cluster):
+            return engine.run_blocks(task, blocks)
         import dask
 
-        return iter(dask.compute(*_delayed(task, blocks), scheduler="threads"))
+        workers = None if engine is None else engine.workers
+        return iter(dask.compute(*_delayed(task, blocks), scheduler="threads", num_workers=workers))
 
 
 def _delayed(task: Task[T], blocks: Sequence[Any]) -> list[Any]:

@@ -11,8 +11,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from matrixdp.engines.arrays import Batches, MappedArray, open_array
+from matrixdp.engines.cluster import Cluster, DaskRecords
 from matrixdp.engines.files import open_files
 from matrixdp.engines.part import Done, Part, Task
+from matrixdp.engines.spark import SparkRecords
 from matrixdp.engines.threads import Threads
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries.table import Blocks, Parts
@@ -102,12 +104,10 @@ def open_records(
         return data
     library = type(data).__module__.partition(".")[0]
     if library == "dask":
-        from matrixdp.engines.cluster import DaskRecords
-
-        return DaskRecords(data, workers, progress)
+        return DaskRecords(data, None if workers is None else _engine(workers), progress)
     if library == "pyspark":
-        from matrixdp.engines.spark import SparkRecords
-
+        if workers is not None:
+            raise ParameterError("workers must be left out for a Spark frame, whose own cluster does the work.")
         return SparkRecords(data, progress)
     return Records(_source(data, delimiter), _engine(workers), None, progress)
 
@@ -126,13 +126,11 @@ def _source(data: Any, delimiter: str | None) -> Source:
     )
 
 
-def _engine(workers: Any) -> Engine:
+def _engine(workers: Any) -> Threads | Cluster:
     if workers is None or (isinstance(workers, int | np.integer) and not isinstance(workers, bool)):
         if workers is not None and workers < 1:
             raise ParameterError(f"workers must be at least 1 thread, got {show(workers)} instead.")
         return Threads(None if workers is None else int(workers))
-    from matrixdp.engines.cluster import Cluster
-
     if isinstance(workers, str) and "://" not in workers:
         raise ParameterError(
             f"workers must be a number of threads, or a scheduler's address such as tcp://host:8786, got {workers!r}."

@@ -25,7 +25,8 @@ class Threads:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(2))
+        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.workers: int = workers or allowed or 1
 
     def run(
         self, task: Task[T], parts: Iterable[Part], columns: Sequence[str] | None, *, whole: bool = False

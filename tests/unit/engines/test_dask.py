@@ -28,6 +28,8 @@ def test_arrays_and_frames_without_a_cluster(data):
     expected = answer(QUERY, data)
     for chunks in ((701, 3), (97, 2), (3000, 1)):
         assert np.array_equal(answer(mdp.Moments(UNNAMED, RECORDS), da.from_array(data, chunks=chunks)), expected)
+    threads = mdp.open_records(da.from_array(data, chunks=(500, 3)), workers=2)
+    assert np.array_equal(answer(mdp.Moments(UNNAMED, RECORDS), threads), expected)
     frame = dd.from_pandas(make_table(data).to_pandas(), npartitions=7)
     assert np.array_equal(answer(QUERY, frame), expected)
     with pytest.raises(mdp.ParameterError, match="column 'z'"):
