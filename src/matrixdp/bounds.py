@@ -18,6 +18,7 @@ from matrixdp.plain import plain
 
 _EPS = float(np.finfo(float).eps)
 MISSING = ("error", "midpoint")
+_COLUMNS = 4096  # whose squares are added at a time
 _LARGEST = 1e60  # so that no product of two records overflows or vanishes
 
 
@@ -154,7 +155,7 @@ class Bounds:
         out: NDArray[np.float64] = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
         if self.radius is None:
             return out
-        lengths = np.sqrt(np.einsum("ij,ij->i", out, out)) * (1 + self._slack)
+        lengths = np.sqrt(square_lengths(out)) * (1 + self._slack)
         return np.multiply(out, self._into_ball(lengths)[:, None])
 
     def quantise(
@@ -215,9 +216,9 @@ class Bounds:
         """Length of each row in the data's units, of shape (n,), rounded up."""
         steps = self.steps(levels)
         if (steps == steps[0]).all():
-            lengths = steps[0] * np.sqrt(np.einsum("ij,ij->i", grid, grid))
+            lengths = steps[0] * np.sqrt(square_lengths(grid))
         else:
-            lengths = np.sqrt(np.einsum("ij,ij,j->i", grid, grid, steps**2))
+            lengths = np.sqrt(square_lengths(grid, steps**2))
         return np.asarray(lengths * (1 + self._slack))
 
     def _into_ball(self, lengths: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -254,6 +255,28 @@ class Bounds:
         if array.ndim != 2 or array.shape[1] != self.size:
             raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
         return array
+
+
+def square_lengths(
+    rows: NDArray[np.float64], weights: NDArray[np.float64] | None = None, out: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Sum of the squares of each row, of shape (n,), perhaps weighted: from that row alone, down to the last bit.
+
+    Beyond 8,192 columns NumPy adds those of a lone row in another order than those of a row among others; so they are
+    taken some thousand at a time.
+    """
+    out = np.empty(len(rows)) if out is None else out
+    for start in range(0, rows.shape[1], _COLUMNS):
+        piece = rows[:, start : start + _COLUMNS]
+        if weights is None:
+            squares = np.einsum("ij,ij->i", piece, piece, out=out if start == 0 else None)
+        else:
+            squares = np.einsum(
+                "ij,ij,j->i", piece, piece, weights[start : start + _COLUMNS], out=out if start == 0 else None
+            )
+        if start:
+            out += squares
+    return out
 
 
 def check_missing(missing: str) -> None:

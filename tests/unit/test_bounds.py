@@ -171,3 +171,19 @@ def test_features_are_found_by_name_or_number():
     for feature in ("c", 2, -1, True):
         with pytest.raises(ParameterError, match="feature"):
             bounds.index(feature)
+
+
+@pytest.mark.parametrize("size", [3, 4096, 4097, 9000, 20000])
+def test_a_row_s_length_does_not_depend_on_its_company(size):
+    from matrixdp.bounds import square_lengths
+
+    rows = np.random.default_rng(0).normal(size=(9, size))
+    weights = np.random.default_rng(1).random(size)
+    together = square_lengths(rows), square_lengths(rows, weights)
+    for i in range(9):
+        assert square_lengths(rows[i : i + 1])[0] == together[0][i]
+        assert square_lengths(rows[i : i + 1], weights)[0] == together[1][i]
+    assert np.allclose(together[0], (rows**2).sum(axis=1), rtol=1e-12)
+    bounds = Bounds(np.full(size, -3.0), np.full(size, 3.0), radius=np.sqrt(size) * 0.9)
+    whole = bounds.quantise(rows, 1000)
+    assert np.array_equal(np.vstack([bounds.quantise(row[None], 1000) for row in rows]), whole)

@@ -59,6 +59,7 @@ def run_release(asked: Asked, job: Job) -> None:
     """Read, charge, draw, write: in this order, and all of it or nothing."""
     schema = load_schema(asked)
     source = open_files(job.data, delimiter=job.delimiter)
+    source.check_apart(job.out)
     query = make_query(asked, schema, _records(asked, schema, source))
     planned = _plan(asked, query)
     if isinstance(query, Identity) and query.shape[0] * query.shape[1] > _IN_MEMORY:

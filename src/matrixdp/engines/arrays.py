@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.engines.part import Held, Part, discreet
+from matrixdp.engines.part import Held, Part, discreetly
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.queries.table import same_columns
 
 _ENTRIES = 1 << 24  # of a part
 
@@ -52,19 +54,22 @@ class MappedArray:
             raise DataError("records must be a table of real numbers, got another array instead.")
         step = max(1, _ENTRIES // max(1, array.shape[1]))
         ranges = [range(start, min(start + step, len(array))) for start in range(0, len(array), step)]
-        if not isinstance(array.base, mmap.mmap) or array.mode not in ("r", "r+"):  # a piece, or a private copy
-            return [Held(str(array.filename), (np.asarray(array[rows.start : rows.stop]),)) for rows in ranges]
+        named = isinstance(array.filename, str | os.PathLike)
+        if not named or not isinstance(array.base, mmap.mmap) or array.mode not in ("r", "r+"):
+            # A piece of a map, one of a file without a name, or a private copy.
+            return [Held(str(array.filename or ""), (np.asarray(array[rows.start : rows.stop]),)) for rows in ranges]
         order, path = "C" if array.flags.c_contiguous else "F", str(Path(str(array.filename)).absolute())
         return [ArrayPart(path, array.dtype.str, array.shape, order, array.offset, rows) for rows in ranges]
 
 
 def open_array(path: Path) -> MappedArray:
     """The array in a NPY file."""
-    with discreet(str(path)):
-        try:
-            return MappedArray(np.load(path, mmap_mode="r", allow_pickle=False))
-        except (ValueError, EOFError):
-            raise DataError(f"{path} must be a NPY file of numbers; it is damaged or holds something else.") from None
+    try:
+        return MappedArray(discreetly(str(path), lambda: np.load(path, mmap_mode="r", allow_pickle=False)))
+    except (EOFError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} must be a NPY file of numbers; it is damaged or holds something else.") from None
 
 
 class Batches:
@@ -80,7 +85,7 @@ class Batches:
         if self._used and self.once:
             raise ParameterError("an iterator is used up after one pass. Give Blocks(function), or files.")
         self._used = True
-        return (Held(f"block {number}", (_kept(block),)) for number, block in enumerate(self._batches))
+        return (Held(f"block {number}", (_kept(block),)) for number, block in enumerate(same_columns(self._batches)))
 
 
 def _kept(block: Any) -> Any:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from matrixdp.engines.part import Done, Held, Part, Task, run_part
+from matrixdp.engines.part import Done, Held, Part, Task, check_version, run_part
 from matrixdp.engines.threads import Threads, one_blas_thread
 from matrixdp.errors import EngineError, MissingExtraError, ParameterError
 from matrixdp.queries.table import Parts
-from matrixdp.version import __version__
 
 T = TypeVar("T")
 _PATIENCE = 20.0  # seconds to wait for a scheduler
@@ -61,7 +60,9 @@ class Cluster:
         try:
             futures = submit(client)
             for future in distributed.as_completed(list(futures), loop=client.loop):
-                yield _checked(_result(future, distributed))
+                done = check_version(_result(future, distributed))
+                future.release()  # a worker need not keep what is merged
+                yield done
         finally:
             client.cancel(futures)
             if own:
@@ -143,16 +144,6 @@ def _work(shared: tuple[Task[T], Sequence[str] | None], number: int, part: Part)
     task, columns = shared
     with one_blas_thread():
         return run_part(task, number, part, columns)
-
-
-def _checked(done: Done[T]) -> Done[T]:
-    """An error for a result of another version, whose integers might be others."""
-    if done.version != __version__:
-        raise EngineError(
-            f"workers must run matrixdp {__version__}, as this process does, got {done.version} instead. Install it "
-            "there."
-        )
-    return done
 
 
 def _result(future: Any, distributed: Any) -> Any:

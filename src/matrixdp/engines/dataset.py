@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from matrixdp.account import open_account
 from matrixdp.design import Design
 from matrixdp.engines.formats import pyarrow
-from matrixdp.engines.records import open_records
+from matrixdp.engines.records import check_apart, open_records
 from matrixdp.errors import DataError, EngineError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
@@ -27,7 +29,7 @@ from matrixdp.plain import from_plain, to_plain
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity
 from matrixdp.queries.identity import check_count
-from matrixdp.queries.table import Parts, as_records, read_again
+from matrixdp.queries.table import Parts, as_records, check_order, read_again
 from matrixdp.release import RowMechanism, check_rows, check_stream
 from matrixdp.report.folder import OutputFolder
 from matrixdp.version import __version__
@@ -161,13 +163,16 @@ def release_dataset(
     assert isinstance(query, Identity)
     account = open_account(design, ledger, dataset, None, simulation=simulation)
     records = read_again(open_records(data, workers=workers)).select(query.bounds.names)
-    with OutputFolder(out, force=force) as folder:
+    check_order(records)
+    check_apart(records, out)
+    with OutputFolder(out, force=force) as folder, _drafts(folder) as drafts:
         checked = sorted(records.map(_Check(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.records)
         receipt = account.charge() if account is not None else None
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
-        task = _Write(design, key, tuple(checked), clip, missing, str(folder.path), names)
+        starts = (0, *accumulate(part.rows for part in checked))
+        task = _Write(design, key, tuple(checked), starts, clip, missing, str(folder.path), str(drafts), names)
         files = _written(records, task)
         released = DatasetRelease(folder.place, design, files, simulation=simulation)
         _finish(folder, released)
@@ -228,9 +233,11 @@ class _Write:
     design: Design
     key: BlockKey
     parts: tuple[_Part, ...]
+    starts: tuple[int, ...]
     clip: bool
     missing: str
     folder: str
+    drafts: str
     names: tuple[str, ...]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
@@ -243,15 +250,12 @@ class _Write:
         assert isinstance(query, Identity)
         rows = _Rows(query, blocks, clip=self.clip, missing=self.missing)
         name = f"part-{number:06d}.parquet"
-        place = Path(self.folder) / name
-        draft = place.with_name(f".{name}.{uuid.uuid4().hex}")  # two tries of one task do not meet
-        try:
-            self._write(draft, rows, first=sum(part.rows for part in self.parts[:number]))
-            if (rows.count, rows.digest) != (expected.rows, expected.digest):
-                raise DataError(_ALTERED)
-            draft.replace(place)
-        finally:
-            draft.unlink(missing_ok=True)
+        draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # two tries of one task do not meet
+        self._write(draft, rows, first=self.starts[number])
+        if (rows.count, rows.digest) != (expected.rows, expected.digest):
+            raise DataError(_ALTERED)
+        with _writing(Path(self.folder)):
+            draft.replace(Path(self.folder) / name)
         return number, name
 
     def _write(self, draft: Path, rows: _Rows, *, first: int) -> None:
@@ -275,6 +279,18 @@ class _Write:
             writer.close()
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
+
+
+@contextmanager
+def _drafts(folder: OutputFolder) -> Iterator[Path]:
+    """A folder beside the one that will be put in place: what a task leaves behind there is never seen."""
+    place = folder.path.with_name(folder.path.name + ".drafts")
+    with _writing(place):
+        place.mkdir()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @contextmanager

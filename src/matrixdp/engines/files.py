@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import glob
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matrixdp.engines.discovery import find_files
 from matrixdp.engines.formats import CsvReader, FeatherReader, ParquetReader, TableReader, pyarrow
-from matrixdp.engines.part import Part, discreet
+from matrixdp.engines.part import Part, discreetly
 from matrixdp.errors import DataError, ParameterError
 
 _READERS: dict[str, type[TableReader]] = {
@@ -55,15 +56,25 @@ class File:
 
     def names(self) -> tuple[str, ...]:
         """The columns' names, those of the folders last."""
-        with discreet(self.place):
-            names = self.reader.names()
+        names = discreetly(self.place, lambda: self.reader.names())
         doubles = sorted({name for name in names if names.count(name) > 1})
         if doubles:
             first, second, *_ = (i for i, name in enumerate(names, start=1) if name == doubles[0])
             raise DataError(
                 f"{self.place} has two columns with one name, {first} and {second}. Is its first line one of names?"
             )
-        return (*names, *(key for key, _ in self.keys if key not in names))
+        for key, _ in self.keys:
+            if key in names:
+                raise DataError(f"{self.place} has a column {key!r}, and so does a folder's name. Which one is meant?")
+        return (*names, *(key for key, _ in self.keys))
+
+    def pieces(self) -> list[range | None]:
+        """Ranges of row groups that can be read apart from each other."""
+        return discreetly(self.place, lambda: self.reader.pieces())
+
+    def count(self) -> int:
+        """Number of records."""
+        return discreetly(self.place, lambda: self.reader.count())
 
     def choose(self, columns: Sequence[str] | None) -> Sequence[str]:
         """The columns, or all; an error unless the file has them."""
@@ -107,7 +118,12 @@ class FilePart(Part):
         if not stored:
             raise DataError(f"{self.place}: at least one column must lie in the file itself, not in a folder's name.")
         for batch in self.file.reader.batches(stored, self.piece, text=self.text):
-            yield self._with_keys(batch, keys) if keys else batch
+            whole = self._with_keys(batch, keys) if keys else batch
+            yield whole if whole.schema.names == list(columns) else whole.select(list(columns))
+
+    def table(self, columns: Sequence[str]) -> list[Any]:
+        """All batches."""
+        return discreetly(self.place, lambda: list(self.blocks(columns)))
 
     def _with_keys(self, batch: Any, keys: dict[str, str]) -> Any:
         for key, value in keys.items():
@@ -131,12 +147,27 @@ class Files:
     ----------
     place : str
         As it was given: a path or a pattern.
+    root : Path
+        The folder that was searched.
     files : tuple of File
         In the order of their paths.
     """
 
     place: str
+    root: Path
     files: tuple[File, ...]
+
+    @property
+    def keyed(self) -> bool:
+        """Whether folders' names say what the records in them are like, and so order them by it."""
+        return any(file.keys for file in self.files)
+
+    def check_apart(self, out: str | os.PathLike[str]) -> None:
+        """An error for a folder to write to that the files lie in, or that lies where they were looked for."""
+        place = Path(out).resolve()
+        inside = Path(self.place).is_dir() and place.is_relative_to(self.root.resolve())
+        if inside or any(Path(file.path).resolve().is_relative_to(place) for file in self.files):
+            raise ParameterError(f"out must be a folder apart from the data, got {out} beside or around them.")
 
     def names(self) -> tuple[str, ...]:
         """The columns' names, as the first file has them."""
@@ -152,26 +183,20 @@ class Files:
             return [FilePart(file) for file in self.files]
         found: list[Part] = []
         for file in self.files:
-            with discreet(file.place):
-                found += (FilePart(file, piece) for piece in file.reader.pieces())
+            found += (FilePart(file, piece) for piece in file.pieces())
         return found
 
     def count(self) -> int:
         """Number of records."""
-        total = 0
-        for file in self.files:
-            with discreet(file.place):
-                total += file.reader.count()
-        return total
+        return sum(file.count() for file in self.files)
 
     def columns(self, columns: Sequence[str], *, text: bool = False) -> list[list[Any]]:
         """Whole columns as Python values, for tables of categories and edges; as text from CSV if asked for."""
         values: list[list[Any]] = [[] for _ in columns]
         for file in self.files:
-            with discreet(file.place):
-                for batch in FilePart(file, text=text).blocks(columns):
-                    for name, column in zip(columns, values, strict=True):
-                        column += batch.column(name).to_pylist()
+            for batch in FilePart(file, text=text).table(columns):
+                for name, column in zip(columns, values, strict=True):
+                    column += batch.column(name).to_pylist()
         return values
 
 
@@ -183,10 +208,7 @@ def open_files(place: str | Path, *, delimiter: str | None = None) -> Files:
     """The tables at `place`: a file, a folder or a pattern such as ``records/*.parquet``. Nothing is read yet."""
     if delimiter is not None and len(delimiter) != 1:
         raise ParameterError("delimiter (--delimiter) must be a single character; a tab is 'tab' on the command line.")
-    paths = _found(Path(place))
-    for path in paths:
-        if path.suffix.lower() not in _READERS:
-            raise DataError(f"{path} must end in {', '.join(_READERS)}, which says how to read it.")
+    root, paths = find_files(Path(place), tuple(_READERS))
     kinds = sorted({path.suffix.lower() for path in paths})
     if len(kinds) > 1:
         raise DataError(
@@ -194,28 +216,11 @@ def open_files(place: str | Path, *, delimiter: str | None = None) -> Files:
             f"{Path(place) / '*'}{kinds[0]}."
         )
     mark = delimiter or ("\t" if kinds[0] == ".tsv" else ",")
-    return Files(str(place), tuple(File(str(path.absolute()), str(path), mark, _keys(path)) for path in paths))
-
-
-def _found(place: Path) -> list[Path]:
-    if place.is_dir():
-        paths = sorted(path for path in place.rglob("*") if path.suffix.lower() in _READERS and path.is_file())
-        shown = [path for path in paths if not any(_hidden(part) for part in path.relative_to(place).parts)]
-        if not shown:
-            raise DataError(f"{place} holds no files that end in {', '.join(_READERS)}.")
-        return shown
-    if place.exists():
-        return [place]
-    paths = sorted(Path(path) for path in glob.glob(str(place), recursive=True) if Path(path).is_file())
-    if not paths:
-        raise DataError(f"there is no file {place}. Check the path.")
-    return paths
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith((".", "_"))
+    files = (File(str(path.absolute()), str(path), mark, _keys(path.relative_to(root))) for path in paths)
+    return Files(str(place), root, tuple(files))
 
 
 def _keys(path: Path) -> tuple[tuple[str, str], ...]:
+    """What the names of folders below the one that was given say."""
     pairs = (folder.partition("=") for folder in path.parent.parts)
     return tuple((key, value) for key, mark, value in pairs if mark and key)

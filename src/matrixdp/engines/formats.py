@@ -157,15 +157,17 @@ class CsvReader(TableReader):
         convert = arrow_csv.ConvertOptions(
             include_columns=list(columns), column_types=dict.fromkeys(columns, kind), strings_can_be_null=not text
         )
-        parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        single = len(self.names()) == 1  # an empty line is then an empty entry
+        parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=not single)
         read = arrow_csv.ReadOptions(block_size=_CSV_BLOCK)
+        options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
-            with arrow_csv.open_csv(
-                str(self.path), read_options=read, parse_options=parse, convert_options=convert
-            ) as reader:
+            with arrow_csv.open_csv(str(self.path), **options) as reader:
                 yield from reader
+            return
         except pa.ArrowInvalid as error:
-            raise self._named(str(error)) from None
+            found = self._named(str(error))
+        raise found  # out here: otherwise it would carry the error that it replaces, which quotes the data
 
     def _named(self, message: str) -> DataError:
         """What is wrong, without the value that Arrow's message quotes."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from matrixdp.errors import DataError
+from matrixdp.errors import DataError, EngineError
 from matrixdp.version import __version__
 
 T = TypeVar("T")
@@ -85,35 +84,53 @@ def run_part(
         for block in part.blocks(columns):
             if stop is not None and stop.is_set():
                 raise KeyboardInterrupt
-            rows += block.num_rows if hasattr(block, "num_rows") else len(block)
             yield block
+            rows += getattr(block, "num_rows", None) or len(block)
 
-    with discreet(part.place), np.errstate(all="ignore"):  # a warning would speak of private data
-        result = task(number, counted())
+    def work() -> T:
+        with np.errstate(all="ignore"):  # a warning would speak of private data
+            return task(number, counted())
+
+    result = discreetly(part.place, work)
     return Done(result, rows)
 
 
-@contextmanager
-def discreet(place: str) -> Iterator[None]:
-    """Errors of readers and tasks, with the place, and without what they quote from the data."""
+def check_version(done: Done[T]) -> Done[T]:
+    """An error for a result of another version, whose integers might be others."""
+    if done.version != __version__:
+        raise EngineError(
+            f"workers must run matrixdp {__version__}, as this process does, got {done.version} instead. Install it "
+            "there."
+        )
+    return done
+
+
+def discreetly(place: str, function: Callable[[], T]) -> T:
+    """The function's result; errors of readers and tasks name the place, and hold nothing that quotes the data."""
     try:
-        yield
-    except DataError as error:
-        if not place or str(error).startswith(place):
-            raise
-        raise DataError(f"{place}: {error}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{place} is not encoded as UTF-8. Save it as UTF-8.") from None
-    except csv.Error:
-        raise DataError(f"{place} cannot be read as CSV. Check its quotes and line ends.") from None
-    except FileNotFoundError:
-        raise DataError(f"{place} is not there, or not any more. Put it back, or leave it out.") from None
-    except OSError as error:
-        reason = error.strerror if error.errno else "it is damaged or cut short"
-        raise DataError(f"{place} cannot be read: {reason}.") from None
+        return function()
     except Exception as error:
-        if not type(error).__module__.startswith("pyarrow"):
-            raise
-        if type(error).__name__ == "ArrowCancelled":
-            raise KeyboardInterrupt from None
-        raise DataError(f"{place} cannot be read: it is damaged, cut short, or not what its name says.") from None
+        found = _told(place, error)
+    raise found  # out here: otherwise it would carry the error that it replaces
+
+
+def _told(place: str, error: Exception) -> BaseException:
+    """What to raise instead of an error."""
+    match error:
+        case DataError():
+            known = not place or str(error).startswith(place)
+            return error.with_traceback(None) if known else DataError(f"{place}: {error}")
+        case UnicodeDecodeError():
+            return DataError(f"{place} is not encoded as UTF-8. Save it as UTF-8.")
+        case csv.Error():
+            return DataError(f"{place} cannot be read as CSV. Check its quotes and line ends.")
+        case FileNotFoundError():
+            return DataError(f"{place} is not there, or not any more. Put it back, or leave it out.")
+        case OSError():
+            reason = error.strerror if error.errno else "it is damaged or cut short"
+            return DataError(f"{place} cannot be read: {reason}.")
+    if not type(error).__module__.startswith("pyarrow"):
+        return error
+    if type(error).__name__ == "ArrowCancelled":
+        return KeyboardInterrupt()
+    return DataError(f"{place} cannot be read: it is damaged, cut short, or not what its name says.")

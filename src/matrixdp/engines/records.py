@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.engines.arrays import Batches, MappedArray, open_array
 from matrixdp.engines.cluster import Cluster, DaskRecords
-from matrixdp.engines.files import open_files
+from matrixdp.engines.files import Files, open_files
 from matrixdp.engines.part import Done, Part, Task
 from matrixdp.engines.spark import SparkRecords
 from matrixdp.engines.threads import Threads
@@ -52,13 +52,21 @@ class Records(Parts):
         """Whether they come from an iterator, which is used up after one pass."""
         return isinstance(self.source, Batches) and self.source.once
 
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether no folder's name says what the records in it are like."""
+        return not (isinstance(self.source, Files) and self.source.keyed)
+
     def select(self, names: Sequence[str] | None) -> Records:
         """Only these columns are read."""
         return replace(self, columns=None if names is None else tuple(names))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """What the task makes of each part, in any order."""
-        for done in self.engine.run(task, self.source.parts(), self.columns, whole=whole):
+        columns = self.columns
+        if columns is None and isinstance(self.source, Files):
+            columns = self.source.names()  # the first file's, whatever the order in others
+        for done in self.engine.run(task, self.source.parts(), columns, whole=whole):
             if self.progress is not None:
                 self.progress(done.rows)
             yield done.result
@@ -101,6 +109,8 @@ def open_records(
     (2, 2)
     """
     if isinstance(data, Parts) and not isinstance(data, Blocks):
+        if workers is not None:
+            raise ParameterError("workers must be given where the records are opened first, not once more.")
         return data
     library = type(data).__module__.partition(".")[0]
     if library == "dask":
@@ -110,6 +120,12 @@ def open_records(
             raise ParameterError("workers must be left out for a Spark frame, whose own cluster does the work.")
         return SparkRecords(data, progress)
     return Records(_source(data, delimiter), _engine(workers), None, progress)
+
+
+def check_apart(records: Parts, out: str | os.PathLike[str]) -> None:
+    """An error for a folder to write to that holds the records' files, or lies among them."""
+    if isinstance(records, Records) and isinstance(records.source, Files):
+        records.source.check_apart(out)
 
 
 def _source(data: Any, delimiter: str | None) -> Source:

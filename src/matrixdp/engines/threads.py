@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
-from threading import Event
+from contextlib import contextmanager
+from threading import Event, Lock
 from typing import Any, TypeVar
 
-from matrixdp.engines.part import Done, Held, Part, Task, discreet, run_part
+from matrixdp.engines.part import Done, Held, Part, Task, discreetly, run_part
 
 T = TypeVar("T")
 
@@ -53,15 +53,35 @@ class Threads:
 def _split(parts: Iterable[Part], columns: Sequence[str] | None) -> Iterator[Part]:
     """Blocks of the parts, read here, one after the other."""
     for part in parts:
-        with discreet(part.place):
-            for block in part.blocks(columns):
-                yield Held(part.place, (block,))
+        yield from _read(part, columns)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """BLAS on one thread, where the parts have threads of their own."""
+def _read(part: Part, columns: Sequence[str] | None) -> Iterator[Part]:
+    blocks = part.blocks(columns)
+    while (block := discreetly(part.place, lambda: next(blocks, None))) is not None:
+        yield Held(part.place, (block,))
+
+
+_pinning = Lock()
+_pins: list[Any] = [0, None]  # how many want BLAS on one thread, and what undoes it
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread, where the parts have threads of their own; until the last of those who asked for it ends."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
-        return nullcontext()
-    return threadpool_limits(1)  # type: ignore[no-any-return]
+        yield
+        return
+    with _pinning:
+        _pins[0] += 1
+        if _pins[0] == 1:
+            _pins[1] = threadpool_limits(1)
+    try:
+        yield
+    finally:
+        with _pinning:
+            _pins[0] -= 1
+            if _pins[0] == 0:
+                _pins[1].restore_original_limits()

@@ -13,6 +13,7 @@ from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.shrinkage import project_simplex, shrink_eigenvalues
 from matrixdp.estimators.spending import Spending
 from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
 from matrixdp.queries.moments import check_number
 
@@ -130,12 +131,16 @@ def ball_moment(
     ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records, and ``(1 + ratio) radius^2/(N mu)`` where they come or
     go.
     """
-    d = records.shape[1]
-    bounds = Bounds(np.full(d, -radius), np.full(d, radius), radius=radius)
-    query = BallMoments(bounds, public, spending.neighbours, mean_share=ratio / (1 + ratio))
+    query = ball_query(records.shape[1], radius, public, spending.neighbours, ratio)
     released = spending.release(name, query, records, share=share)
     variances = released.design.colcov.variances
     count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number
     second = released.matrix / count
     second[0, 0] = 1.0
     return BallMoment(second, math.sqrt(variances[1] / variances[0]), float(variances[1]) / math.sqrt(2) / count)
+
+
+def ball_query(size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25) -> BallMoments:
+    """Moments in a ball about the origin."""
+    bounds = Bounds(np.full(size, -radius), np.full(size, radius), radius=radius)
+    return BallMoments(bounds, public, neighbours, mean_share=ratio / (1 + ratio))

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.bounds import square_lengths
 from matrixdp.noise.covariance import Floats
 
 LEVELS = 1 << 19  # half the steps of the records' grid
@@ -96,7 +97,7 @@ class Coordinates:
         """``|u|`` of each record, of shape (n,); the coordinates themselves are not kept."""
         out = np.empty(len(steps))
         for rows, block in self._blocks(steps):
-            np.einsum("ij,ij->i", block, block, out=out[rows])
+            square_lengths(block, out=out[rows])
         return np.sqrt(out, out=out)
 
     def _blocks(self, steps: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
@@ -126,4 +127,4 @@ class Coordinates:
 
 def row_lengths(records: Floats) -> Floats:
     """Length of each row, of shape (n,), from that row alone."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", records, records)))
+    return np.asarray(np.sqrt(square_lengths(records)))

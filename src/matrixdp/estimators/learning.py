@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.estimators.ball import BallMoment, ball_moment, denoise
+from matrixdp.design import isotropic, make_design
+from matrixdp.estimators.ball import BallMoment, ball_moment, ball_query, denoise
 from matrixdp.estimators.coordinates import Coordinates
-from matrixdp.estimators.radius import Search, count_std, private_radius
+from matrixdp.estimators.radius import Search, count_query, count_std, private_radius
 from matrixdp.estimators.recipe import Recipe
 from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.shrinkage import nearest_of_same_trace
@@ -85,6 +86,12 @@ def fit_moment(
     cut = private_radius("second radius", moved, search, spending, records=records, share=recipe.radius_share)
     final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=ratio)
     return _finish(rough, final, coordinates, cut, recipe)
+
+
+def rehearse(spending: Spending, size: int, records: int) -> None:
+    """The errors that designs of a fit could have, before it is charged: with the whole budget they are likeliest."""
+    for query in (count_query(records, spending.neighbours), ball_query(size, 1.0, records, spending.neighbours)):
+        make_design(query, spending.privacy, allocation=isotropic())
 
 
 def is_scarce(features: int, records: int, mu: float, recipe: Recipe) -> bool:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from matrixdp.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.estimators.learning import Fitted, fit_moment
+from matrixdp.estimators.learning import Fitted, fit_moment, rehearse
 from matrixdp.estimators.parts import look_at
 from matrixdp.estimators.recipe import recipe_for
-from matrixdp.estimators.records import grid_levels
+from matrixdp.estimators.records import check_features, grid_levels
 from matrixdp.estimators.spending import Spending, Step, charged
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats, check_orthonormal
@@ -143,12 +143,14 @@ def private_moment(
     """
     recipe = recipe_for(aim)
     check_bounds(bounds)
+    check_features(bounds.size)
     if not isinstance(privacy, Privacy):
         raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
     count, on_grid = look_at(data, bounds)
     public = public_records(records, count, spending.neighbours)
+    rehearse(spending, bounds.size, public)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
     charge = charged(spending, description, ledger=ledger, dataset=dataset)
     with np.errstate(all="ignore"):  # a warning would speak of private data

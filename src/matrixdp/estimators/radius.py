@@ -11,6 +11,7 @@ import numpy as np
 from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.spending import Spending
 from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Neighbours
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
 
@@ -78,9 +79,7 @@ def private_radius(
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
     of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
     """
-    query = Query(
-        (1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=spending.neighbours
-    )  # one for all cuts, which come from earlier noisy counts
+    query = count_query(records, spending.neighbours)  # one for all cuts, which come from earlier noisy counts
     low, high = search.bracket
     above = private.counter(search.cuts())
     for _ in range(search.steps):
@@ -89,6 +88,11 @@ def private_radius(
         noisy = spending.release(name, query, data, share=share / search.steps).matrix[0, 0]
         low, high = (middle, high) if noisy > search.above else (low, middle)
     return math.exp((low + high) / 2)
+
+
+def count_query(records: int, neighbours: Neighbours) -> Query:
+    """How many of about `records` records are longer than a `Cut`."""
+    return Query((1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=neighbours)
 
 
 @dataclass(frozen=True, eq=False)

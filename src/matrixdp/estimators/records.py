@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import DataError
+from matrixdp.errors import ParameterError
 from matrixdp.estimators.coordinates import LEVELS, Coordinates
 from matrixdp.estimators.digits import multiply, to_digits, to_floats
 from matrixdp.noise import GramSum
@@ -20,6 +20,12 @@ from matrixdp.queries.running import MomentSum, levels
 _BLOCK = 1 << 17  # numbers worked on at a time: they stay in the cache
 _MOST = 1 << 15  # features: squared lengths on the grid stay below 2^53
 _EPS = float(np.finfo(float).eps)
+
+
+def check_features(size: int) -> None:
+    """An error for more features than the grid's arithmetic allows."""
+    if size > _MOST:
+        raise ParameterError(f"bounds must be for at most {_MOST} features, got {size} instead.")
 
 
 def grid_levels(public: int) -> int:
@@ -150,8 +156,6 @@ class GridRecords(HeldRecords):
 
     def __init__(self, bounds: Bounds, array: NDArray[np.generic], levels: int) -> None:
         n, d = self.shape = (int(array.shape[0]), bounds.size)
-        if d > _MOST:
-            raise DataError(f"records must have at most {_MOST} features, got {d} instead.")
         self.levels = levels
         self.steps = np.empty((n, d), np.float32)  # holds whole numbers up to 2^24
         self.lengths = np.empty(n)

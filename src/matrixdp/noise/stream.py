@@ -171,8 +171,7 @@ class BlockKey:
     """
 
     def __init__(self, stream: Stream) -> None:
-        with stream._ready():
-            self._secret = _derive(stream._secret, b"blocks")
+        self._secret = stream.words(4).tobytes()
         self.seeded = stream.seeded
 
     def stream(self, block: int) -> Stream:

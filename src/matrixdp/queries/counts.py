@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,8 @@ class ContingencyTable(MatrixQuery):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""
         cells = np.zeros(self.shape, np.int64)
+        if isinstance(data, Iterator):  # of pairs
+            data = list(data)
         for partial in as_parts(data).map(_CountTask(self.rows, self.columns)):
             cells += partial
         found = int(cells.sum())

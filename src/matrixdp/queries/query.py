@@ -18,6 +18,7 @@ from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity, Vertices
 
 SIDES = ("rows", "columns", "both")
+_MOST_RECORDS = 1 << 50
 
 
 class MatrixQuery(ABC):
@@ -106,6 +107,8 @@ def parse_records(records: Any) -> int:
         raise ParameterError(
             f"records (the public number of records) must be a positive integer, got {show(records)} instead."
         )
+    if records > _MOST_RECORDS:
+        raise ParameterError(f"records must be at most 2^50, got {show(records)} instead.")
     return int(records)
 
 

@@ -25,6 +25,7 @@ class Parts(ABC):
     """
 
     once = False  # whether the records can be read a single time only
+    ordered = True  # whether the records' order is public, and not that of one of their values
 
     def select(self, names: Sequence[str] | None) -> Parts:
         """The same records, of which only the columns named need be read."""
@@ -62,7 +63,18 @@ class Blocks(Parts):
         yield task(0, self)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.read())
+        return same_columns(self.read())
+
+
+def same_columns(blocks: Iterable[Any]) -> Iterator[Any]:
+    """The blocks, and an error if one has other columns, or another order of them, than the first."""
+    first = None
+    for block in blocks:
+        columns = _column_names(block)
+        first = columns if first is None else first
+        if columns is not None and columns != first:
+            raise DataError("blocks must all have the same columns in the same order; arrange them first.")
+        yield block
 
 
 def as_parts(data: Any) -> Parts:
@@ -93,6 +105,15 @@ def read_again(data: Any) -> Parts:
     return parts
 
 
+def check_order(parts: Parts) -> None:
+    """An error where the records' order shows one of their values, and the answer would have a row a record."""
+    if not parts.ordered:
+        raise DataError(
+            "records in folders named key=value are ordered by the key, so that rows would show it, and a record with "
+            "another key would move all rows behind it. Give files whose order is public for such a query."
+        )
+
+
 def outside_memory(data: Any) -> bool:
     """Whether the data are parts, or need `matrixdp.engines`: paths, memory maps, iterators, Dask and Spark."""
     return isinstance(data, Parts | str | os.PathLike | Iterator | np.memmap) or _library(data) in _ELSEWHERE
@@ -107,7 +128,9 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     (2, 2)
     """
     if outside_memory(data):
-        arrays = dict(as_parts(data).select(names).map(_Gather(size, names)))
+        parts = as_parts(data)
+        check_order(parts)
+        arrays = dict(parts.select(names).map(_Gather(size, names)))
         return np.concatenate([np.empty((0, size)), *(arrays[number] for number in sorted(arrays))])
     columns = _column_names(data)
     if columns is not None and is_columnar(data):
@@ -117,6 +140,8 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     else:
         if hasattr(data, "toarray"):  # a sparse matrix of SciPy
             data = data.toarray()
+        if isinstance(data, np.ma.MaskedArray):
+            data = np.ma.filled(data.astype(np.float64), np.nan)
         try:
             array = np.asarray(data)
         except ValueError:
@@ -166,6 +191,8 @@ def _as_float(value: Any) -> float:
 
 
 def _column_names(data: Any) -> list[Any] | None:
+    if _library(data) == "polars" and hasattr(data, "collect"):
+        raise DataError("a lazy frame must be collected first: data.collect().")
     if _library(data) in ("pandas", "polars") and hasattr(data, "columns"):
         return list(data.columns)
     return list(data.schema.names) if is_columnar(data) else None
@@ -201,22 +228,26 @@ def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[
 
 
 def _from_table(data: Any, columns: list[Any]) -> NDArray[np.generic]:
-    pandas = _library(data) == "pandas"
-    if pandas:
-        _require_numbers({name: data[name].dtype for name in columns})
+    chosen = data if columns == list(data.columns) else data[columns]
     try:
-        if pandas:
-            return np.asarray(data[columns].to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(data.select(columns).to_numpy())
+        if _library(data) == "pandas":
+            _require_numbers(columns, [dtype.kind in "biuf" for dtype in chosen.dtypes])
+            return np.asarray(chosen.to_numpy(dtype=np.float64, na_value=np.nan))
+        import polars
+
+        _require_numbers(columns, [dtype.is_numeric() or dtype == polars.Boolean for dtype in chosen.dtypes])
+        return np.asarray(chosen.cast(polars.Float64).to_numpy())
+    except DataError:
+        raise
     except (TypeError, ValueError):
         raise DataError("the table's columns must be numbers; encode text and categories first.") from None
 
 
-def _require_numbers(dtypes: dict[Any, Any]) -> None:
+def _require_numbers(columns: list[Any], numbers: list[bool]) -> None:
     """An error for dates, texts and the like, which NumPy would take for numbers."""
-    for name, dtype in dtypes.items():
-        if dtype.kind not in "biuf":
-            raise DataError(f"column {name!r} must hold numbers, got {dtype} instead; encode it first.")
+    for name, number in zip(columns, numbers, strict=True):
+        if not number:
+            raise DataError(f"column {name!r} must hold numbers; encode texts, dates and the like first.")
 
 
 def _arrow_column(name: str, column: Any) -> NDArray[np.generic]:

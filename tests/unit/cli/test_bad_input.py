@@ -63,7 +63,8 @@ def cut_inside():
 NOTHING = lambda: None  # noqa: E731
 CASES = {
     "missing file": (NOTHING, asked("nowhere.csv"), DATA, ["nowhere.csv", "Check the path"]),
-    "a folder": (NOTHING, asked("."), DATA, ["folder"]),
+    "a folder": (NOTHING, asked("."), DATA, ["clinic.db", "pattern"]),
+    "a folder for the data": (NOTHING, (*asked(), "--out", "."), USAGE, ["out must be a folder apart"]),
     "unknown ending": (lambda: Path("bad.xls").write_text("x"), asked("bad.xls"), DATA, ["bad.xls", ".parquet"]),
     "empty file": (text(""), asked("bad.csv"), DATA, ["bad.csv", "empty"]),
     "empty parquet": (lambda: Path("bad.parquet").touch(), asked("bad.parquet"), DATA, ["bad.parquet", "empty"]),

@@ -9,7 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.engines import release_dataset
 from unit.engines.conftest import BOUNDS, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
-from unit.engines.test_dataset import DESIGNS, charges, read
+from unit.engines.test_dataset import DESIGNS, charges, read, seeded
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask itself
@@ -56,10 +56,9 @@ def test_a_cluster_gives_the_same_bits_in_every_way(tmp_path, data, cluster, led
     assert np.array_equal(answer(QUERY, frame), expected)
 
     # The same noise as threads draw, for every kind of source.
-    options = {"stream": mdp.Stream(seed=5), "simulation": True}
-    first = release_dataset(DESIGNS["directions"], folder, tmp_path / "threads", **options)
+    first = release_dataset(DESIGNS["directions"], folder, tmp_path / "threads", **seeded())
     for name, source in {"files": folder, "frame": dd.read_parquet(folder)}.items():
-        made = release_dataset(DESIGNS["directions"], source, tmp_path / name, workers=cluster, **options)
+        made = release_dataset(DESIGNS["directions"], source, tmp_path / name, workers=cluster, **seeded())
         assert np.array_equal(read(made.path), read(first.path))
 
     # An error on a worker arrives as it is.
@@ -100,10 +99,9 @@ def test_workers_that_are_killed_change_nothing(tmp_path, data, cluster, ledger,
 
 def test_a_killed_worker_leaves_a_noisy_data_set_as_it_is(tmp_path, data, cluster, ledger):
     folder = write_parts(tmp_path / "set", data, parts=80)
-    options = {"stream": mdp.Stream(seed=5), "simulation": True}
-    first = release_dataset(DESIGNS["axes"], folder, tmp_path / "threads", **options)
+    first = release_dataset(DESIGNS["axes"], folder, tmp_path / "threads", **seeded())
     records = mdp.open_records(folder, workers=cluster, progress=kill(cluster, 2))
-    made = release_dataset(DESIGNS["axes"], records, tmp_path / "out", **options)
+    made = release_dataset(DESIGNS["axes"], records, tmp_path / "out", **seeded())
     assert np.array_equal(read(made.path), read(first.path))
     assert not [path for path in made.path.iterdir() if path.name.startswith(".")]
 
@@ -118,8 +116,7 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, data, monkeypatch):
 
 
 def test_a_worker_with_another_version_is_refused():
-    from matrixdp.engines.cluster import _checked
-    from matrixdp.engines.part import Done
+    from matrixdp.engines.part import Done, check_version
 
     with pytest.raises(mdp.EngineError, match=r"workers must run matrixdp .* got 0\.0 instead"):
-        _checked(Done(None, 0, "0.0"))
+        check_version(Done(None, 0, "0.0"))

@@ -43,8 +43,12 @@ def read(place):
     return np.column_stack([table.column(name).to_numpy() for name in table.column_names])
 
 
+def seeded():
+    return {"stream": mdp.Stream(seed=5), "simulation": True}
+
+
 def simulate(design, source, out, **options):
-    released = release_dataset(design, source, out, stream=mdp.Stream(seed=5), simulation=True, **options)
+    released = release_dataset(design, source, out, **seeded(), **options)
     return read(released.path)
 
 
@@ -249,3 +253,47 @@ def test_rows_that_are_asked_for_again_have_the_same_bits(data, design):
     whole = RowMechanism(design, key)(0, data[:500])
     for first, last in [(0, 1), (99, 101), (123, 437), (499, 500)]:
         assert np.array_equal(RowMechanism(design, key)(first, data[first:last]), whole[first:last])
+
+
+def test_a_folder_s_name_must_not_order_the_rows(tmp_path, data, ledger):
+    for i, piece in enumerate(np.array_split(data, 2)):
+        write_parts(tmp_path / "set" / f"ill={i}", piece, parts=1)
+    with pytest.raises(mdp.DataError, match="ordered by the key"):
+        release_dataset(DESIGNS["axes"], tmp_path / "set", tmp_path / "out", ledger=ledger, dataset="clinic")
+    assert charges(ledger) == []
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("out", ["set", "set/noisy", "."])
+def test_the_data_s_own_folder_is_never_written_to(tmp_path, folder, out):
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(mdp.ParameterError, match="out must be a folder apart from the data"):
+        release_dataset(DESIGNS["axes"], folder, tmp_path / out, force=True)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_what_a_killed_task_leaves_is_never_put_in_place(tmp_path, folder, monkeypatch):
+    write = dataset._Write._write
+
+    def leaving(self, draft, rows, *, first):
+        write(self, draft, rows, first=first)
+        draft.with_name("leftover").write_bytes(draft.read_bytes())
+
+    monkeypatch.setattr(dataset._Write, "_write", leaving)
+    released = release_dataset(DESIGNS["axes"], folder, tmp_path / "out")
+    assert sorted(path.name for path in released.path.iterdir()) == sorted([*released.files, "_release.json"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]
+
+
+def test_one_stream_gives_two_data_sets_other_noise(tmp_path, folder):
+    stream = mdp.Stream(seed=1)
+    made = [
+        read(release_dataset(DESIGNS["axes"], folder, tmp_path / name, stream=stream, simulation=True).path)
+        for name in "ab"
+    ]
+    assert not np.isin(*made).any()
+
+
+def test_workers_are_named_once(folder, tmp_path):
+    with pytest.raises(mdp.ParameterError, match="workers must be given where"):
+        release_dataset(DESIGNS["axes"], mdp.open_records(folder), tmp_path / "out", workers=2)

@@ -97,13 +97,15 @@ def test_the_number_of_records_is_checked(tmp_path, data, records):
         ("empty", "holds no files"),
         ("mixed", "several kinds"),
         ("other.xls", "must end in"),
+        ("strange", "must end in"),
         ("broken.npy", "NPY file"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path, place, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mixed").mkdir()
-    for name in ("mixed/a.csv", "mixed/b.parquet", "other.xls", "broken.npy"):
+    (tmp_path / "strange").mkdir()
+    for name in ("strange/a.parquet", "strange/b.csv.gz", "mixed/a.csv", "mixed/b.parquet", "other.xls", "broken.npy"):
         (tmp_path / name).write_text("a,b,c\n")
     with pytest.raises(mdp.DataError, match=words):
         mdp.open_records(tmp_path / place)
@@ -138,7 +140,7 @@ def test_a_task_that_fails_stops_the_others(tmp_path, data):
 
 
 def test_a_column_in_a_folders_name_must_be_a_number(tmp_path, data):
-    folder = write_parts(tmp_path / "town=Basel", data, parts=1)
+    folder = write_parts(tmp_path / "set" / "town=Basel", data, parts=1).parent
     bounds = mdp.Bounds([0, 0], [1, 1], names=["a", "town"])
     with pytest.raises(mdp.DataError, match="'town' must be a number"):
         mdp.Moments(bounds, RECORDS).evaluate(folder, clip=True, missing="error")

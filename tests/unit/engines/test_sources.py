@@ -79,6 +79,10 @@ ARRAYS = {
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("make", FILES.values(), ids=FILES)
 def test_files_give_the_bits_of_the_array(tmp_path, data, make, query):
+    if make is FILES["partitioned"] and isinstance(query, mdp.Identity):
+        with pytest.raises(mdp.DataError, match="ordered by the key"):
+            answer(query, make(tmp_path, data))
+        return
     assert np.array_equal(answer(query, make(tmp_path, data)), answer(query, data))
 
 
@@ -193,3 +197,80 @@ def test_files_are_counted_without_their_data(tmp_path, data):
     assert open_files(write_parts(tmp_path / "set", data, parts=5)).count() == RECORDS
     assert open_files(csv(tmp_path, data)).count() == RECORDS
     assert open_files(feather(tmp_path, data)).count() == RECORDS
+
+
+def test_another_order_of_columns_is_put_right_or_named(tmp_path, data):
+    first, second = make_table(data[:1000]).drop_columns("key"), make_table(data[1000:]).drop_columns("key")
+    turned = second.select(["c", "a", "b"])
+    unnamed = mdp.Moments(UNNAMED, RECORDS)
+    (tmp_path / "set").mkdir()
+    for i, piece in enumerate((first, turned)):
+        pq.write_table(piece, tmp_path / "set" / f"{i}.parquet")
+    assert np.array_equal(answer(unnamed, tmp_path / "set"), answer(unnamed, data))
+    for kind in (lambda table: table, lambda table: table.to_pandas()):
+        for source in (iter([kind(first), kind(turned)]), mdp.Blocks(lambda kind=kind: [kind(first), kind(turned)])):
+            with pytest.raises(mdp.DataError, match="same columns"):
+                answer(unnamed, source)
+    blocks = mdp.Blocks(lambda: [first, second])
+    assert np.array_equal(answer(unnamed, blocks), answer(unnamed, data))
+
+
+def test_a_folder_above_the_one_given_says_nothing(tmp_path, data):
+    folder = write_parts(tmp_path / "a=5" / "set", data, parts=2)
+    assert np.array_equal(answer(QUERIES["moments"], folder), answer(QUERIES["moments"], data))
+    with pytest.raises(mdp.DataError, match="has a column 'a', and so does a folder"):
+        answer(QUERIES["moments"], tmp_path)
+
+
+def test_links_are_followed_and_hidden_names_passed_over(tmp_path, data):
+    whole = write_parts(tmp_path / "elsewhere", data, parts=4)
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "linked").symlink_to(whole)
+    (tmp_path / "set" / "linked" / "back").symlink_to(tmp_path / "set")
+    for name in ("_old", ".cache"):
+        write_parts(tmp_path / "set" / name, data, parts=1)
+    query = QUERIES["moments"]
+    for place in (tmp_path / "set", tmp_path / "set" / "*", tmp_path / "set" / "**" / "*.parquet"):
+        assert np.array_equal(answer(query, place), answer(query, data))
+
+
+def test_an_empty_line_is_a_missing_value_in_a_single_column(tmp_path):
+    (tmp_path / "one.csv").write_text("a\n1\n\n2\n")
+    query = mdp.SecondMoment(mdp.Bounds([0], [2], names=["a"]), 3)
+    with pytest.raises(mdp.DataError, match="'a' has an empty"):
+        answer(query, tmp_path / "one.csv")
+    found = query.evaluate(tmp_path / "one.csv", clip=True, missing="midpoint")
+    assert np.array_equal(found, answer(query, np.array([[1.0], [1.0], [2.0]])))
+
+
+def test_masked_values_are_missing_ones():
+    query = mdp.SecondMoment(mdp.Bounds([0], [2]), 2)
+    with pytest.raises(mdp.DataError, match="feature 0 has an empty"):
+        answer(query, np.ma.masked_array([[1], [2]], mask=[[False], [True]]))
+
+
+def test_blas_has_its_threads_again_after_maps_that_overlap():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads():
+        return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
+
+    with threadpool_limits(2):
+        before = threads()
+        maps = [mdp.open_records(iter([make_data(50)] * 3)).map(lambda number, blocks: number) for _ in range(2)]
+        for found in maps:
+            next(found)
+        assert threads() == {1}
+        for found in maps:
+            found.close()
+        assert threads() == before
+
+
+def test_errors_hold_nothing_of_the_data(tmp_path):
+    (tmp_path / "bad.csv").write_text("a\n1\nsecret\n")
+    with pytest.raises(mdp.DataError) as caught:
+        answer(mdp.SecondMoment(mdp.Bounds([0], [2], names=["a"]), 2), tmp_path / "bad.csv")
+    error = caught.value
+    while error is not None:
+        assert "secret" not in repr(error)
+        error = error.__cause__ or error.__context__

@@ -10,7 +10,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.engines import release_dataset, spark
 from unit.engines.conftest import BOUNDS, RECORDS, make_table, write_parts
-from unit.engines.test_dataset import DESIGNS, read
+from unit.engines.test_dataset import DESIGNS, read, seeded
 
 QUERY = mdp.Moments(BOUNDS, RECORDS)
 
@@ -80,10 +80,9 @@ def test_a_real_session_gives_the_same_bits(tmp_path, data, monkeypatch):
             assert np.array_equal(found, expected)
         with pytest.raises(mdp.DataError, match="must hold numbers"):
             mdp.Moments(mdp.Bounds([0], [1], names=["key"]), RECORDS).evaluate(frame, clip=True, missing="error")
-        options = {"stream": mdp.Stream(seed=5), "simulation": True}
-        first = release_dataset(DESIGNS["axes"], folder / "000.parquet", tmp_path / "threads", **options)
+        first = release_dataset(DESIGNS["axes"], folder / "000.parquet", tmp_path / "threads", **seeded())
         frame = session.read.parquet(str(folder / "000.parquet")).coalesce(1)
-        made = release_dataset(DESIGNS["axes"], frame, tmp_path / "spark", **options)
+        made = release_dataset(DESIGNS["axes"], frame, tmp_path / "spark", **seeded())
         assert np.array_equal(read(made.path), read(first.path))
     finally:
         session.stop()

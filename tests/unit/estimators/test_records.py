@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.estimators.coordinates import LEVELS, Coordinates
 from matrixdp.estimators.digits import multiply, to_digits, to_floats
+from matrixdp.estimators.moment import private_moment
 from matrixdp.estimators.records import GridRecords, MovedRecords, grid_levels
 
 EPS = np.finfo(float).eps
@@ -108,5 +109,17 @@ def test_the_grid_is_coarser_for_very_many_records():
 
 
 def test_too_many_features_are_refused():
-    with pytest.raises(mdp.DataError, match="at most 32768 features"):
-        GridRecords(box(2**15 + 1), np.zeros((1, 2**15 + 1)), LEVELS)
+    with pytest.raises(mdp.ParameterError, match="at most 32768 features"):
+        private_moment(np.zeros((1, 2**15 + 1)), box(2**15 + 1), mdp.Privacy(1, 1e-6))
+
+
+def test_a_design_that_cannot_be_made_costs_nothing(tmp_path):
+    with mdp.Ledger.create(tmp_path / "ledger.db") as ledger:
+        ledger.register("clinic", mdp.Privacy(1e11, 1e-6), "add-remove")
+    options = {"ledger": tmp_path / "ledger.db", "dataset": "clinic", "neighbours": "add-remove"}
+    with pytest.raises(mdp.ParameterError, match="standard deviations of its noise"):
+        private_moment(np.zeros((10, 2)), box(2), mdp.Privacy(1e11, 1e-6), records=2**50, **options)
+    with pytest.raises(mdp.ParameterError, match="at most 2\\^50"):
+        private_moment(np.zeros((10, 2)), box(2), mdp.Privacy(1, 1e-6), records=2**62, **options)
+    with mdp.Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert ledger.history("clinic") == []
