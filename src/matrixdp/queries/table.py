@@ -193,6 +193,8 @@ def _as_float(value: Any) -> float:
 def _column_names(data: Any) -> list[Any] | None:
     if _library(data) == "polars" and hasattr(data, "collect"):
         raise DataError("a lazy frame must be collected first: data.collect().")
+    if _library(data) == "pyarrow" and hasattr(data, "scanner"):
+        raise DataError("data must be the path of an Arrow data set, from which it is read, and not the data set.")
     if _library(data) in ("pandas", "polars") and hasattr(data, "columns"):
         return list(data.columns)
     return list(data.schema.names) if is_columnar(data) else None
