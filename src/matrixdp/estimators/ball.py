@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.bounds import Bounds
-from matrixdp.estimators.shrinkage import project_simplex, shrink_eigenvalues
+from matrixdp.estimators.shrinkage import keep_spikes, project_simplex, shrink_eigenvalues
 from matrixdp.estimators.spending import Spending
+from matrixdp.estimators.traced import TracedMoments
 from matrixdp.noise.covariance import Floats
+from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
 
 
@@ -25,11 +27,14 @@ class BallMoment:
     second : float64 array of shape (d + 1, d + 1)
         The entry (0, 0) is one.
     constant, std : float
+    trace_std : float
+        Standard deviation of the noise in the trace of u's part.
     """
 
     second: Floats
     constant: float
     std: float
+    trace_std: float = math.nan
 
     @property
     def mean(self) -> Floats:
@@ -41,7 +46,7 @@ class BallMoment:
         scale = np.full(len(self.second), factor)
         scale[0] = 1.0
         second = self.second * np.multiply.outer(scale, scale)
-        return BallMoment(second, self.constant * factor, self.std * factor**2)
+        return BallMoment(second, self.constant * factor, self.std * factor**2, self.trace_std * factor**2)
 
     def moved(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
         """The moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
@@ -68,12 +73,16 @@ class BallMoment:
         return denoise(self.second, self.constant, self.std)
 
 
-def denoise(second: Floats, constant: float, std: float) -> tuple[Floats, Floats]:
-    """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given."""
+def denoise(second: Floats, constant: float, std: float, *, scarce: bool = False) -> tuple[Floats, Floats]:
+    """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given.
+
+    Where nearly all is noise (`scarce`), only what stands out from it is kept, and the trace.
+    """
     scale = np.ones(len(second))
     scale[0] = constant
     values, vectors = np.linalg.eigh(second * np.multiply.outer(scale, scale))
-    clean = (vectors * project_simplex(shrink_eigenvalues(values, std))) @ vectors.T
+    found = keep_spikes(values, std) if scarce else project_simplex(shrink_eigenvalues(values, std))
+    clean = (vectors * found) @ vectors.T
     mean = clean[0, 1:] / constant
     return mean, clean[1:, 1:] - np.multiply.outer(mean, mean)
 
@@ -110,14 +119,21 @@ def ball_moment(
     The query clips each record to the ball, so that nothing is asked of how the records were computed but that each
     depends on its own person alone. By (5) of docs/mathematics.md the noise of a diagonal entry is
     ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records, and ``(1 + ratio) radius^2/(N mu)`` where they come or
-    go.
+    go. For replaced records the trace is measured once more, for nothing (`TracedMoments`).
     """
     d = records.shape[1]
     bounds = Bounds(np.full(d, -radius), np.full(d, radius), radius=radius)
     query = Moments(bounds, public, spending.neighbours, mean_share=ratio / (1 + ratio))
+    if spending.neighbours is Neighbours.REPLACE:
+        traced = TracedMoments(query, ratio)
+        released = spending.release(name, traced, records, share=share)
+        std = float(released.std[0, 0])
+        trace_std = std * math.sqrt(d / (1 + d * traced.weight))
+        return BallMoment(traced.matrix(released.matrix[0]), traced.constant, std / math.sqrt(2), trace_std)
     released = spending.release(name, query, records, share=share)
     variances = released.design.colcov.variances
     count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number
     second = released.matrix / count
     second[0, 0] = 1.0
-    return BallMoment(second, math.sqrt(variances[1] / variances[0]), float(variances[1]) / math.sqrt(2) / count)
+    std = float(variances[1]) / count
+    return BallMoment(second, math.sqrt(variances[1] / variances[0]), std / math.sqrt(2), std * math.sqrt(d))

@@ -136,7 +136,7 @@ def private_moment(
     >>> moment.mu <= moment.privacy.mu
     True
     >>> [step.name for step in moment.steps]
-    ['radius', 'rough moment', 'second radius', 'final moment']
+    ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
     """
     recipe = recipe_for(aim)
     check_bounds(bounds)

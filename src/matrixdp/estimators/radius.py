@@ -62,6 +62,7 @@ def private_radius(
     of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
     """
     low, high = math.log(search.least), math.log(search.most)
+    below, beyond = float(records), 0.0  # counts at the ends of the bracket
     for _ in range(search.steps):
         middle = (low + high) / 2
         query = Query(
@@ -72,8 +73,12 @@ def private_radius(
             neighbours=spending.neighbours,
         )
         noisy = spending.release(name, query, lengths, share=share / search.steps).matrix[0, 0]
-        low, high = (middle, high) if noisy > search.above else (low, middle)
-    return math.exp((low + high) / 2)
+        if noisy > search.above:
+            low, below = middle, float(noisy)
+        else:
+            high, beyond = middle, float(noisy)
+    part = (below - search.above) / (below - beyond) if below > beyond else 0.5  # of the bracket, by its counts
+    return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
 
 
 @dataclass(frozen=True)
