@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from matrixdp.bounds import Bounds
-from matrixdp.estimators.shrinkage import keep_spikes, project_simplex, shrink_eigenvalues
+from matrixdp.estimators.shrinkage import clean_spectrum, level_spectrum
 from matrixdp.estimators.spending import Spending
 from matrixdp.estimators.traced import TracedMoments
 from matrixdp.noise.covariance import Floats
@@ -70,19 +71,20 @@ class BallMoment:
         The mean is the first column of the matrix, so that a mean far from the origin is also read off the leading
         eigenvector.
         """
-        return denoise(self.second, self.constant, self.std)
+        return denoise(self.second, self.constant, self.std, level_spectrum)
 
 
-def denoise(second: Floats, constant: float, std: float, *, scarce: bool = False) -> tuple[Floats, Floats]:
+def denoise(
+    second: Floats, constant: float, std: float, spectrum: Callable[[Floats, float], Floats] = clean_spectrum
+) -> tuple[Floats, Floats]:
     """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given.
 
-    Where nearly all is noise (`scarce`), only what stands out from it is kept, and the trace.
+    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation.
     """
     scale = np.ones(len(second))
     scale[0] = constant
     values, vectors = np.linalg.eigh(second * np.multiply.outer(scale, scale))
-    found = keep_spikes(values, std) if scarce else project_simplex(shrink_eigenvalues(values, std))
-    clean = (vectors * found) @ vectors.T
+    clean = (vectors * spectrum(values, std)) @ vectors.T
     mean = clean[0, 1:] / constant
     return mean, clean[1:, 1:] - np.multiply.outer(mean, mean)
 

@@ -11,7 +11,7 @@ from matrixdp.estimators.ball import BallMoment, ball_moment, denoise
 from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
 from matrixdp.estimators.radius import Search, count_std, private_radius
 from matrixdp.estimators.recipe import Recipe, aimed_count, count_share
-from matrixdp.estimators.shrinkage import nearest_of_same_trace
+from matrixdp.estimators.shrinkage import clean_spectrum, keep_spikes, nearest_of_same_trace
 from matrixdp.estimators.spending import Spending
 from matrixdp.estimators.tail import private_excess
 from matrixdp.noise.covariance import Floats
@@ -213,8 +213,8 @@ def _finish(
     second[0, 0] = 1.0
     back = coordinates.inverse
     if recipe.shrink:
-        scarce = rough is None and not recipe.about_mean
-        mean, inner = denoise(second, final.constant, final.std, scarce=scarce)
+        spectrum = keep_spikes if rough is None and not recipe.about_mean else clean_spectrum
+        mean, inner = denoise(second, final.constant, final.std, spectrum)
         inner *= 1 + excess / max(float(np.trace(inner)), excess, _TINY)
         kept = 1.0 if rough is not None else _kept(second, final.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * back @ inner @ back.T

@@ -18,6 +18,23 @@ def shrink_eigenvalues(values: Floats, std: float) -> Floats:
     return np.asarray(values - 2 * std**2 * (gaps / (gaps**2 + width**2)).sum(axis=1))
 
 
+def clean_spectrum(values: Floats, std: float) -> Floats:
+    """Shrunk eigenvalues, moved to the nearest non-negative ones of the same sum."""
+    return project_simplex(shrink_eigenvalues(values, std))
+
+
+def level_spectrum(values: Floats, std: float) -> Floats:
+    """Clean eigenvalues, with one and the same number for all that noise alone could have made: up to ``2 s sqrt(d)``.
+
+    Their directions are noise as well, and should not be told apart.
+    """
+    clean = clean_spectrum(values, std)
+    within = values <= 2 * std * np.sqrt(values.size)
+    if within.any():
+        clean[within] = clean[within].mean()
+    return clean
+
+
 def keep_spikes(values: Floats, std: float) -> Floats:
     """Eigenvalues that stand out from symmetric Gaussian noise, without it; the rest of the trace is spread evenly.
 

@@ -12,7 +12,13 @@ from matrixdp.estimators import learning, radius, spending, tail
 from matrixdp.estimators.ball import BallMoment
 from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
 from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION, aimed_count, count_share
-from matrixdp.estimators.shrinkage import keep_spikes, nearest_of_same_trace, project_simplex, shrink_eigenvalues
+from matrixdp.estimators.shrinkage import (
+    keep_spikes,
+    level_spectrum,
+    nearest_of_same_trace,
+    project_simplex,
+    shrink_eigenvalues,
+)
 from matrixdp.estimators.traced import TracedMoments
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.running import levels
@@ -229,3 +235,6 @@ def test_what_stands_out_from_noise_is_kept_with_the_trace():
     assert np.ptp(kept[:-1]) == pytest.approx(0.0, abs=1e-12)
     assert kept[-1] == pytest.approx(5.0 - 0.2**2 * 40 / 5.0, rel=0.2)
     assert keep_spikes(np.array([-2.0, 1.0]), 0.1).tolist() == [0.0, 0.0]
+    level = level_spectrum(values, 0.2)
+    assert level.sum() == pytest.approx(values.sum())
+    assert np.unique(level.round(12)).size == 1 + np.count_nonzero(values > 2 * 0.2 * math.sqrt(40))
