@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.bounds import Bounds
-from matrixdp.estimators.shrinkage import clean_spectrum, level_spectrum
+from matrixdp.estimators.shrinkage import clean_spectrum
 from matrixdp.estimators.spending import Spending
 from matrixdp.estimators.traced import TracedMoments
 from matrixdp.noise.covariance import Floats
@@ -65,21 +65,14 @@ class BallMoment:
         sizes = np.diagonal(spread)
         return turn @ self.second @ turn.T, self.std**2 * (np.multiply.outer(sizes, sizes) + spread**2)
 
-    def denoised(self) -> tuple[Floats, Floats]:
-        """Mean and covariance after eigenvalues were shrunk, of shapes (d,) and (d, d).
-
-        The mean is the first column of the matrix, so that a mean far from the origin is also read off the leading
-        eigenvector.
-        """
-        return denoise(self.second, self.constant, self.std, level_spectrum)
-
 
 def denoise(
     second: Floats, constant: float, std: float, spectrum: Callable[[Floats, float], Floats] = clean_spectrum
 ) -> tuple[Floats, Floats]:
     """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given.
 
-    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation.
+    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation. The mean is the first
+    column of the matrix, so that a mean far from the origin is also read off the leading eigenvector.
     """
     scale = np.ones(len(second))
     scale[0] = constant

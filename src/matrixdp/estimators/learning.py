@@ -11,7 +11,13 @@ from matrixdp.estimators.ball import BallMoment, ball_moment, denoise
 from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
 from matrixdp.estimators.radius import Search, count_std, private_radius
 from matrixdp.estimators.recipe import Recipe, aimed_count, count_share
-from matrixdp.estimators.shrinkage import clean_spectrum, keep_spikes, nearest_of_same_trace
+from matrixdp.estimators.shrinkage import (
+    clean_spectrum,
+    half_level_spectrum,
+    keep_spikes,
+    level_spectrum,
+    nearest_of_same_trace,
+)
 from matrixdp.estimators.spending import Spending
 from matrixdp.estimators.tail import private_excess
 from matrixdp.noise.covariance import Floats
@@ -118,7 +124,8 @@ def _first_radius(steps: Floats, recipe: Recipe, spending: Spending, records: in
 
 def _new_coordinates(rough: BallMoment, recipe: Recipe, basis: Floats | None) -> tuple[Coordinates, Floats]:
     """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise."""
-    mean, covariance = rough.denoised()
+    spectrum = level_spectrum if recipe.level else clean_spectrum
+    mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
     else:
@@ -213,7 +220,7 @@ def _finish(
     second[0, 0] = 1.0
     back = coordinates.inverse
     if recipe.shrink:
-        spectrum = keep_spikes if rough is None and not recipe.about_mean else clean_spectrum
+        spectrum = clean_spectrum if not recipe.level else keep_spikes if rough is None else half_level_spectrum
         mean, inner = denoise(second, final.constant, final.std, spectrum)
         inner *= 1 + excess / max(float(np.trace(inner)), excess, _TINY)
         kept = 1.0 if rough is not None else _kept(second, final.trace_std)

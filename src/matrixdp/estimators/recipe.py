@@ -27,6 +27,9 @@ class Recipe:
         What is added to the rough variances, in standard deviations of their noise.
     shrink : bool
         Whether eigenvalues are shrunk before the matrix is made positive semidefinite.
+    level : bool
+        Whether eigenvalues that noise alone could have made are taken for alike. A regression lives on their
+        differences: it shows in the small ones.
     about_mean : bool
         Whether the error counts about the mean, so that the mean itself matters less.
     scarce : float
@@ -37,12 +40,13 @@ class Recipe:
 
     power: float
     above: float
-    radius_share: float = 0.05
+    radius_share: float = 0.06
     rough_share: float = 0.2
     tail_share: float = 0.0
     rough_ratio: float = 0.125
     floor: float = 0.4
     shrink: bool = True
+    level: bool = True
     about_mean: bool = False
     scarce: float = 0.5
     first_steps: int = 5
@@ -51,7 +55,7 @@ class Recipe:
 
 COVARIANCE = Recipe(power=0.22, above=1.5, rough_share=0.15, tail_share=0.02)
 COMPONENTS = Recipe(power=0.25, above=4.0, floor=1.0, shrink=False, about_mean=True)
-REGRESSION = Recipe(power=0.5, above=4.0, floor=1.0, about_mean=True, scarce=1.0)
+REGRESSION = Recipe(power=0.5, above=4.0, floor=1.0, level=False, about_mean=True, scarce=1.0)
 
 _RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": REGRESSION}
 
@@ -64,10 +68,11 @@ _ALL = 12.0  # and all records as many
 def count_share(steps: int, *, features: int, records: int, mu: float, most: float) -> float:
     """Share of ``mu^2`` for a radius: what makes its counts exact enough, between a tenth of `most` and `most`.
 
-    `steps` counts have noise of ``sqrt(steps/share)/mu``. Those aimed at are about ``2.25 features/mu``.
+    `steps` counts have noise of ``sqrt(steps/share)/mu``. Those aimed at are about ``2.25 features/mu``; for them no
+    more than half of `most` is spent, since a radius that is a little off does little harm where records are many.
     """
-    enough = steps * max(_NEAR / (2.25 * features), _ALL / (records * mu)) ** 2
-    return min(max(enough, most / 10), most)
+    near = min(steps * (_NEAR / (2.25 * features)) ** 2, most / 2)
+    return min(max(near, steps * (_ALL / (records * mu)) ** 2, most / 10), most)
 
 
 def aimed_count(wanted: float, std: float, records: int) -> float:

@@ -35,6 +35,11 @@ def level_spectrum(values: Floats, std: float) -> Floats:
     return clean
 
 
+def half_level_spectrum(values: Floats, std: float) -> Floats:
+    """The mean of clean and level eigenvalues, for coordinates in which some differences are real."""
+    return (clean_spectrum(values, std) + level_spectrum(values, std)) / 2
+
+
 def keep_spikes(values: Floats, std: float) -> Floats:
     """Eigenvalues that stand out from symmetric Gaussian noise, without it; the rest of the trace is spread evenly.
 
