@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from matrixdp.bounds import Bounds
 from matrixdp.estimators.records import Clippable
-from matrixdp.estimators.shrinkage import project_simplex, shrink_eigenvalues
+from matrixdp.estimators.shrinkage import clean_spectrum
 from matrixdp.estimators.spending import Spending
+from matrixdp.estimators.traced import TracedMoments
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
@@ -51,11 +53,14 @@ class BallMoment:
     second : float64 array of shape (d + 1, d + 1)
         The entry (0, 0) is one.
     constant, std : float
+    trace_std : float
+        Standard deviation of the noise in the trace of u's part.
     """
 
     second: Floats
     constant: float
     std: float
+    trace_std: float = math.nan
 
     @property
     def mean(self) -> Floats:
@@ -78,21 +83,19 @@ class BallMoment:
         sizes = np.diagonal(spread)
         return turn @ self.second @ turn.T, self.std**2 * (np.multiply.outer(sizes, sizes) + spread**2)
 
-    def denoised(self) -> tuple[Floats, Floats]:
-        """Mean and covariance after eigenvalues were shrunk, of shapes (d,) and (d, d).
 
-        The mean is the first column of the matrix, so that a mean far from the origin is also read off the leading
-        eigenvector.
-        """
-        return denoise(self.second, self.constant, self.std)
+def denoise(
+    second: Floats, constant: float, std: float, spectrum: Callable[[Floats, float], Floats] = clean_spectrum
+) -> tuple[Floats, Floats]:
+    """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given.
 
-
-def denoise(second: Floats, constant: float, std: float) -> tuple[Floats, Floats]:
-    """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given."""
+    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation. The mean is the first
+    column of the matrix, so that a mean far from the origin is also read off the leading eigenvector.
+    """
     scale = np.ones(len(second))
     scale[0] = constant
     values, vectors = np.linalg.eigh(second * np.multiply.outer(scale, scale))
-    clean = (vectors * project_simplex(shrink_eigenvalues(values, std))) @ vectors.T
+    clean = (vectors * spectrum(values, std)) @ vectors.T
     mean = clean[0, 1:] / constant
     return mean, clean[1:, 1:] - np.multiply.outer(mean, mean)
 
@@ -129,18 +132,27 @@ def ball_moment(
     The query clips each record to the ball, so that nothing is asked of how the records were computed but that each
     depends on its own person alone. By (5) of docs/mathematics.md the noise of a diagonal entry is
     ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records, and ``(1 + ratio) radius^2/(N mu)`` where they come or
-    go.
+    go. For replaced records the trace is measured once more, for nothing (`TracedMoments`).
     """
-    query = ball_query(records.shape[1], radius, public, spending.neighbours, ratio)
+    d = records.shape[1]
+    query = ball_query(d, radius, public, spending.neighbours, ratio)
     released = spending.release(name, query, records, share=share)
+    if isinstance(query, TracedMoments):
+        std = float(released.std[0, 0])
+        trace_std = std * math.sqrt(d / (1 + d * query.weight))
+        return BallMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
     variances = released.design.colcov.variances
     count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number
     second = released.matrix / count
     second[0, 0] = 1.0
-    return BallMoment(second, math.sqrt(variances[1] / variances[0]), float(variances[1]) / math.sqrt(2) / count)
+    std = float(variances[1]) / count
+    return BallMoment(second, math.sqrt(variances[1] / variances[0]), std / math.sqrt(2), std * math.sqrt(d))
 
 
-def ball_query(size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25) -> BallMoments:
-    """Moments in a ball about the origin."""
+def ball_query(
+    size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25
+) -> BallMoments | TracedMoments:
+    """Moments in a ball about the origin, with the trace beside them for replaced records."""
     bounds = Bounds(np.full(size, -radius), np.full(size, radius), radius=radius)
-    return BallMoments(bounds, public, neighbours, mean_share=ratio / (1 + ratio))
+    moments = BallMoments(bounds, public, neighbours, mean_share=ratio / (1 + ratio))
+    return TracedMoments(moments, ratio) if neighbours is Neighbours.REPLACE else moments

@@ -11,14 +11,25 @@ from matrixdp.design import isotropic, make_design
 from matrixdp.estimators.ball import BallMoment, ball_moment, ball_query, denoise
 from matrixdp.estimators.coordinates import Coordinates
 from matrixdp.estimators.radius import Search, count_query, count_std, private_radius
-from matrixdp.estimators.recipe import Recipe
+from matrixdp.estimators.recipe import Recipe, aimed_count, count_share
 from matrixdp.estimators.records import Clippable
-from matrixdp.estimators.shrinkage import nearest_of_same_trace
+from matrixdp.estimators.shrinkage import (
+    clean_spectrum,
+    half_level_spectrum,
+    keep_spikes,
+    level_spectrum,
+    nearest_of_same_trace,
+)
 from matrixdp.estimators.spending import Spending
+from matrixdp.estimators.tail import private_excess
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import share_mu
 
 _RATIOS = 2.0 ** np.arange(-4.0, 1.01, 0.25)  # squares of the constant that are tried, in squares of the radius
+_LOPSIDED = 0.5  # how far clipping may move the mean, of what it would if all that is cut off lay on one side
+_TAIL_NOISE = 0.15  # of the noise in what clipping cut off, beside that of the final moment
+_TAIL = 1.25  # squares beyond that of the radius that are asked for, at most
+_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +87,20 @@ def fit_moment(
     radius = _first_radius(steps, recipe, spending, records)
     scarce = is_scarce(d, records, mu, recipe)
     name, share = ("moment", spending.left) if scarce else ("rough moment", recipe.rough_share)
-    rough = ball_moment(name, steps, radius, spending, share=share, public=records)
+    rough = ball_moment(name, steps, radius, spending, share=share, public=records, ratio=recipe.rough_ratio)
     if scarce:
         return _finish(None, rough, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
     coordinates, variances = _new_coordinates(rough, recipe, basis, steps.levels)
-    ratio = _best_ratio(variances, coordinates.centre, recipe)
+    plan = _plan(variances, coordinates.centre, recipe)
     moved = steps.moved(coordinates)
-    search = _second_search(variances, recipe, share_mu(mu, spending.left - recipe.radius_share), records, ratio)
-    cut = private_radius("second radius", moved, search, spending, records=records, share=recipe.radius_share)
-    final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=ratio)
-    return _finish(rough, final, coordinates, cut, recipe)
+    tail = recipe.tail_share if plan.even else 0.0
+    cut = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail)
+    excess = 0.0
+    if tail:
+        reach = cut**2 * plan.reach(math.sqrt(tail / (spending.left - tail)))
+        excess = private_excess(moved, cut, reach, spending, records=records, share=tail)
+    final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=plan.ratio)
+    return _finish(rough, final, coordinates, cut, recipe, excess=excess)
 
 
 def rehearse(spending: Spending, size: int, records: int) -> None:
@@ -102,18 +117,21 @@ def is_scarce(features: int, records: int, mu: float, recipe: Recipe) -> bool:
 def _first_radius(steps: Clippable, recipe: Recipe, spending: Spending, records: int) -> float:
     """A radius about the midpoint; a public one where counts would be lost in their noise."""
     d, mu = steps.shape[1], spending.privacy.mu
-    if count_std(mu, recipe.radius_share, recipe.first_steps) > records / 4:
+    share = count_share(recipe.first_steps, features=d, records=records, mu=mu, most=recipe.radius_share)
+    std = count_std(mu, share, recipe.first_steps)
+    if std > records / 4:
         return math.sqrt(d) / 2
-    above = min(recipe.above * 1.5 * d / mu, records / 2)
+    above = aimed_count(recipe.above * 1.5 * d / mu, std, records)
     search = Search(math.sqrt(d) / 64, math.sqrt(d), above, recipe.first_steps)
-    return private_radius("radius", steps, search, spending, records=records, share=recipe.radius_share)
+    return private_radius("radius", steps, search, spending, records=records, share=share)
 
 
 def _new_coordinates(
     rough: BallMoment, recipe: Recipe, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
     """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise."""
-    mean, covariance = rough.denoised()
+    spectrum = level_spectrum if recipe.level else clean_spectrum
+    mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
     else:
@@ -122,35 +140,82 @@ def _new_coordinates(
     return Coordinates.of((basis / variances**recipe.power).T, np.clip(mean, -1.0, 1.0), levels), variances
 
 
-def _best_ratio(variances: Floats, centre: Floats, recipe: Recipe) -> float:
-    """Square of the constant before each record, in squares of the radius, with the least error of the moment.
+@dataclass(frozen=True)
+class _Plan:
+    """What is expected of the final moment, from public numbers, as sizes in Frobenius' norm.
+
+    `ratio` is the square of the constant before each record, in squares of the radius r; `inner` the mean of ``|u|^2``.
+    Noise has the size ``noise r^2/(N mu)``; n records that are clipped by t in ``|u|^2`` cost ``clipping n t/N/inner``,
+    of which ``covariance`` is the covariance's part.
+    """
+
+    ratio: float
+    inner: float
+    noise: float
+    clipping: float
+    covariance: float
+
+    @property
+    def even(self) -> bool:
+        """Whether clipping costs more by the covariance than by a mean that lies far from the midpoint.
+
+        If not, what it takes from either may cancel in the second moment, and giving back one alone would hurt.
+        """
+        return 2 * self.covariance**2 > self.clipping**2
+
+    def reach(self, precision: float) -> float:
+        """How much of a square beyond r^2 to ask for, in r^2, when that number gets ``mu precision``.
+
+        Its noise shall be small beside the moment's own.
+        """
+        return min(_TAIL_NOISE * self.noise * self.inner / self.covariance * precision, _TAIL)
+
+
+def _plan(variances: Floats, centre: Floats, recipe: Recipe) -> _Plan:
+    """The ratio with the least error of the moment, and the sizes that follow.
 
     All noise grows with ``1 + y``. The mean's is ``1/sqrt(y)`` times larger, and moves the second moment about the
-    midpoint by its product with the centre; about the mean it hardly matters.
+    midpoint by its product with the centre, as clipping does when it is lopsided; about the mean it hardly matters.
     """
-    if recipe.about_mean:
-        return float(_RATIOS[0])
     back = variances ** (2 * recipe.power)
-    square = float((variances ** (1 - 2 * recipe.power)).sum())  # about the mean of |u|^2
-    own = float(back.sum() ** 2 + (back**2).sum()) / 2
-    mean = float(centre @ centre) * float(back.sum()) / square
-    return float(_RATIOS[np.argmin((1 + _RATIOS) ** 2 * (own + mean / _RATIOS))])
+    inner, outer = float((variances ** (1 - 2 * recipe.power)).sum()), float(back.sum())
+    norm = float(np.linalg.norm(variances))
+    if recipe.about_mean:
+        ratio = float(_RATIOS[0])
+        return _Plan(ratio, inner, (1 + ratio) * outer, norm, norm)
+    far = float(centre @ centre)
+    errors = (1 + _RATIOS) ** 2 * (outer**2 + float((back**2).sum()) + 2 * far * outer / inner / _RATIOS)
+    best = int(np.argmin(errors))
+    clipping = math.sqrt(norm**2 + _LOPSIDED**2 * far * float(variances.sum()) / 2)
+    return _Plan(float(_RATIOS[best]), inner, math.sqrt(float(errors[best])), clipping, norm)
 
 
-def _second_search(variances: Floats, recipe: Recipe, mu: float, records: int, ratio: float) -> Search:
+def _second_radius(
+    moved: Clippable, plan: _Plan, recipe: Recipe, spending: Spending, *, records: int, features: int, tail: float
+) -> float:
     """The final radius: about the typical length, with as many records above it as balance the noise."""
-    inner = float((variances ** (1 - 2 * recipe.power)).sum())
-    outer = float((variances ** (2 * recipe.power)).sum())
-    balance = (1 + ratio) * inner * outer / float(np.linalg.norm(variances)) / mu
-    return Search(
-        math.sqrt(inner) / 4, math.sqrt(inner) * 4, min(recipe.above * balance, records / 2), recipe.second_steps
-    )
+    mu, steps = spending.privacy.mu, recipe.second_steps
+    share = count_share(steps, features=features, records=records, mu=mu, most=recipe.radius_share)
+    final = share_mu(mu, spending.left - share - tail)
+    wanted = recipe.above * plan.noise * plan.inner / plan.clipping / final
+    above = aimed_count(wanted, count_std(mu, share, steps), records)
+    search = Search(math.sqrt(plan.inner) / 4, math.sqrt(plan.inner) * 4, above, steps)
+    return private_radius("second radius", moved, search, spending, records=records, share=share)
 
 
 def _finish(
-    rough: BallMoment | None, final: BallMoment, coordinates: Coordinates, radius: float, recipe: Recipe
+    rough: BallMoment | None,
+    final: BallMoment,
+    coordinates: Coordinates,
+    radius: float,
+    recipe: Recipe,
+    *,
+    excess: float = 0.0,
 ) -> Fitted:
-    """Both moments by their precisions, in the final coordinates; made a covariance, and mapped back."""
+    """Both moments by their precisions, in the final coordinates; made a covariance, and mapped back.
+
+    What the radius cut off, `excess` in the mean of the squared lengths, is given back along the directions found.
+    """
     d = final.mean.size
     second, variances = final.moved(np.eye(d), np.zeros(d))
     if rough is not None:
@@ -161,8 +226,10 @@ def _finish(
     second[0, 0] = 1.0
     back = coordinates.inverse
     if recipe.shrink:
-        mean, inner = denoise(second, final.constant, final.std)
-        kept = 1.0 if rough is not None else _kept(second, final.std)
+        spectrum = clean_spectrum if not recipe.level else keep_spikes if rough is None else half_level_spectrum
+        mean, inner = denoise(second, final.constant, final.std, spectrum)
+        inner *= 1 + excess / max(float(np.trace(inner)), excess, _TINY)
+        kept = 1.0 if rough is not None else _kept(second, final.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * back @ inner @ back.T
     else:
         mean = second[0, 1:]
@@ -181,8 +248,7 @@ def _finish(
     )
 
 
-def _kept(second: Floats, std: float) -> float:
+def _kept(second: Floats, trace_std: float) -> float:
     """How much of a moment to keep whose trace may be noise alone: Wiener's factor, with the trace as it was seen."""
     trace = float(np.trace(second)) - 1.0
-    variance = 2 * std**2 * (len(second) - 1)
-    return trace**2 / (trace**2 + variance) if trace > 0 else 0.0
+    return trace**2 / (trace**2 + trace_std**2) if trace > 0 else 0.0

@@ -107,7 +107,8 @@ def private_moment(
     Parameters
     ----------
     data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
-        Records outside of memory are read five times. Finite numbers; values outside of the bounds are moved to them.
+        Finite numbers; values outside of the bounds are moved to them. Records outside of memory are read up to six
+        times.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy
@@ -139,7 +140,7 @@ def private_moment(
     >>> moment.mu <= moment.privacy.mu
     True
     >>> [step.name for step in moment.steps]
-    ['radius', 'rough moment', 'second radius', 'final moment']
+    ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
     """
     recipe = recipe_for(aim)
     check_bounds(bounds)

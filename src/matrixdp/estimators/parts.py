@@ -54,6 +54,10 @@ class PartRecords(Clippable):
         counts = dict(zip(ordered.tolist(), above.tolist(), strict=True))
         return lambda cut: counts[cut]
 
+    def excess(self, radius: float, reach: float) -> int:
+        """Sum of what squared lengths have beyond a radius, in whole steps."""
+        return sum(self._parts.map(_ExcessTask(self._bounds, self.levels, self.coordinates, radius, reach)))
+
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records in the ball, and over the others, moved into it."""
         size = self._bounds.size
@@ -131,6 +135,19 @@ class _CountTask:
         for records in _held(blocks, self.bounds, self.levels, self.coordinates):
             found += np.bincount(np.searchsorted(self.cuts, records.lengths), minlength=len(found))
         return found[::-1].cumsum()[::-1][1:]
+
+
+@dataclass(frozen=True, eq=False)
+class _ExcessTask:
+    bounds: Bounds
+    levels: int
+    coordinates: Coordinates | None
+    radius: float
+    reach: float
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        held = _held(blocks, self.bounds, self.levels, self.coordinates)
+        return sum(records.excess(self.radius, self.reach) for records in held)
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,13 +81,18 @@ def private_radius(
     """
     query = count_query(records, spending.neighbours)  # one for all cuts, which come from earlier noisy counts
     low, high = search.bracket
+    below, beyond = float(records), 0.0  # counts at the ends of the bracket
     above = private.counter(search.cuts())
     for _ in range(search.steps):
         middle = (low + high) / 2
         data = Cut(above, math.exp(middle))
         noisy = spending.release(name, query, data, share=share / search.steps).matrix[0, 0]
-        low, high = (middle, high) if noisy > search.above else (low, middle)
-    return math.exp((low + high) / 2)
+        if noisy > search.above:
+            low, below = middle, float(noisy)
+        else:
+            high, beyond = middle, float(noisy)
+    part = (below - search.above) / (below - beyond) if below > beyond else 0.5  # of the bracket, by its counts
+    return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
 
 
 def count_query(records: int, neighbours: Neighbours) -> Query:

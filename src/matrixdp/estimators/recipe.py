@@ -18,12 +18,18 @@ class Recipe:
         makes the coordinates alike, as a regression needs them.
     above : float
         Records above a radius, as a multiple of the number at which clipping and noise balance.
-    radius_share, rough_share : float
-        Shares of ``mu^2`` for each of the two radii and for the rough moment; the final moment has the rest.
+    radius_share, rough_share, tail_share : float
+        Shares of ``mu^2`` for each of the two radii (at most: `count_share`), for the rough moment and for what the
+        final radius cuts off; the final moment has the rest.
+    rough_ratio : float
+        Square of the constant before each record in the rough moment, in squares of its radius.
     floor : float
         What is added to the rough variances, in standard deviations of their noise.
     shrink : bool
         Whether eigenvalues are shrunk before the matrix is made positive semidefinite.
+    level : bool
+        Whether eigenvalues that noise alone could have made are taken for alike. A regression lives on their
+        differences: it shows in the small ones.
     about_mean : bool
         Whether the error counts about the mean, so that the mean itself matters less.
     scarce : float
@@ -34,21 +40,44 @@ class Recipe:
 
     power: float
     above: float
-    radius_share: float = 0.05
+    radius_share: float = 0.06
     rough_share: float = 0.2
+    tail_share: float = 0.0
+    rough_ratio: float = 0.125
     floor: float = 0.4
     shrink: bool = True
+    level: bool = True
     about_mean: bool = False
     scarce: float = 0.5
-    first_steps: int = 6
-    second_steps: int = 5
+    first_steps: int = 5
+    second_steps: int = 4
 
 
-COVARIANCE = Recipe(power=0.22, above=1.5)
+COVARIANCE = Recipe(power=0.22, above=1.5, rough_share=0.15, tail_share=0.02)
 COMPONENTS = Recipe(power=0.25, above=4.0, floor=1.0, shrink=False, about_mean=True)
-REGRESSION = Recipe(power=0.5, above=2.0, floor=1.0, about_mean=True)
+REGRESSION = Recipe(power=0.5, above=4.0, floor=1.0, level=False, about_mean=True, scarce=1.0)
 
 _RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": REGRESSION}
+
+
+_SURE = 1.75  # standard deviations of their noise that counts must aim at, or the search is led by noise
+_NEAR = 3.0  # aimed counts should be as many standard deviations of their noise,
+_ALL = 12.0  # and all records as many
+
+
+def count_share(steps: int, *, features: int, records: int, mu: float, most: float) -> float:
+    """Share of ``mu^2`` for a radius: what makes its counts exact enough, between a tenth of `most` and `most`.
+
+    `steps` counts have noise of ``sqrt(steps/share)/mu``. Those aimed at are about ``2.25 features/mu``; for them no
+    more than half of `most` is spent, since a radius that is a little off does little harm where records are many.
+    """
+    near = min(steps * (_NEAR / (2.25 * features)) ** 2, most / 2)
+    return min(max(near, steps * (_ALL / (records * mu)) ** 2, most / 10), most)
+
+
+def aimed_count(wanted: float, std: float, records: int) -> float:
+    """How many records should lie above a radius: no fewer than stand out from the counts' noise, at most half."""
+    return min(max(wanted, _SURE * std), records / 2)
 
 
 def recipe_for(aim: str) -> Recipe:

@@ -18,6 +18,7 @@ from matrixdp.noise.covariance import Floats
 from matrixdp.queries.running import MomentSum, levels
 
 _BLOCK = 1 << 17  # numbers worked on at a time: they stay in the cache
+EXCESS_STEPS = 1 << 12  # sums over 2^50 records stay below 2^63
 _MOST = 1 << 15  # features: squared lengths on the grid stay below 2^53
 _EPS = float(np.finfo(float).eps)
 
@@ -94,6 +95,10 @@ class Clippable(ABC):
         """A function that says how many records are longer than one of the cuts."""
 
     @abstractmethod
+    def excess(self, radius: float, reach: float) -> int:
+        """Sum of ``min(max(|u|^2 - radius^2, 0), reach)``, each in whole steps of ``reach/EXCESS_STEPS``."""
+
+    @abstractmethod
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records that surely lie in the ball, on the records' grid, and over the others, moved into it."""
 
@@ -119,6 +124,11 @@ class HeldRecords(Clippable):
     def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
         """Counts the lengths."""
         return lambda cut: int(np.count_nonzero(self.lengths > cut))
+
+    def excess(self, radius: float, reach: float) -> int:
+        """Sum of what squared lengths have beyond a radius, in whole steps."""
+        beyond = np.square(self.lengths[self.lengths > radius]) - radius**2
+        return int(np.rint(np.clip(beyond / reach, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64).sum())
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records in the ball, and over the others, moved into it."""

@@ -18,6 +18,45 @@ def shrink_eigenvalues(values: Floats, std: float) -> Floats:
     return np.asarray(values - 2 * std**2 * (gaps / (gaps**2 + width**2)).sum(axis=1))
 
 
+def clean_spectrum(values: Floats, std: float) -> Floats:
+    """Shrunk eigenvalues, moved to the nearest non-negative ones of the same sum."""
+    return project_simplex(shrink_eigenvalues(values, std))
+
+
+def level_spectrum(values: Floats, std: float) -> Floats:
+    """Clean eigenvalues, with one and the same number for all that noise alone could have made: up to ``2 s sqrt(d)``.
+
+    Their directions are noise as well, and should not be told apart.
+    """
+    clean = clean_spectrum(values, std)
+    within = values <= 2 * std * np.sqrt(values.size)
+    if within.any():
+        clean[within] = clean[within].mean()
+    return clean
+
+
+def half_level_spectrum(values: Floats, std: float) -> Floats:
+    """The mean of clean and level eigenvalues, for coordinates in which some differences are real."""
+    return (clean_spectrum(values, std) + level_spectrum(values, std)) / 2
+
+
+def keep_spikes(values: Floats, std: float) -> Floats:
+    """Eigenvalues that stand out from symmetric Gaussian noise, without it; the rest of the trace is spread evenly.
+
+    Noise alone reaches ``2 s sqrt(d)``. Beyond, ``y = l + s^2 d/l``, and eigenvectors have the squared cosine ``1 -
+    s^2 d/l^2`` with those without noise, so that ``l - s^2 d/l`` has the least error. Better than `shrink_eigenvalues`
+    where nearly all is noise.
+    """
+    reach = std**2 * values.size
+    above = values > 2 * np.sqrt(reach)
+    without = (values + np.sqrt(np.maximum(values**2 - 4 * reach, 0.0))) / 2
+    spikes = np.where(above, without - reach / np.where(above, without, 1.0), 0.0)
+    total, found = max(float(values.sum()), 0.0), float(spikes.sum())
+    if found > total:
+        return np.asarray(spikes * (total / found))
+    return np.asarray(spikes + (total - found) / values.size)
+
+
 def project_simplex(values: Floats) -> Floats:
     """Nearest non-negative numbers of the same sum, or zeros if the sum is negative.
 

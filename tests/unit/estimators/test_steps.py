@@ -8,12 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.estimators import learning, radius, spending
+from matrixdp.estimators import learning, radius, spending, tail
 from matrixdp.estimators.ball import BallMoment
 from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
-from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION
-from matrixdp.estimators.records import GridRecords
-from matrixdp.estimators.shrinkage import nearest_of_same_trace, project_simplex, shrink_eigenvalues
+from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION, aimed_count, count_share
+from matrixdp.estimators.records import EXCESS_STEPS, GridRecords, HeldRecords
+from matrixdp.estimators.shrinkage import (
+    keep_spikes,
+    level_spectrum,
+    nearest_of_same_trace,
+    project_simplex,
+    shrink_eigenvalues,
+)
+from matrixdp.estimators.traced import TracedMoments
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.running import levels
 
@@ -52,13 +59,16 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
         watched._releases.clear()
         learning.fit_moment(steps, recipe, watched, records=records)
     for query, answer in seen:
-        if isinstance(query, mdp.Moments):
-            inside = settled(answer, query.bounds)
-            assert (np.abs(inside) <= query.bounds.halfwidths * (1 + 1e-15)).all()
-            assert (row_lengths(inside) <= query.bounds.radius * (1 + 1e-12)).all()
+        if isinstance(query, TracedMoments):
+            bounds = query.moments.bounds
+            inside = settled(answer, bounds)
+            assert (np.abs(inside) <= bounds.halfwidths * (1 + 1e-15)).all()
+            assert (row_lengths(inside) <= bounds.radius * (1 + 1e-12)).all()
             full = np.column_stack([np.ones(records), inside])
-            found = query.evaluate(answer, clip=True, missing="error")
-            assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.magnitude)
+            found = query.moments.evaluate(answer, clip=True, missing="error")
+            assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.moments.magnitude)
+        elif isinstance(query.function, tail._Mean):
+            assert 0 <= query.function(answer)[0, 0] <= query.function.reach
         else:
             assert 0 <= query.function(answer)[0, 0] <= records
 
@@ -83,14 +93,92 @@ def test_coordinates_of_a_record_depend_on_it_alone(seed, size):
     )
 
 
-class Lengths:
+class Lengths(HeldRecords):
     """Records of which only the lengths are known."""
 
     def __init__(self, lengths):
-        self.lengths = lengths
+        self.lengths = np.asarray(lengths, float)
 
-    def counter(self, cuts):
-        return {cut: np.count_nonzero(self.lengths > cut) for cut in cuts}.__getitem__
+    take = sums_without = moved = None
+
+
+def traced(size, records, ratio=0.25):
+    bounds = mdp.Bounds([-2.0] * size, [2.0] * size, radius=2.0)
+    return TracedMoments(mdp.Moments(bounds, records, mean_share=ratio / (1 + ratio)), ratio)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.integers(1, 5),
+    ratio=st.floats(0.01, 1),
+    lengths=st.tuples(*[st.floats(0, 1)] * 2),
+)
+def test_one_record_moves_a_traced_moment_by_its_sensitivity_at_most(seed, size, ratio, lengths):
+    rng = np.random.default_rng(seed)
+    query, others = traced(size, 4, ratio), rng.normal(size=(3, size))
+    pair = rng.normal(size=(2, size))
+    pair *= (2 * np.array(lengths) / row_lengths(pair))[:, None]
+    first, second = (query.evaluate(np.vstack([record, others]), clip=True, missing="error") for record in pair)
+    assert np.linalg.norm(first - second) <= query.sensitivity.frobenius * (1 + 1e-12)
+    assert (np.abs(first) <= query.magnitude).all()
+
+
+def test_the_sensitivity_of_a_traced_moment_is_attained_and_a_heavier_trace_would_pass_it():
+    query = traced(2, 1, ratio=0.25)
+    angle = math.acos(-(query.constant**2) / 4)  # between records on the sphere: u'v = -c0^2
+    pair = 2 * np.array([[[1.0, 0.0]], [[math.cos(angle), math.sin(angle)]]])
+    first, second = (query.evaluate(record, clip=True, missing="error") for record in pair)
+    assert np.linalg.norm(first - second) == pytest.approx(query.sensitivity.frobenius, rel=1e-5)
+    origin = query.evaluate(np.zeros((1, 2)), clip=True, missing="error")
+    change = (first - origin)[0]
+    assert np.linalg.norm(change) <= query.sensitivity.frobenius
+    change[-1] *= 1.2
+    assert np.linalg.norm(change) > query.sensitivity.frobenius
+
+
+def test_a_traced_moment_is_the_moment_and_knows_its_trace_better():
+    data = np.random.default_rng(4).normal(size=(50, 8)) / 4
+    query = traced(8, 50)
+    exact = query.evaluate(data, clip=True, missing="error")[0]
+    full = np.column_stack([np.ones(50), data])
+    assert np.allclose(query.matrix(exact), full.T @ full / 50, atol=1e-5)
+    rng = np.random.default_rng(5)
+    draws = np.array([query.matrix(exact + rng.normal(size=exact.size)) for _ in range(2000)])
+    assert np.trace(draws, axis1=1, axis2=2).std() == pytest.approx(math.sqrt(8 / (1 + 8 * 1.5)), rel=0.1)
+    assert draws[:, 1, 2].std() == pytest.approx(1 / math.sqrt(2), rel=0.1)
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9), st.floats(0.01, 50))
+def test_a_tail_changes_by_its_reach_at_most(lengths, other, cut, reach):
+    def steps(numbers):
+        return Lengths(numbers).excess(cut, reach)
+
+    assert abs(steps(lengths) - steps([other, *lengths[1:]])) <= EXCESS_STEPS
+    assert 0 <= steps(lengths) - steps(lengths[1:]) <= EXCESS_STEPS
+    assert tail._Mean(reach, 1)(EXCESS_STEPS)[0, 0] <= reach * (1 + 1e-12)
+
+
+def test_a_tail_is_found_and_noise_alone_is_not_taken_for_one():
+    lengths = np.random.default_rng(6).exponential(size=100_000)
+    options = {"records": 100_000, "share": 0.5}
+    found = tail.private_excess(Lengths(lengths), 1.0, 9.0, spend(privacy=mdp.Privacy(5, 1e-6)), **options)
+    assert found == pytest.approx(np.clip(lengths**2 - 1, 0, 9).mean(), rel=0.01)
+    none = [
+        tail.private_excess(Lengths(np.ones(100)), 1.0, 9.0, spend(seed), records=100, share=0.5) for seed in range(50)
+    ]
+    assert np.mean(np.array(none) == 0) > 0.8
+
+
+def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
+    options = {"mu": 0.2, "most": 0.06}
+    assert count_share(5, features=4, records=10**5, **options) == 0.03
+    assert count_share(5, features=60, records=10**5, **options) == 0.006
+    assert 0.006 < count_share(5, features=25, records=10**5, **options) < 0.03
+    assert count_share(5, features=60, records=300, **options) == 0.06
+    assert aimed_count(10.0, std=20.0, records=1000) == 35.0
+    assert aimed_count(10.0, std=20.0, records=50) == 25.0
+    assert aimed_count(100.0, std=20.0, records=1000) == 100.0
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9))
@@ -165,3 +253,18 @@ def test_projection_keeps_the_trace_and_shrinkage_undoes_noise():
     shrunk = (vectors * project_simplex(shrink_eigenvalues(values, 0.2))) @ vectors.T
     assert np.linalg.norm(shrunk - truth) < 0.6 * np.linalg.norm(noisy - truth)
     assert project_simplex(np.array([-1.0, -2.0])).tolist() == [0.0, 0.0]
+
+
+def test_what_stands_out_from_noise_is_kept_with_the_trace():
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(40, 40)) * 0.2
+    noisy = np.diag(np.r_[5.0, np.full(39, 0.1)]) + (noise + noise.T) / math.sqrt(2)
+    values = np.linalg.eigvalsh(noisy)
+    kept = keep_spikes(values, 0.2)
+    assert kept.sum() == pytest.approx(values.sum())
+    assert np.ptp(kept[:-1]) == pytest.approx(0.0, abs=1e-12)
+    assert kept[-1] == pytest.approx(5.0 - 0.2**2 * 40 / 5.0, rel=0.2)
+    assert keep_spikes(np.array([-2.0, 1.0]), 0.1).tolist() == [0.0, 0.0]
+    level = level_spectrum(values, 0.2)
+    assert level.sum() == pytest.approx(values.sum())
+    assert np.unique(level.round(12)).size == 1 + np.count_nonzero(values > 2 * 0.2 * math.sqrt(40))
