@@ -25,12 +25,11 @@ from matrixdp.errors import DataError, EngineError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.noise.covariance import Floats
-from matrixdp.plain import from_plain, to_plain
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.plain import from_plain
 from matrixdp.queries import Identity
 from matrixdp.queries.identity import check_count
 from matrixdp.queries.table import Parts, as_records, check_order, read_again
-from matrixdp.release import RowMechanism, check_rows, check_stream
+from matrixdp.release import Guaranteed, RowMechanism, check_rows, check_stream
 from matrixdp.report.folder import OutputFolder
 from matrixdp.version import __version__
 
@@ -40,7 +39,7 @@ _ALTERED = "the records were altered while they were read. Nothing was released.
 
 
 @dataclass(frozen=True, eq=False)
-class DatasetRelease:
+class DatasetRelease(Guaranteed):
     """A noisy data set in a folder of Parquet files. Nothing in it is private.
 
     Attributes
@@ -66,33 +65,9 @@ class DatasetRelease:
         """Standard deviation of the noise in each column, of shape (features,)."""
         return np.asarray(self.design.std[0])
 
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee."""
-        return self.design.privacy
-
-    @property
-    def mu(self) -> float:
-        """What was spent, as Gaussian differential privacy."""
-        return self.design.distance
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.design.neighbours
-
     def to_json(self) -> str:
         """What ``_release.json`` holds."""
-        content = {
-            "format": _FORMAT,
-            "version": self.version,
-            "simulation": self.simulation,
-            "neighbours": str(self.neighbours),
-            "mu": self.mu,
-            "files": list(self.files),
-            "design": to_plain(self.design),
-        }
-        return json.dumps(content, allow_nan=False)
+        return json.dumps({**self.facts(_FORMAT), "files": list(self.files)}, allow_nan=False)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:

@@ -17,9 +17,45 @@ from matrixdp.postprocess import Estimate, correlation, covariance, mean, neares
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.version import __version__
 
+_FORMAT = "matrixdp release 1"
+
+
+class Guaranteed:
+    """Whatever was released by a design, and so has its guarantee."""
+
+    design: Design
+    version: str
+    simulation: bool
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee."""
+        return self.design.privacy
+
+    @property
+    def mu(self) -> float:
+        """What was spent, as Gaussian differential privacy."""
+        return self.design.distance
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        return self.design.neighbours
+
+    def facts(self, form: str) -> dict[str, Any]:
+        """What every released file says of itself."""
+        return {
+            "format": form,
+            "version": self.version,
+            "simulation": self.simulation,
+            "neighbours": str(self.neighbours),
+            "mu": self.mu,
+            "design": to_plain(self.design),
+        }
+
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Guaranteed):
     """A noisy matrix and all that is needed to read it. Nothing in it is private.
 
     Attributes
@@ -41,21 +77,6 @@ class Release:
     def std(self) -> Floats:
         """Standard deviation of the noise in each entry."""
         return self.design.std
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee."""
-        return self.design.privacy
-
-    @property
-    def mu(self) -> float:
-        """What was spent, as Gaussian differential privacy."""
-        return self.design.distance
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.design.neighbours
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The matrix."""
@@ -91,16 +112,7 @@ class Release:
 
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
-        content = {
-            "format": "matrixdp release 1",
-            "version": self.version,
-            "simulation": self.simulation,
-            "neighbours": str(self.neighbours),
-            "mu": self.mu,
-            "matrix": self.matrix.tolist(),
-            "design": to_plain(self.design),
-        }
-        return json.dumps(content, allow_nan=False)
+        return json.dumps({**self.facts(_FORMAT), "matrix": self.matrix.tolist()}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Release:
@@ -110,7 +122,7 @@ class Release:
         except (TypeError, ValueError):
             raise ParameterError("text must be JSON of Release.to_json; of a file give its content.") from None
         try:
-            if content["format"] != "matrixdp release 1":
+            if content["format"] != _FORMAT:
                 raise KeyError(content["format"])
             matrix = np.array(content["matrix"], np.float64)
             released = cls(matrix, from_plain(content["design"]), str(content["version"]), bool(content["simulation"]))
