@@ -300,3 +300,16 @@ def test_vertices_take_no_directions_with_an_optimal_allocation():
     big = mdp.Query((1, 500), mdp.Vertices(np.ones((1, 1, 500))), bound=1.0)
     with pytest.raises(mdp.ParameterError, match="up to 400 entries"):
         mdp.make_design(big, PRIVACY, allocation=mdp.optimal())
+
+
+def test_a_design_is_sent_as_what_it_is_and_not_as_large_as_its_answer():
+    import pickle
+
+    design = mdp.make_design(mdp.Identity(mdp.Bounds([0] * 3, [1] * 3), 10**9), mdp.Privacy(1, 1e-6))
+    assert design.std.shape == (10**9, 3)  # follows from the design, and is kept
+    sent = pickle.dumps(design)
+    assert len(sent) < 5000
+    found = pickle.loads(sent)
+    assert found.distance == design.distance
+    assert found.rowcov.variances.strides == (0,)
+    found.check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,10 @@ class Design:
     def noise(self) -> MatrixGaussian:
         """Law of the noise."""
         return MatrixGaussian(self.rowcov, self.colcov)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent from one process to another: not what follows from it, which may be as large as the answer."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def ideal_distance(self) -> Distance:
         """Distance between neighbours before rounding, for the covariances as they are."""

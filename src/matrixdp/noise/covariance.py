@@ -134,6 +134,12 @@ class Covariance:
             return np.asarray(cholesky(self.matrix(), lower=True))
         return self.directions * np.sqrt(self.variances)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A multiple of the identity is sent from one process to another as one number."""
+        if self.variances.strides == (0,) and self.directions is None:
+            return Covariance.identity, (self.size, float(self.variances[0]))
+        return Covariance, (self.variances, self.directions)
+
     def matrix(self) -> Floats:
         """The dense covariance, of shape (n, n)."""
         if self.directions is None:
