@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import click
 import numpy as np
@@ -15,44 +14,24 @@ import numpy as np
 from matrixdp.cli.accounts import open_ledger
 from matrixdp.cli.asked import GRAPHS, Asked, load_schema, make_asked_design, make_query, require_records
 from matrixdp.cli.interrupts import Deferral
+from matrixdp.cli.job import Job, Watched
 from matrixdp.cli.output import echo_json
 from matrixdp.cli.private import read_graph, read_pairs
-from matrixdp.cli.progress import Progress
 from matrixdp.cli.schema_file import Schema
+from matrixdp.cli.shown import release_facts, show_guarantee, show_result
 from matrixdp.components import PrincipalDirections, principal_directions
 from matrixdp.design import Design
-from matrixdp.engines import open_records, release_dataset
+from matrixdp.engines import release_dataset
 from matrixdp.engines.files import Files, open_files
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, MatrixQuery
-from matrixdp.queries.table import Parts
-from matrixdp.release import Release
 from matrixdp.report.folder import OutputFolder, write_folder
 from matrixdp.report.result import LedgerState, Result, make_result
-from matrixdp.report.tables import matrix_table
 
-T = TypeVar("T")
 _STORED = 10**6  # entries of a release that the ledger keeps, so that it can be asked for again
 _IN_MEMORY = 1 << 22  # entries of a noisy data set up to which it gets a report, and not a set of files
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What a release needs besides its design."""
-
-    data: str
-    out: Path
-    ledger: Path | None
-    ledger_timeout: float
-    dataset: str | None
-    request: str | None
-    missing: str
-    delimiter: str | None
-    workers: str | None
-    force: bool
-    as_json: bool
 
 
 def run_release(asked: Asked, job: Job) -> None:
@@ -82,7 +61,7 @@ def run_release(asked: Asked, job: Job) -> None:
             ) from None
         if deferral.asked:
             click.echo("matrixdp: the budget was charged already, so the release was finished.", err=True)
-    _show(result, job, files)
+    show_result(result, job, files)
 
 
 @dataclass
@@ -226,41 +205,12 @@ def _data(
         return lambda: _then(pairs, deferral)
     names = list(schema.bounds().names or ())
     source.require(names)
-    return lambda: _Watched(job, query, deferral)
+    return lambda: Watched(job, query, deferral)
 
 
 def _then(data: Any, deferral: Deferral) -> Any:
     deferral.begin()
     return data
-
-
-@dataclass(frozen=True, eq=False)
-class _Watched(Parts):
-    """Records with a bar that shows how far they are read; once they are, interrupts are put off."""
-
-    job: Job
-    query: MatrixQuery
-    deferral: Deferral
-    names: Sequence[str] | None = None
-
-    def select(self, names: Sequence[str] | None) -> Parts:
-        """Only these columns are read."""
-        return replace(self, names=names)
-
-    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
-        """What the task makes of each part."""
-        job, workers = self.job, self.job.workers
-        total: int = self.query.records  # type: ignore[attr-defined]
-        quiet = job.as_json or self.query.neighbours is not Neighbours.REPLACE  # where their number is private
-        with Progress(total, f"reading {Path(job.data).name}", quiet=quiet) as progress:
-            records = open_records(
-                job.data,
-                workers=int(workers) if workers is not None and workers.isdigit() else workers,
-                delimiter=job.delimiter,
-                progress=progress.advance,
-            )
-            yield from records.select(self.names).map(task, whole=whole)
-        self.deferral.begin()
 
 
 def _release_files(asked: Asked, job: Job, schema: Schema, source: Files, design: Design) -> None:
@@ -279,53 +229,9 @@ def _release_files(asked: Asked, job: Job, schema: Schema, source: Files, design
         state = account.state()
     rows, columns = design.query.shape
     if job.as_json:
-        echo_json(_facts(job, design, [*release.files, "_release.json"], "noisy data set", (rows, columns), state))
+        files = [*release.files, "_release.json"]
+        echo_json(release_facts(job, design, files, "noisy data set", (rows, columns), state))
         return
-    files = len(release.files)
-    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {job.out}, in {files:,} Parquet files")
-    _show_guarantee(design, state)
-
-
-def _show(result: Result, job: Job, files: list[str]) -> None:
-    release: Release = result.release
-    design: Design = release.design
-    if job.as_json:
-        echo_json(_facts(job, design, files, result.title, result.matrix.shape, result.ledger))
-        return
-    click.echo(click.style(f"Private {result.title} ± error bars", bold=True))
-    click.echo(matrix_table(result.matrix, result.rows, result.columns, result.std))
-    _show_guarantee(design, result.ledger)
-    click.echo(f"The report: {job.out / 'report.html'}")
-
-
-def _show_guarantee(design: Design, left: LedgerState | None) -> None:
-    epsilon, delta = design.privacy.epsilon, design.privacy.delta
-    click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours")
-    if left is None:
-        click.echo("No ledger was used: nobody adds up what is spent on these data.")
-    else:
-        click.echo(f"Ledger: epsilon {left.left_before:.4g} was left of {left.epsilon:g}, {left.left_after:.4g} is now")
-
-
-def _facts(
-    job: Job, design: Design, files: Sequence[str], title: str, shape: Sequence[int], left: LedgerState | None
-) -> dict[str, Any]:
-    ledger = None
-    if left is not None:
-        ledger = {
-            "dataset": left.dataset,
-            "epsilon_left_before": left.left_before,
-            "epsilon_left_after": left.left_after,
-            "head": {"entry": left.entry, "hash": left.hash},
-        }
-    return {
-        "out": str(job.out),
-        "files": list(files),
-        "result": title,
-        "shape": list(shape),
-        "epsilon": design.privacy.epsilon,
-        "delta": design.privacy.delta,
-        "neighbours": str(design.neighbours),
-        "mu": design.distance,
-        "ledger": ledger,
-    }
+    count = len(release.files)
+    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {job.out}, in {count:,} Parquet files")
+    show_guarantee(design, state)

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrixdp.account import open_account
 from matrixdp.design import Design
-from matrixdp.engines.formats import pyarrow
+from matrixdp.engines.passes import ALTERED, CheckTask, WriteTask, writing
 from matrixdp.engines.records import check_apart, open_records
-from matrixdp.errors import DataError, EngineError, ParameterError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.noise.covariance import Floats
 from matrixdp.plain import from_plain
 from matrixdp.queries import Identity
 from matrixdp.queries.identity import check_count
-from matrixdp.queries.table import Parts, as_records, check_order, read_again
-from matrixdp.release import Guaranteed, RowMechanism, check_rows, check_stream
+from matrixdp.queries.table import Parts, check_order, read_again
+from matrixdp.release import Guaranteed, check_rows, check_stream
 from matrixdp.report.folder import OutputFolder
 from matrixdp.version import __version__
 
 MANIFEST = "_release.json"  # readers of data sets pass over names that begin so
 _FORMAT = "matrixdp data set 1"
-_ALTERED = "the records were altered while they were read. Nothing was released."
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +137,13 @@ def release_dataset(
     check_order(records)
     check_apart(records, out)
     with OutputFolder(out, force=force) as folder, _drafts(folder) as drafts:
-        checked = sorted(records.map(_Check(query, clip, missing), whole=True))
+        checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.records)
         receipt = account.charge() if account is not None else None
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
-        task = _Write(design, key, tuple(checked), starts, clip, missing, str(folder.path), str(drafts), names)
+        task = WriteTask(design, key, tuple(checked), starts, clip, missing, str(folder.path), str(drafts), names)
         files = _written(records, task)
         released = DatasetRelease(folder.place, design, files, simulation=simulation)
         _finish(folder, released)
@@ -156,111 +152,11 @@ def release_dataset(
     return released
 
 
-@dataclass(frozen=True, order=True)
-class _Part:
-    """What the first pass found in a part."""
-
-    number: int
-    rows: int
-    digest: bytes
-
-
-class _Rows:
-    """Records of a part, in the domain, with their number and digest."""
-
-    def __init__(self, query: Identity, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
-        self._query, self._blocks, self._clip, self._missing = query, blocks, clip, missing
-        self.count = 0
-        self._hash = hashlib.sha256()
-
-    def __iter__(self) -> Iterator[NDArray[np.generic]]:
-        bounds = self._query.bounds
-        for block in self._blocks:
-            array = as_records(block, bounds.size, bounds.names)
-            self._hash.update(np.ascontiguousarray(array, np.float64).data)
-            yield bounds.checked(array, clip=self._clip, missing=self._missing)
-            self.count += len(array)
-
-    @property
-    def digest(self) -> bytes:
-        return self._hash.digest()
-
-
-@dataclass(frozen=True, eq=False)
-class _Check:
-    """The task of the first pass: every error of the data is found here."""
-
-    query: Identity
-    clip: bool
-    missing: str
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> _Part:
-        rows = _Rows(self.query, blocks, clip=self.clip, missing=self.missing)
-        for _ in rows:
-            pass
-        return _Part(number, rows.count, rows.digest)
-
-
-@dataclass(frozen=True, eq=False)
-class _Write:
-    """The task of the second pass: noisy records of one part, in a file that appears when it is complete."""
-
-    design: Design
-    key: BlockKey
-    parts: tuple[_Part, ...]
-    starts: tuple[int, ...]
-    clip: bool
-    missing: str
-    folder: str
-    drafts: str
-    names: tuple[str, ...]
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
-        if number >= len(self.parts):
-            raise DataError(_ALTERED)
-        expected = self.parts[number]
-        if not expected.rows:
-            return number, None
-        query = self.design.query
-        assert isinstance(query, Identity)
-        rows = _Rows(query, blocks, clip=self.clip, missing=self.missing)
-        name = f"part-{number:06d}.parquet"
-        draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # two tries of one task do not meet
-        self._write(draft, rows, first=self.starts[number])
-        if (rows.count, rows.digest) != (expected.rows, expected.digest):
-            raise DataError(_ALTERED)
-        with _writing(Path(self.folder)):
-            draft.replace(Path(self.folder) / name)
-        return number, name
-
-    def _write(self, draft: Path, rows: _Rows, *, first: int) -> None:
-        pa = pyarrow()
-        from pyarrow import parquet
-
-        mechanism = RowMechanism(self.design, self.key)
-        schema = pa.schema([(name, pa.float64()) for name in self.names])
-        with _writing(draft.parent):  # noise can be neither compressed nor put in a dictionary
-            writer = parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
-        try:
-            for records in rows:
-                noisy = mechanism(first + rows.count, records)
-                with _writing(draft.parent):
-                    writer.write_batch(pa.record_batch([pa.array(column) for column in noisy.T], schema=schema))
-        except BaseException:
-            with suppress(OSError):
-                writer.close()
-            raise
-        with _writing(draft.parent):
-            writer.close()
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
-
-
 @contextmanager
 def _drafts(folder: OutputFolder) -> Iterator[Path]:
     """A folder beside the one that will be put in place: what a task leaves behind there is never seen."""
     place = folder.path.with_name(folder.path.name + ".drafts")
-    with _writing(place):
+    with writing(place):
         place.mkdir()
     try:
         yield place
@@ -268,24 +164,14 @@ def _drafts(folder: OutputFolder) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise EngineError(
-            f"out: {folder} cannot be written: {error.strerror or error}. Nothing was released."
-        ) from None
-
-
-def _written(records: Parts, task: _Write) -> tuple[str, ...]:
+def _written(records: Parts, task: WriteTask) -> tuple[str, ...]:
     found = dict(records.map(task, whole=True))
     if len(found) != len(task.parts):
-        raise DataError(_ALTERED)
+        raise DataError(ALTERED)
     return tuple(name for _, name in sorted(found.items()) if name is not None)
 
 
 def _finish(folder: OutputFolder, released: DatasetRelease) -> None:
-    with _writing(folder.place):
+    with writing(folder.place):
         (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
         folder.finish()

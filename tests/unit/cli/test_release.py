@@ -274,3 +274,16 @@ def test_workers_that_are_none_are_refused(clinic, matrixdp, workers):
     assert "workers must be" in done.err
     assert spent() == []
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("limit", [100, 10**6])
+def test_rows_that_a_folder_s_name_orders_are_refused(clinic, matrixdp, monkeypatch, limit):
+    monkeypatch.setattr(releasing, "_IN_MEMORY", limit)
+    for i, piece in enumerate(np.array_split(np.arange(500), 2)):
+        Path(f"set/ill={i}").mkdir(parents=True)
+        pq.write_table(clinic.table.take(piece), f"set/ill={i}/part.parquet")
+    done = matrixdp(*asked("set", "identity"))
+    assert done.code == 3
+    assert "ordered by the key" in done.err
+    assert spent() == []
+    assert not Path("out").exists()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.engines import DatasetRelease, dataset, release_dataset
+from matrixdp.engines import DatasetRelease, dataset, passes, release_dataset
 from matrixdp.noise import BlockKey
 from matrixdp.release import RowMechanism, rows
 from unit.engines.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
@@ -273,13 +273,13 @@ def test_the_data_s_own_folder_is_never_written_to(tmp_path, folder, out):
 
 
 def test_what_a_killed_task_leaves_is_never_put_in_place(tmp_path, folder, monkeypatch):
-    write = dataset._Write._write
+    write = passes.WriteTask._write
 
     def leaving(self, draft, rows, *, first):
         write(self, draft, rows, first=first)
         draft.with_name("leftover").write_bytes(draft.read_bytes())
 
-    monkeypatch.setattr(dataset._Write, "_write", leaving)
+    monkeypatch.setattr(passes.WriteTask, "_write", leaving)
     released = release_dataset(DESIGNS["axes"], folder, tmp_path / "out")
     assert sorted(path.name for path in released.path.iterdir()) == sorted([*released.files, "_release.json"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]

@@ -58,7 +58,8 @@ def release(**options: Any) -> None:
             else "--ledger and --no-ledger exclude each other."
         )
     from matrixdp.cli.asked import Asked
-    from matrixdp.cli.releasing import Job, run_release
+    from matrixdp.cli.job import Job
+    from matrixdp.cli.releasing import run_release
 
     asked, rest = split_options(options)
     rest["delimiter"] = parse_delimiter(rest["delimiter"])
