@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         uniform,
         unimodal,
     )
-    from matrixdp.engines import open_records, release_dataset
+    from matrixdp.engines import DatasetRelease, open_records, release_dataset
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
@@ -63,6 +63,7 @@ __all__ = [
     "ContingencyTable",
     "Covariance",
     "DataError",
+    "DatasetRelease",
     "Design",
     "EngineError",
     "FrobeniusBall",
@@ -123,6 +124,7 @@ _HOMES = {
         "unimodal",
     ),
     "matrixdp.engines": (
+        "DatasetRelease",
         "open_records",
         "release_dataset",
     ),

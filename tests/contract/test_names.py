@@ -7,8 +7,9 @@ import pkgutil
 import matrixdp
 
 NAMES = {
-    "Adjacency", "Blocks", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError", "Design",
-    "EngineError", "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger", "LedgerError", "MatrixDPError",
+    "Adjacency", "Blocks", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError",
+    "DatasetRelease", "Design", "EngineError", "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger",
+    "LedgerError", "MatrixDPError",
     "MatrixGaussian", "MissingExtraError", "Moments", "Neighbours", "ParameterError", "PrincipalDirections",
     "Privacy", "Query", "Release", "SecondMoment", "Stream", "StreamError", "TransitionCounts", "Vertices",
     "__version__", "binary", "draw_gaussian", "equimodal", "gdp_delta", "gdp_epsilon", "isotropic",

@@ -6,6 +6,7 @@
 3     data: the data file is missing, broken, or does not fit the schema
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
 5     internal: a fault of matrixdp itself
+6     cluster: its scheduler does not answer, or its workers were lost
 130   interrupted
 ====  =================================================================================
 """
@@ -19,7 +20,7 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.errors import DataError, LedgerError, MatrixDPError
+from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError
 
 
 class Exit(IntEnum):
@@ -30,6 +31,7 @@ class Exit(IntEnum):
     DATA = 3
     BUDGET = 4
     INTERNAL = 5
+    CLUSTER = 6
     INTERRUPTED = 130
 
 
@@ -50,6 +52,8 @@ def code_of(error: BaseException) -> Exit:
             return Exit.DATA
         case LedgerError():
             return Exit.BUDGET
+        case EngineError():
+            return Exit.CLUSTER
         case MatrixDPError() | OSError():
             return Exit.USAGE
     return Exit.INTERNAL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ T = TypeVar("T")
 class Job:
     """What a release needs besides its design."""
 
-    data: str
+    data: tuple[str, ...]
     out: Path
     ledger: Path | None
     ledger_timeout: float
@@ -56,7 +57,7 @@ class Watched(Parts):
         """What the task makes of each part."""
         total: int = self.query.records  # type: ignore[attr-defined]
         quiet = self.job.as_json or self.query.neighbours is not Neighbours.REPLACE  # where their number is private
-        with Progress(total, f"reading {Path(self.job.data).name}", quiet=quiet) as progress:
+        with Progress(total, f"reading {Path(self.job.data[0]).name}", quiet=quiet) as progress:
             yield from self._open(progress.advance).select(self.names).map(task, whole=whole)
         self.deferral.begin()
 
@@ -64,4 +65,5 @@ class Watched(Parts):
         workers: Any = self.job.workers
         if workers is not None and workers.isdigit():
             workers = int(workers)
-        return open_records(self.job.data, workers=workers, delimiter=self.job.delimiter, progress=progress)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own message says what there is to say
+        return open_records(list(self.job.data), workers=workers, delimiter=self.job.delimiter, progress=progress)

@@ -29,7 +29,7 @@ matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 
 @click.group(
     cls=Group,
     example=_WAY,
-    epilog="Exit codes: 0 done, 2 usage, 3 data, 4 budget or ledger, 5 internal, 130 interrupted.",
+    epilog="Exit codes: 0 done, 2 usage, 3 data, 4 budget or ledger, 5 internal, 6 cluster, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="matrixdp")

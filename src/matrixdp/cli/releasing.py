@@ -29,6 +29,7 @@ from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, MatrixQuery
 from matrixdp.report.folder import OutputFolder, write_folder
 from matrixdp.report.result import LedgerState, Result, make_result
+from matrixdp.report.tables import matrix_table
 
 _STORED = 10**6  # entries of a release that the ledger keeps, so that it can be asked for again
 _IN_MEMORY = 1 << 22  # entries of a noisy data set up to which it gets a report, and not a set of files
@@ -61,6 +62,8 @@ def run_release(asked: Asked, job: Job) -> None:
             ) from None
         if deferral.asked:
             click.echo("matrixdp: the budget was charged already, so the release was finished.", err=True)
+        if account.kept:
+            click.echo(f"matrixdp: given back from the ledger, as {job.request} was released before.", err=True)
     show_result(result, job, files)
 
 
@@ -72,6 +75,7 @@ class _Account:
     dataset: str | None
     request: str | None
     before: float = 0.0
+    kept: bool = False
 
     def options(self, suffix: str = "") -> dict[str, Any]:
         """What `Design.release` is told."""
@@ -109,14 +113,15 @@ def _account(asked: Asked, job: Job, planned: Design) -> Iterator[_Account]:
         raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
     with open_ledger(job.ledger, timeout=job.ledger_timeout) as ledger:
         before = ledger.remaining(job.dataset).epsilon
-        if not _kept(ledger, job.dataset, job.request):
+        kept = _kept(ledger, job.dataset, job.request)
+        if not kept:
             ledger.whatif(job.dataset, planned)
             if asked.learned and not _kept(ledger, job.dataset, job.request, "-directions"):
                 ledger.whatif(job.dataset, Gaussian(asked.privacy.mu))  # directions and release together
         height, width = planned.query.shape
         small = height * width <= _STORED
         request = job.request or (f"release-{uuid.uuid4().hex[:12]}" if small else None)
-        yield _Account(ledger, job.dataset, request, before)
+        yield _Account(ledger, job.dataset, request, before, kept)
 
 
 def _kept(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
@@ -234,4 +239,6 @@ def _release_files(asked: Asked, job: Job, schema: Schema, source: Files, design
         return
     count = len(release.files)
     click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {job.out}, in {count:,} Parquet files")
+    click.echo("\nStandard deviation of the noise in every row:")
+    click.echo(matrix_table(release.std[None], ("noise",), design.query.names or (), None))
     show_guarantee(design, state)

@@ -15,7 +15,7 @@ from matrixdp.errors import EngineError, MissingExtraError, ParameterError
 from matrixdp.queries.table import Parts
 
 T = TypeVar("T")
-_PATIENCE = 20.0  # seconds to wait for a scheduler
+_PATIENCE = 10.0  # seconds to wait for a scheduler, and for its first worker
 
 
 class Cluster:
@@ -58,6 +58,7 @@ class Cluster:
         client = self._connect(distributed) if own else self._given
         futures: list[Any] = []
         try:
+            _require_workers(client)
             futures = submit(client)
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 done = check_version(_result(future, distributed))
@@ -76,6 +77,16 @@ class Cluster:
                 f"workers: no Dask scheduler answers at {self._given}. Start one (dask scheduler), or check the "
                 "address."
             ) from None
+
+
+def _require_workers(client: Any) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError:
+        address = client.scheduler.address
+        raise EngineError(
+            f"workers: the scheduler at {address} has none. Start some: dask worker {address}. Nothing was released."
+        ) from None
 
 
 class DaskRecords(Parts):

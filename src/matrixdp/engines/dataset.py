@@ -61,9 +61,14 @@ class DatasetRelease(Guaranteed):
         """Standard deviation of the noise in each column, of shape (features,)."""
         return np.asarray(self.design.std[0])
 
+    def __str__(self) -> str:
+        rows, columns = self.design.query.shape
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
+
     def to_json(self) -> str:
         """What ``_release.json`` holds."""
-        return json.dumps({**self.facts(_FORMAT), "files": list(self.files)}, allow_nan=False)
+        return json.dumps({**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}, allow_nan=False)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:

@@ -86,7 +86,7 @@ class File:
 
     def _hint(self, names: Sequence[str], columns: Sequence[str]) -> str:
         if not isinstance(self.reader, CsvReader):
-            return f"It has {_some(names)}. Mend the schema or the file."
+            return f"It has {_some(names)}. Mend the names or the file."
         if len(names) == 1:
             for mark, word in ((";", "';'"), ("\t", "tab"), ("|", "'|'"), (",", "','")):
                 if mark in names[0]:
@@ -94,7 +94,7 @@ class File:
             return "It has a single column; if another character separates them, say --delimiter."
         if not set(columns) & set(names):  # the first line may be a record
             return f"None of its {len(names)} columns is in the schema; is its first line one of names?"
-        return f"It has {_some(names)}. Mend the schema or the file."
+        return f"It has {_some(names)}. Mend the names or the file."
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +146,15 @@ class Files:
     Attributes
     ----------
     place : str
-        As it was given: a path or a pattern.
-    root : Path
-        The folder that was searched.
+        As it was given, for messages.
+    roots : tuple of Path
+        The folders that were searched.
     files : tuple of File
         In the order of their paths.
     """
 
     place: str
-    root: Path
+    roots: tuple[Path, ...]
     files: tuple[File, ...]
 
     @property
@@ -165,9 +165,14 @@ class Files:
     def check_apart(self, out: str | os.PathLike[str]) -> None:
         """An error for a folder to write to that the files lie in, or that lies where they were looked for."""
         place = Path(out).resolve()
-        inside = Path(self.place).is_dir() and place.is_relative_to(self.root.resolve())
-        if inside or any(Path(file.path).resolve().is_relative_to(place) for file in self.files):
-            raise ParameterError(f"out must be a folder apart from the data, got {out} beside or around them.")
+        for root in self.roots:
+            if place.is_relative_to(root.resolve()):
+                raise ParameterError(
+                    f"out must lie apart from the data, but {out} is inside of {root}, where it would be read as "
+                    "records next time. Choose a folder outside of it."
+                )
+        if any(Path(file.path).resolve().is_relative_to(place) for file in self.files):
+            raise ParameterError(f"out must lie apart from the data, but they are inside of {out}. Choose another.")
 
     def names(self) -> tuple[str, ...]:
         """The columns' names, as the first file has them."""
@@ -204,20 +209,29 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
-def open_files(place: str | Path, *, delimiter: str | None = None) -> Files:
-    """The tables at `place`: a file, a folder or a pattern such as ``records/*.parquet``. Nothing is read yet."""
+def open_files(places: str | Path | Sequence[str | Path], *, delimiter: str | None = None) -> Files:
+    """The tables at one place or several: files, folders or patterns such as ``records/*.parquet``. Reads nothing."""
     if delimiter is not None and len(delimiter) != 1:
         raise ParameterError("delimiter (--delimiter) must be a single character; a tab is 'tab' on the command line.")
-    root, paths = find_files(Path(place), tuple(_READERS))
-    kinds = sorted({path.suffix.lower() for path in paths})
+    listed = [places] if isinstance(places, str | os.PathLike) else list(places)
+    shown = str(listed[0]) + (f" and {len(listed) - 1} more" if len(listed) > 1 else "")
+    searched: list[Path] = []
+    files: list[File] = []
+    for place in listed:
+        if "://" in str(place):
+            raise DataError(f"{place} cannot be read: mount it as a folder, or give a Dask or Spark frame.")
+        root, paths = find_files(Path(place), tuple(_READERS))
+        if Path(place).is_dir():
+            searched.append(root)
+        mark = delimiter or ("\t" if paths[0].suffix.lower() == ".tsv" else ",")
+        files += (File(str(path.absolute()), str(path), mark, _keys(path.relative_to(root))) for path in paths)
+    kinds = sorted({Path(file.path).suffix.lower() for file in files})
     if len(kinds) > 1:
         raise DataError(
-            f"{place} has files of several kinds ({', '.join(kinds)}). Give a pattern for some of the folder, such as "
-            f"{Path(place) / '*'}{kinds[0]}."
+            f"{shown} has files of several kinds ({', '.join(kinds)}). Give a pattern for those of one kind, such as "
+            f"{Path(listed[0]) / '*'}{kinds[0]}."
         )
-    mark = delimiter or ("\t" if kinds[0] == ".tsv" else ",")
-    files = (File(str(path.absolute()), str(path), mark, _keys(path.relative_to(root))) for path in paths)
-    return Files(str(place), root, tuple(files))
+    return Files(shown, tuple(searched), tuple(files))
 
 
 def _keys(path: Path) -> tuple[tuple[str, str], ...]:

@@ -17,9 +17,10 @@ from matrixdp.engines.part import Done, Part, Task
 from matrixdp.engines.spark import SparkRecords
 from matrixdp.engines.threads import Threads
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries.table import Blocks, Parts
+from matrixdp.queries.table import Blocks, Parts, outside_memory
 
 T = TypeVar("T")
+_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 
 
 class Source(Protocol):
@@ -83,7 +84,7 @@ def open_records(
 
     Parameters
     ----------
-    data : path, pattern, memory map, iterator, Blocks, dask or Spark data
+    data : path, pattern, list of paths, memory map, iterator, Blocks, dask or Spark data
         A Parquet, Feather or CSV file; a folder of them, in which folders may be named ``key=value``; a pattern such
         as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or tables (read once) or
         `Blocks`; a dask array or data frame; a Spark data frame.
@@ -112,6 +113,10 @@ def open_records(
         if workers is not None:
             raise ParameterError("workers must be given where the records are opened first, not once more.")
         return data
+    if progress is not None and not callable(progress):
+        raise ParameterError(
+            f"progress must be a function of the number of records done, got {show(progress)} instead."
+        )
     library = type(data).__module__.partition(".")[0]
     if library == "dask":
         return DaskRecords(data, None if workers is None else _engine(workers), progress)
@@ -132,13 +137,15 @@ def _source(data: Any, delimiter: str | None) -> Source:
     if isinstance(data, np.memmap):
         return MappedArray(data)
     if isinstance(data, str | os.PathLike):
-        path = Path(data)
-        return open_array(path) if path.suffix.lower() == ".npy" else open_files(path, delimiter=delimiter)
+        is_array = Path(data).suffix.lower() == ".npy"
+        return open_array(Path(data)) if is_array else open_files(str(data), delimiter=delimiter)
+    if outside_memory(data) and isinstance(data, list | tuple):
+        return open_files(data, delimiter=delimiter)
     if isinstance(data, Iterator | Blocks):
         return Batches(data)
     raise ParameterError(
         "data must be a path, a pattern, a memory map, an iterator of batches, a dask or a Spark collection, "
-        f"got {type(data).__name__} instead."
+        f"got {type(data).__name__} instead; what is in memory is given to the query itself, or as Blocks."
     )
 
 
@@ -147,9 +154,11 @@ def _engine(workers: Any) -> Threads | Cluster:
         if workers is not None and workers < 1:
             raise ParameterError(f"workers must be at least 1 thread, got {show(workers)} instead.")
         return Threads(None if workers is None else int(workers))
-    if isinstance(workers, str) and "://" not in workers:
+    if isinstance(workers, str) and workers.partition("://")[0] not in _SCHEMES:
+        hint = f"; did you mean tcp://{workers}?" if ":" in workers and "://" not in workers else "."
         raise ParameterError(
-            f"workers must be a number of threads, or a scheduler's address such as tcp://host:8786, got {workers!r}."
+            "workers must be a number of threads, or a scheduler's address such as tcp://host:8786, "
+            f"got {workers!r} instead{hint}"
         )
     if not isinstance(workers, str) and not hasattr(workers, "scheduler"):
         raise ParameterError("workers must be a number of threads, a scheduler's address or a distributed.Client.")

@@ -151,7 +151,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if not reset:
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
         if not isinstance(self.bounds, Bounds):
-            raise ParameterError("bounds must be Bounds(lower, upper) for records outside of memory.")
+            raise ParameterError("bounds must be Bounds(lower, upper, names=...) for records outside of memory.")
         self.n_features_in_ = self.bounds.size
         if self.bounds.names is not None:
             self.feature_names_in_ = np.array(self.bounds.names, dtype=object)

@@ -197,6 +197,9 @@ def join_bounds(first: Bounds, second: Bounds, targets: tuple[str, ...] | None =
     if targets is not None:
         if first.names is None:
             raise ParameterError("bounds must have names, by which the columns of X and y are found.")
+        both = [name for name in targets if name in first.names]
+        if both:
+            raise ParameterError(f"y must not be among the features, but {both[0]!r} is; leave it out of the bounds.")
         names = (*first.names, *targets)
     lower, upper = (np.concatenate(sides) for sides in ((first.lower, second.lower), (first.upper, second.upper)))
     return Bounds(lower, upper, names)

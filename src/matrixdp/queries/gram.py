@@ -22,6 +22,7 @@ from matrixdp.queries.query import MatrixQuery, parse_records
 from matrixdp.queries.table import as_records
 from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
 
+_MOST = 1 << 28  # entries, which are held in memory
 _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much wider
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
@@ -137,6 +138,11 @@ class GramMatrix(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Kernel values less one half."""
+        if self.shape[0] * self.shape[1] > _MOST:
+            raise ParameterError(
+                f"a Gram matrix must have at most {_MOST:,} entries, got {self.shape[0]:,} x {self.shape[1]:,}; give "
+                "fewer records, or public points (--points)."
+            )
         array = as_records(data, self.bounds.size, self.bounds.names)
         check_count(len(array), self.records)
         left = self.bounds.centre(array, clip=clip, missing=missing) / self.bounds.halfwidths

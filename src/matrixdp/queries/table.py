@@ -116,7 +116,8 @@ def check_order(parts: Parts) -> None:
 
 def outside_memory(data: Any) -> bool:
     """Whether the data are parts, or need `matrixdp.engines`: paths, memory maps, iterators, Dask and Spark."""
-    return isinstance(data, Parts | str | os.PathLike | Iterator | np.memmap) or _library(data) in _ELSEWHERE
+    paths = isinstance(data, list | tuple) and bool(data) and all(isinstance(item, str | os.PathLike) for item in data)
+    return paths or isinstance(data, Parts | str | os.PathLike | Iterator | np.memmap) or _library(data) in _ELSEWHERE
 
 
 def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
@@ -194,7 +195,7 @@ def _column_names(data: Any) -> list[Any] | None:
     if _library(data) == "polars" and hasattr(data, "collect"):
         raise DataError("a lazy frame must be collected first: data.collect().")
     if _library(data) == "pyarrow" and hasattr(data, "scanner"):
-        raise DataError("data must be the path of an Arrow data set, from which it is read, and not the data set.")
+        raise DataError("an Arrow data set cannot be taken as it is; give the path of its folder.")
     if _library(data) in ("pandas", "polars") and hasattr(data, "columns"):
         return list(data.columns)
     return list(data.schema.names) if is_columnar(data) else None

@@ -44,7 +44,7 @@ class OutputFolder:
         if self.place.exists() and any(self.place.iterdir()) and not self.force:
             raise ParameterError(
                 f"out must be a new or empty folder, but {self.place} holds files. "
-                "Choose another place, or say --force to put the new release in its stead."
+                "Choose another place, or say force=True (--force) to put the new release in its stead."
             )
         try:
             self.place.parent.mkdir(parents=True, exist_ok=True)

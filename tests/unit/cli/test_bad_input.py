@@ -1,6 +1,7 @@
 """Bad input through the real command: the message names the culprit and the remedy, and nothing is lost."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -64,7 +65,7 @@ NOTHING = lambda: None  # noqa: E731
 CASES = {
     "missing file": (NOTHING, asked("nowhere.csv"), DATA, ["nowhere.csv", "Check the path"]),
     "a folder": (NOTHING, asked("."), DATA, ["clinic.db", "pattern"]),
-    "a folder for the data": (NOTHING, (*asked(), "--out", "."), USAGE, ["out must be a folder apart"]),
+    "a folder for the data": (NOTHING, (*asked(), "--out", "."), USAGE, ["out must lie apart"]),
     "unknown ending": (lambda: Path("bad.xls").write_text("x"), asked("bad.xls"), DATA, ["bad.xls", ".parquet"]),
     "empty file": (text(""), asked("bad.csv"), DATA, ["bad.csv", "empty"]),
     "empty parquet": (lambda: Path("bad.parquet").touch(), asked("bad.parquet"), DATA, ["bad.parquet", "empty"]),
@@ -259,14 +260,15 @@ main()
 """
 
 
-def test_ctrl_c_leaves_nothing_behind(clinic):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_being_told_to_end_leaves_nothing_behind(clinic, number):
     Path("out").mkdir()
     Path("out/old.txt").write_text("old")
     before = sorted(path.name for path in Path().iterdir())
     process = start("-c", SLOW, *asked(), "--force")
     assert process.stdout.readline() == "reading\n"
     time.sleep(0.1)
-    process.send_signal(2)
+    process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err.strip() == "matrixdp: interrupted; nothing was released."

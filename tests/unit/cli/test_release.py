@@ -159,6 +159,7 @@ def test_a_request_is_given_back_at_no_cost(clinic, matrixdp):
     again = matrixdp(*asked("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
     assert again.code == 0, again.err
     assert Path("out/release.json").read_text() == first
+    assert "given back from the ledger" in again.err
     assert len(spent()) == 1
 
 
@@ -187,6 +188,7 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, matrixdp,
     done = matrixdp(*asked())
     assert done.code == 0
     assert "was finished" in done.err
+    assert "finishing first" in done.err
     assert Path("out/report.html").exists()
     assert spent()[0].released
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -252,6 +254,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     assert [charge.released for charge in spent()] == [True]
     shown = matrixdp(*asked("clinic.parquet", "identity", "--force", "--epsilon", "0.5"))
     assert "Wrote 500 noisy records of 2 columns to out" in shown.out
+    assert "Standard deviation" in shown.out
     assert "Guarantee" in shown.out
 
 
@@ -287,3 +290,12 @@ def test_rows_that_a_folder_s_name_orders_are_refused(clinic, matrixdp, monkeypa
     assert "ordered by the key" in done.err
     assert spent() == []
     assert not Path("out").exists()
+
+
+def test_several_files_are_one_table(clinic, matrixdp):
+    for i, piece in enumerate(np.array_split(np.arange(500), 3)):
+        pq.write_table(clinic.table.take(piece), f"part{i}.parquet")
+    words = asked("part0.parquet")
+    done = matrixdp(words[0], "part2.parquet", "part1.parquet", *words[1:])
+    assert done.code == 0, done.err
+    assert json.loads(Path("out/release.json").read_text())["design"]["query"]["records"] == 500

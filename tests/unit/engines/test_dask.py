@@ -120,3 +120,17 @@ def test_a_worker_with_another_version_is_refused():
 
     with pytest.raises(mdp.EngineError, match=r"workers must run matrixdp .* got 0\.0 instead"):
         check_version(Done(None, 0, "0.0"))
+
+
+def test_a_scheduler_without_workers_is_named(tmp_path, data, monkeypatch):
+    from distributed import LocalCluster
+
+    from matrixdp.engines import cluster as module
+
+    monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    folder = write_parts(tmp_path / "set", data, parts=1)
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as made,
+        pytest.raises(mdp.EngineError, match=r"has none\. Start some: dask worker tcp://"),
+    ):
+        answer(QUERY, mdp.open_records(folder, workers=made.scheduler_address))

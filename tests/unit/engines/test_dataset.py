@@ -267,7 +267,7 @@ def test_a_folder_s_name_must_not_order_the_rows(tmp_path, data, ledger):
 @pytest.mark.parametrize("out", ["set", "set/noisy", "."])
 def test_the_data_s_own_folder_is_never_written_to(tmp_path, folder, out):
     before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(mdp.ParameterError, match="out must be a folder apart from the data"):
+    with pytest.raises(mdp.ParameterError, match="out must lie apart from the data"):
         release_dataset(DESIGNS["axes"], folder, tmp_path / out, force=True)
     assert sorted(path.name for path in folder.iterdir()) == before
 

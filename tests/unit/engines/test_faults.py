@@ -93,7 +93,7 @@ def test_the_number_of_records_is_checked(tmp_path, data, records):
     ("place", "words"),
     [
         ("nowhere", "there is no file"),
-        ("nowhere/*.parquet", "there is no file"),
+        ("nowhere/*.parquet", "no file matches"),
         ("empty", "holds no files"),
         ("mixed", "several kinds"),
         ("other.xls", "must end in"),
@@ -153,3 +153,50 @@ def test_a_table_without_names_must_have_as_many_columns(tmp_path, data):
     with pytest.raises(mdp.DataError, match="must have 3 columns, as the bounds do, got 4"):
         mdp.Moments(UNNAMED, RECORDS).evaluate(folder, clip=True, missing="error")
     assert BOUNDS.names == NAMES
+
+
+def test_a_folder_that_was_released_holds_no_records(tmp_path, data):
+    folder = write_parts(tmp_path / "set", data, parts=2)
+    design = mdp.make_design(mdp.Identity(BOUNDS, RECORDS), PRIVACY)
+    mdp.release_dataset(design, str(folder / "*.parquet"), folder / "noisy")
+    with pytest.raises(mdp.DataError, match="was released by matrixdp"):
+        mdp.open_records(folder)
+    query = mdp.Moments(BOUNDS, RECORDS)
+    expected = query.evaluate(data, clip=True, missing="error")
+    assert np.array_equal(query.evaluate(str(folder / "*.parquet"), clip=True, missing="error"), expected)
+
+
+def test_lists_of_paths_are_read_in_their_order(tmp_path, data):
+    folder = write_parts(tmp_path / "set", data, parts=3)
+    paths = sorted(folder.iterdir())
+    query = mdp.Identity(BOUNDS, RECORDS)
+    assert np.array_equal(
+        query.evaluate(paths, clip=True, missing="error"), query.evaluate(data, clip=True, missing="error")
+    )
+    turned = query.evaluate([paths[2], paths[0], paths[1]], clip=True, missing="error")
+    assert np.array_equal(turned, query.evaluate(np.roll(data, RECORDS // 3, axis=0), clip=True, missing="error"))
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("s3://bucket/set", "mount it"), ("a.csv.gz", "Unpack it"), ("*.csv", "no file matches")]
+)
+def test_what_cannot_be_read_has_a_remedy(tmp_path, monkeypatch, place, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv.gz").write_bytes(b"x")
+    with pytest.raises(mdp.DataError, match=words):
+        mdp.open_records(place)
+
+
+def test_addresses_and_progress_are_checked_at_once(tmp_path, data):
+    folder = write_parts(tmp_path / "set", data, parts=1)
+    with pytest.raises(mdp.ParameterError, match=r"did you mean tcp://host:8786\?"):
+        mdp.open_records(folder, workers="host:8786")
+    with pytest.raises(mdp.ParameterError, match="workers must be"):
+        mdp.open_records(folder, workers="http://host:8786")
+    with pytest.raises(mdp.ParameterError, match="progress must be a function"):
+        mdp.open_records(folder, progress=True)
+
+
+def test_a_gram_matrix_that_memory_cannot_hold_is_named():
+    with pytest.raises(mdp.ParameterError, match=r"300,000 x 300,000; give fewer records, or public points"):
+        mdp.GramMatrix(UNNAMED, 300_000).evaluate(np.zeros((300_000, 3)), clip=True, missing="error")

@@ -15,7 +15,7 @@ from matrixdp.cli.styles import Command
     example="matrixdp release clinic.parquet --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\\n"
     "  --ledger clinic.db --dataset clinic --out out/",
 )
-@click.argument("data", type=click.Path())
+@click.argument("data", type=click.Path(), nargs=-1, required=True)
 @design_options
 @click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
 @click.option("--dataset", help="Name of the data set in the ledger.")
@@ -45,7 +45,7 @@ from matrixdp.cli.styles import Command
 @delimiter_option
 @json_option
 def release(**options: Any) -> None:
-    """Release a private matrix of the table DATA: a CSV, Parquet or Feather file, a folder or a pattern of them.
+    """Release a private matrix of the table DATA: CSV, Parquet or Feather files, a folder or a pattern.
 
     The data are read in bounded memory, the ledger is charged, and only then is noise drawn. Values outside their
     bounds are moved to the bounds. A large data set with noise (--query identity) is written as a set of Parquet files.
