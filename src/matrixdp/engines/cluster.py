@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from matrixdp.engines.part import Done, Held, Part, Task, check_version, run_part
+from matrixdp.engines.part import Done, Held, Part, Task, check_code, run_part
 from matrixdp.engines.threads import Threads, one_blas_thread
 from matrixdp.errors import EngineError, MissingExtraError, ParameterError
 from matrixdp.queries.table import Parts
@@ -61,7 +61,7 @@ class Cluster:
             _require_workers(client)
             futures = submit(client)
             for future in distributed.as_completed(list(futures), loop=client.loop):
-                done = check_version(_result(future, distributed))
+                done = check_code(_result(future, distributed))
                 future.release()  # a worker need not keep what is merged
                 yield done
         finally:

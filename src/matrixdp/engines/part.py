@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from threading import Event
 from typing import Any, Generic, TypeVar
 
@@ -53,13 +56,23 @@ class Done(Generic[T]):
         Of the task.
     rows : int
         How many records the part had.
-    version : str
-        Of the software that did it.
+    code : str
+        Which software did it.
     """
 
     result: T
     rows: int
-    version: str = __version__
+    code: str
+
+
+@lru_cache(maxsize=1)
+def code_name() -> str:
+    """The version of this software, and a digest of all its modules: two that differ may give other integers."""
+    folder = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{__version__} ({digest.hexdigest()[:12]})"
 
 
 def run_part(
@@ -92,15 +105,14 @@ def run_part(
             return task(number, counted())
 
     result = discreetly(part.place, work)
-    return Done(result, rows)
+    return Done(result, rows, code_name())
 
 
-def check_version(done: Done[T]) -> Done[T]:
-    """An error for a result of another version, whose integers might be others."""
-    if done.version != __version__:
+def check_code(done: Done[T]) -> Done[T]:
+    """An error for a result of other software, whose integers might be others."""
+    if done.code != code_name():
         raise EngineError(
-            f"workers must run matrixdp {__version__}, as this process does, got {done.version} instead. Install it "
-            "there."
+            f"workers must run matrixdp {code_name()}, as this process does, got {done.code} instead. Install it there."
         )
     return done
 

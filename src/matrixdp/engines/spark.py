@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from matrixdp.engines.part import Held, Task, check_version, run_part
+from matrixdp.engines.part import Held, Task, check_code, run_part
 from matrixdp.engines.threads import one_blas_thread
 from matrixdp.errors import EngineError, MatrixDPError, ParameterError
 from matrixdp.queries.table import Parts
@@ -43,7 +43,7 @@ class SparkRecords(Parts):
             done = pickle.loads(content)  # noqa: S301  (from our own function, by way of the user's own cluster)
             if isinstance(done, MatrixDPError):
                 raise done
-            check_version(done)
+            check_code(done)
             if self._progress is not None:
                 self._progress(done.rows)
             yield done.result

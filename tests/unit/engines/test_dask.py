@@ -116,10 +116,10 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, data, monkeypatch):
 
 
 def test_a_worker_with_another_version_is_refused():
-    from matrixdp.engines.part import Done, check_version
+    from matrixdp.engines.part import Done, check_code
 
     with pytest.raises(mdp.EngineError, match=r"workers must run matrixdp .* got 0\.0 instead"):
-        check_version(Done(None, 0, "0.0"))
+        check_code(Done(None, 0, "0.0"))
 
 
 def test_a_scheduler_without_workers_is_named(tmp_path, data, monkeypatch):
