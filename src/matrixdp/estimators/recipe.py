@@ -29,7 +29,7 @@ class Recipe:
         Whether eigenvalues are shrunk before the matrix is made positive semidefinite.
     level : bool
         Whether eigenvalues that noise alone could have made are taken for alike. A regression lives on their
-        differences: it shows in the small ones.
+        differences, as it shows in the small ones: there the rough ones go halfway, and the final ones stay.
     about_mean : bool
         Whether the error counts about the mean, so that the mean itself matters less.
     scarce : float
