@@ -60,7 +60,7 @@ REGRESSION = Recipe(power=0.5, above=4.0, floor=1.0, level=False, about_mean=Tru
 _RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": REGRESSION}
 
 
-_SURE = 1.75  # standard deviations of their noise that counts must aim at, or the search is led by noise
+_SURE = 2.25  # standard deviations of their noise that counts must aim at, or the search is led by noise
 _NEAR = 3.0  # aimed counts should be as many standard deviations of their noise,
 _ALL = 12.0  # and all records as many
 

@@ -177,7 +177,7 @@ def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
     assert count_share(5, features=60, records=10**5, **options) == 0.006
     assert 0.006 < count_share(5, features=25, records=10**5, **options) < 0.03
     assert count_share(5, features=60, records=300, **options) == 0.06
-    assert aimed_count(10.0, std=20.0, records=1000) == 35.0
+    assert aimed_count(10.0, std=20.0, records=1000) == 45.0
     assert aimed_count(10.0, std=20.0, records=50) == 25.0
     assert aimed_count(100.0, std=20.0, records=1000) == 100.0
 
