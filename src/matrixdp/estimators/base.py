@@ -86,7 +86,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         copy._cloned = True
         return copy
 
-    def _moment(self, records: Floats | Parts, bounds: Bounds, aim: str) -> PrivateMoment:
+    def _moment(self, records: Floats | Parts, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
         """The private moment that an estimator is made from; sets the guarantee's attributes."""
         simulation, stream = self._stream()
         self._warn(simulation)
@@ -95,6 +95,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             bounds,
             Privacy(self.epsilon, self.delta),
             aim=aim,
+            targets=targets,
             directions=self.directions,
             records=self.records,
             neighbours=self.neighbours,

@@ -27,6 +27,7 @@ from matrixdp.privacy import share_mu
 
 _RATIOS = 2.0 ** np.arange(-4.0, 1.01, 0.25)  # squares of the constant that are tried, in squares of the radius
 _LOPSIDED = 0.5  # how far clipping may move the mean, of what it would if all that is cut off lay on one side
+_LEAST_WEIGHT = 1.5  # of a target beside the features
 _TAIL_NOISE = 0.15  # of the noise in what clipping cut off, beside that of the final moment
 _TAIL = 1.25  # squares beyond that of the radius that are asked for, at most
 _TINY = float(np.finfo(float).tiny)
@@ -42,6 +43,8 @@ class Fitted:
         The covariance is positive semidefinite.
     mean_std, std : float64 arrays of shape (d,) and (d, d)
         Standard deviation of the noise in each entry before shrinkage, to first order.
+    seen : float64 array of shape (d, d)
+        The covariance before shrinkage, which may have negative eigenvalues.
     scale : float64 array of shape (d, d)
         What the final moment's coordinates take for the identity: the learned shape of the noise.
     noise : float
@@ -56,6 +59,7 @@ class Fitted:
     covariance: Floats
     mean_std: Floats
     std: Floats
+    seen: Floats
     scale: Floats
     noise: float
     radius: float
@@ -63,7 +67,13 @@ class Fitted:
 
 
 def fit_moment(
-    steps: Clippable, recipe: Recipe, spending: Spending, *, records: int, basis: Floats | None = None
+    steps: Clippable,
+    recipe: Recipe,
+    spending: Spending,
+    *,
+    records: int,
+    basis: Floats | None = None,
+    targets: int = 0,
 ) -> Fitted:
     """The whole recipe on records that are on their grid.
 
@@ -77,6 +87,8 @@ def fit_moment(
         The public number of records.
     basis : float64 array of shape (d, d), optional
         Public orthonormal columns to use; learned by default.
+    targets : int
+        How many of the last features a regression is to predict from the others.
 
     Privacy
     -------
@@ -90,8 +102,8 @@ def fit_moment(
     rough = ball_moment(name, steps, radius, spending, share=share, public=records, ratio=recipe.rough_ratio)
     if scarce:
         return _finish(None, rough, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
-    coordinates, variances = _new_coordinates(rough, recipe, basis, steps.levels)
-    plan = _plan(variances, coordinates.centre, recipe)
+    coordinates, variances, weight = _new_coordinates(rough, recipe, basis, steps.levels, targets)
+    plan = _plan(variances, coordinates.centre, recipe, more=targets * (weight - 1))
     moved = steps.moved(coordinates)
     tail = recipe.tail_share if plan.even else 0.0
     cut = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail)
@@ -127,17 +139,38 @@ def _first_radius(steps: Clippable, recipe: Recipe, spending: Spending, records:
 
 
 def _new_coordinates(
-    rough: BallMoment, recipe: Recipe, basis: Floats | None, levels: int
-) -> tuple[Coordinates, Floats]:
-    """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise."""
-    spectrum = level_spectrum if recipe.level else clean_spectrum
+    rough: BallMoment, recipe: Recipe, basis: Floats | None, levels: int, targets: int
+) -> tuple[Coordinates, Floats, float]:
+    """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
+
+    For a regression, coordinates are turned so that the last ones are what the others leave of the targets, and those
+    are stretched: the squares of the lengths, by which their share in the ball grows, come last.
+    """
+    spectrum = level_spectrum if recipe.level else half_level_spectrum
     mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
     else:
         values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
-    variances = np.maximum(values, 0.0) + recipe.floor * math.sqrt(2) * rough.std
-    return Coordinates.of((basis / variances**recipe.power).T, np.clip(mean, -1.0, 1.0), levels), variances
+    values = np.maximum(values, 0.0)
+    variances = values + recipe.floor * math.sqrt(2) * rough.std
+    matrix, weight = (basis / variances**recipe.power).T, 1.0
+    if targets:
+        weight = target_weight(values.size - targets, targets, float((values / variances).mean()))
+        matrix = np.asarray(np.linalg.qr(matrix[:, ::-1], mode="r"))[::-1, ::-1]  # turned, into a lower triangle
+        matrix[-targets:] *= math.sqrt(weight)
+    return Coordinates.of(matrix, np.clip(mean, -1.0, 1.0), levels), variances, weight
+
+
+def target_weight(features: int, targets: int, real: float) -> float:
+    """Square of the factor on targets that balances the noise of their moments with that of the features' own.
+
+    With m features and t targets of variance `real` (the rest is room left for noise), and the weight w, noise is
+    ``m real + t w``; it counts ``1/w`` by the targets' moments, and by the features' own ``|b|^2``, taken for
+    ``1/(2 real)``: half of the variance is explained. So ``w^2/real + w = real m/t``. It is at least 1.5: coefficients
+    are shrunk, which takes more from the second kind of noise.
+    """
+    return max(real * (math.sqrt(1 + 4 * features / targets) - 1) / 2, _LEAST_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -171,14 +204,15 @@ class _Plan:
         return min(_TAIL_NOISE * self.noise * self.inner / self.covariance * precision, _TAIL)
 
 
-def _plan(variances: Floats, centre: Floats, recipe: Recipe) -> _Plan:
+def _plan(variances: Floats, centre: Floats, recipe: Recipe, *, more: float = 0.0) -> _Plan:
     """The ratio with the least error of the moment, and the sizes that follow.
 
     All noise grows with ``1 + y``. The mean's is ``1/sqrt(y)`` times larger, and moves the second moment about the
     midpoint by its product with the centre, as clipping does when it is lopsided; about the mean it hardly matters.
+    Coordinates that are stretched have `more` of a squared length.
     """
     back = variances ** (2 * recipe.power)
-    inner, outer = float((variances ** (1 - 2 * recipe.power)).sum()), float(back.sum())
+    inner, outer = float((variances ** (1 - 2 * recipe.power)).sum()) + more, float(back.sum())
     norm = float(np.linalg.norm(variances))
     if recipe.about_mean:
         ratio = float(_RATIOS[0])
@@ -225,6 +259,7 @@ def _finish(
         variances = weights * variances
     second[0, 0] = 1.0
     back = coordinates.inverse
+    seen = back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T
     if recipe.shrink:
         spectrum = clean_spectrum if not recipe.level else keep_spikes if rough is None else half_level_spectrum
         mean, inner = denoise(second, final.constant, final.std, spectrum)
@@ -241,6 +276,7 @@ def _finish(
         covariance=nearest_of_same_trace(covariance),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
         std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
+        seen=seen,
         scale=back @ back.T,
         noise=final.std,
         radius=radius,

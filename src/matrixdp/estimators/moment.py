@@ -94,6 +94,7 @@ def private_moment(
     privacy: Privacy,
     *,
     aim: str = "covariance",
+    targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
@@ -115,6 +116,8 @@ def private_moment(
         The whole budget.
     aim : 'covariance', 'components' or 'regression'
         What the result is for; settles how the budget is split and which errors count.
+    targets : int
+        How many of the last features are targets, for the aim 'regression' alone.
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
     records : int, optional
@@ -149,6 +152,9 @@ def private_moment(
         raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
+    if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets <= bounds.size:
+        raise ParameterError(f"targets must be an integer from 1 to {bounds.size}, got {targets!r} instead.")
+    predicted = int(targets) if aim == "regression" else 0
     count, on_grid = look_at(data, bounds)
     public = public_records(records, count, spending.neighbours)
     rehearse(spending, bounds.size, public)
@@ -157,7 +163,7 @@ def private_moment(
     with np.errstate(all="ignore"):  # a warning would speak of private data
         steps = on_grid(grid_levels(public))
         with charge:
-            fitted = fit_moment(steps, recipe, spending, records=public, basis=basis)
+            fitted = fit_moment(steps, recipe, spending, records=public, basis=basis, targets=predicted)
     return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation, public)
 
 

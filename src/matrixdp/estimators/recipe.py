@@ -29,7 +29,7 @@ class Recipe:
         Whether eigenvalues are shrunk before the matrix is made positive semidefinite.
     level : bool
         Whether eigenvalues that noise alone could have made are taken for alike. A regression lives on their
-        differences: it shows in the small ones.
+        differences, as it shows in the small ones: there the rough ones go halfway, and the final ones stay.
     about_mean : bool
         Whether the error counts about the mean, so that the mean itself matters less.
     scarce : float
@@ -60,7 +60,7 @@ REGRESSION = Recipe(power=0.5, above=4.0, floor=1.0, level=False, about_mean=Tru
 _RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": REGRESSION}
 
 
-_SURE = 1.75  # standard deviations of their noise that counts must aim at, or the search is led by noise
+_SURE = 2.25  # standard deviations of their noise that counts must aim at, or the search is led by noise
 _NEAR = 3.0  # aimed counts should be as many standard deviations of their noise,
 _ALL = 12.0  # and all records as many
 

@@ -12,17 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 from matrixdp.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
+from matrixdp.estimators.learning import Fitted
 from matrixdp.estimators.moment import PrivateMoment
+from matrixdp.estimators.posterior import posterior_coefficients
+from matrixdp.estimators.shrinkage import nearest_of_same_trace
 from matrixdp.noise.covariance import Floats
 
-_NOISE_RIDGE = 0.6  # of the noise's spectral size; flat from 0.3 to 1
+_NOISE_RIDGE = 0.3  # of the noise's spectral size
 
 
 def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
     """Coefficients of shape (targets, m) and intercepts of shape (targets,), from a joint private moment.
 
-    Beside `alpha`, as in ridge regression, a ridge of the size of the noise is added, in the coordinates in which the
-    noise is isotropic; without it a noisy small eigenvalue would make coefficients large. Where there were too few
+    The mean of two answers, which err in different ways: that of the shrunk covariance, to which a ridge of the size of
+    the noise is added in the coordinates in which the noise is isotropic (without it a noisy small eigenvalue would
+    make coefficients large), and `posterior_coefficients` of the covariance as it was seen. Where there were too few
     records for two steps, the answer is the mean. Costs nothing.
 
     Parameters
@@ -39,12 +43,32 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
     if not fitted.learned:
         return np.zeros((targets, m)), location[m:]
     half = moment.bounds.halfwidths
+    penalty = np.diag(alpha / moment.records / half[:m] ** 2)
     ridge = _NOISE_RIDGE * fitted.noise * math.sqrt(d) * fitted.scale[:m, :m]
-    ridge = ridge + np.diag(alpha / moment.records / half[:m] ** 2)
-    gram = fitted.covariance[:m, :m] + ridge
-    scaled = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
+    gram = fitted.covariance[:m, :m] + ridge + penalty
+    shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
+    scaled = (shrunk + _likely(fitted, m, penalty, moment.records)) / 2
     coefficients = np.asarray((scaled * half[m:] / half[:m, None]).T)
     return coefficients, location[m:] - coefficients @ location[:m]
+
+
+def _likely(fitted: Fitted, features: int, penalty: Floats, records: int) -> Floats:
+    """Posterior coefficients for each target, of shape (features, targets)."""
+    m, scale = features, fitted.scale
+    seen = nearest_of_same_trace(fitted.seen)
+    columns = [
+        posterior_coefficients(
+            seen[:m, :m] + penalty,
+            fitted.seen[:m, k],
+            scale[:m, :m],
+            target=(scale[:m, k], float(scale[k, k])),
+            variance=float(seen[k, k]),
+            std=fitted.noise,
+            records=records,
+        )
+        for k in range(m, len(seen))
+    ]
+    return np.column_stack(columns)
 
 
 class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type: ignore[misc]
@@ -125,7 +149,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type:
             as_bounds(self.target_bounds, targets, "target_bounds"),
             y if isinstance(y, tuple) else None,
         )
-        moment = self._moment(table, joint, "regression")
+        moment = self._moment(table, joint, "regression", targets=targets)
         coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts

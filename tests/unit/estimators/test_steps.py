@@ -11,6 +11,7 @@ import matrixdp as mdp
 from matrixdp.estimators import learning, radius, spending, tail
 from matrixdp.estimators.ball import BallMoment
 from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
+from matrixdp.estimators.posterior import posterior_coefficients
 from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION, aimed_count, count_share
 from matrixdp.estimators.records import EXCESS_STEPS, GridRecords, HeldRecords
 from matrixdp.estimators.shrinkage import (
@@ -57,7 +58,7 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
     for recipe in (COVARIANCE, COMPONENTS, REGRESSION):
         watched._releases.clear()
-        learning.fit_moment(steps, recipe, watched, records=records)
+        learning.fit_moment(steps, recipe, watched, records=records, targets=int(recipe is REGRESSION))
     for query, answer in seen:
         if isinstance(query, TracedMoments):
             bounds = query.moments.bounds
@@ -176,7 +177,7 @@ def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
     assert count_share(5, features=60, records=10**5, **options) == 0.006
     assert 0.006 < count_share(5, features=25, records=10**5, **options) < 0.03
     assert count_share(5, features=60, records=300, **options) == 0.06
-    assert aimed_count(10.0, std=20.0, records=1000) == 35.0
+    assert aimed_count(10.0, std=20.0, records=1000) == 45.0
     assert aimed_count(10.0, std=20.0, records=50) == 25.0
     assert aimed_count(100.0, std=20.0, records=1000) == 100.0
 
@@ -268,3 +269,47 @@ def test_what_stands_out_from_noise_is_kept_with_the_trace():
     level = level_spectrum(values, 0.2)
     assert level.sum() == pytest.approx(values.sum())
     assert np.unique(level.round(12)).size == 1 + np.count_nonzero(values > 2 * 0.2 * math.sqrt(40))
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_targets_are_stretched_and_the_shape_of_the_noise_stays(targets):
+    """But for the stretch, coordinates of a regression are those of a covariance of power 1/2, turned."""
+    rng = np.random.default_rng(4)
+    half = rng.normal(size=(6, 6))
+    second = np.eye(7)
+    second[1:, 1:] = half @ half.T / 20
+    rough = BallMoment(second, 0.5, 0.01)
+    plain, variances, one = learning._new_coordinates(rough, REGRESSION, None, LEVELS, 0)
+    turned, same, weight = learning._new_coordinates(rough, REGRESSION, None, LEVELS, targets)
+    assert one == 1.0
+    assert weight >= 1.5
+    np.testing.assert_array_equal(variances, same)
+    stretch = np.diag([1.0] * (6 - targets) + [weight**-0.5] * targets)
+    unstretched = stretch @ turned.matrix
+    np.testing.assert_allclose(unstretched.T @ unstretched, plain.matrix.T @ plain.matrix, rtol=1e-5)
+    np.testing.assert_allclose(turned.matrix[: 6 - targets, 6 - targets :], 0.0, atol=1e-12)
+
+
+def test_a_target_weighs_more_among_many_features_that_are_well_known():
+    weights = [learning.target_weight(m, 1, 1.0) for m in (1, 6, 20, 90)]
+    assert weights == [1.5, pytest.approx(2.0), pytest.approx(4.0), pytest.approx(9.0)]
+    assert learning.target_weight(20, 1, 0.5) == pytest.approx(2.0)
+    assert learning.target_weight(40, 2, 1.0) == pytest.approx(4.0)
+
+
+def test_posterior_coefficients_find_what_is_there_and_little_where_it_may_be_noise():
+    rng = np.random.default_rng(5)
+    half = rng.normal(size=(4, 4))
+    gram, truth = half @ half.T + np.eye(4), np.array([0.1, -0.2, 0.0, 0.3])
+    options = {"target": (np.zeros(4), 1.0), "variance": 2 * float(truth @ gram @ truth), "records": 10**8}
+    np.testing.assert_allclose(
+        posterior_coefficients(gram, gram @ truth, np.eye(4), std=1e-6, **options), truth, atol=1e-4
+    )
+    noise = [
+        np.linalg.norm(posterior_coefficients(np.eye(4), rng.normal(size=4), np.eye(4), std=1.0, **options))
+        for _ in range(50)
+    ]
+    assert np.mean(noise) < 0.2  # without shrinkage, 1.9
+    assert np.isfinite(
+        posterior_coefficients(np.zeros((4, 4)), np.zeros(4), np.zeros((4, 4)), std=0.0, **options)
+    ).all()
