@@ -19,6 +19,7 @@ from matrixdp.plain import plain
 _EPS = float(np.finfo(float).eps)
 MISSING = ("error", "midpoint")
 _COLUMNS = 4096  # whose squares are added at a time
+_INNER, _NARROW = 8192, 512  # numbers that an inner loop should have, and at least
 _LARGEST = 1e60  # so that no product of two records overflows or vanishes
 
 
@@ -300,21 +301,25 @@ class Rescaling:
     """
 
     def __init__(self, shift: NDArray[np.float64], factor: NDArray[np.float64]) -> None:
-        self._tiles = 1 << max(0, (1024 // shift.size).bit_length() - 1)
+        self._tiles = 1 << max(0, (_INNER // shift.size).bit_length() - 1)
         self._shift, self._factor = shift, factor
         self._wide = np.tile(shift, self._tiles), np.tile(factor, self._tiles)
         self._shifts = bool(shift.any())
 
     def __call__(self, array: NDArray[np.generic], out: NDArray[np.float64]) -> None:
         """Fill `out`; what overflows becomes infinite, and is for the caller to clip."""
-        rows = array.shape[0]
-        whole = rows - rows % self._tiles if array.flags.c_contiguous and out.flags.c_contiguous else 0
+        rows, size = array.shape
+        contiguous, start = array.flags.c_contiguous and out.flags.c_contiguous, 0
         with np.errstate(over="ignore"):
-            if whole:
-                wide = out[:whole].reshape(-1, self._wide[0].size)
-                self._fill(array[:whole].reshape(wide.shape), *self._wide, wide)
-            if whole < rows:
-                self._fill(array[whole:], self._shift, self._factor, out[whole:])
+            while contiguous and size * (rows - start) >= _NARROW:
+                tiles = min(self._tiles, 1 << ((rows - start).bit_length() - 1))
+                stop = rows - (rows - start) % tiles
+                wide = out[start:stop].reshape(-1, tiles * size)
+                shift, factor = (vector[: tiles * size] for vector in self._wide)
+                self._fill(array[start:stop].reshape(wide.shape), shift, factor, wide)
+                start = stop
+            if start < rows:
+                self._fill(array[start:], self._shift, self._factor, out[start:])
 
     def _fill(
         self,
