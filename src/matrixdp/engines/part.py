@@ -131,7 +131,7 @@ def _told(place: str, error: Exception) -> BaseException:
     match error:
         case DataError():
             known = not place or str(error).startswith(place)
-            return error.with_traceback(None) if known else DataError(f"{place}: {error}")
+            return DataError(str(error) if known else f"{place}: {error}")  # without what it may have come from
         case UnicodeDecodeError():
             return DataError(f"{place} is not encoded as UTF-8. Save it as UTF-8.")
         case csv.Error():
