@@ -10,7 +10,7 @@ ROOT = Path(matrixdp.__file__).parent
 # From the ground up; a room may import itself and the rooms before it.
 FLOORS = [
     {"errors", "version"},
-    {"plain"},
+    {"plain", "rowwise"},
     {"privacy", "bounds"},
     {"noise", "ledger"},
     {"sensitivity"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from matrixdp.engines.part import Done, Held, Part, Task, check_code, run_part
+from matrixdp.engines.part import Done, Held, Part, Task, check_code, require_columns, run_part
 from matrixdp.engines.threads import Threads, one_blas_thread
 from matrixdp.errors import EngineError, MissingExtraError, ParameterError
 from matrixdp.queries.table import Parts
@@ -108,9 +108,7 @@ class DaskRecords(Parts):
         """Only these columns are read, where the frame can leave out the others."""
         if not self._frame or names is None:
             return self
-        missing = [name for name in names if name not in self._data.columns]
-        if missing:
-            raise ParameterError(f"data must have a column {missing[0]!r}, as the bounds do.")
+        require_columns(self._data.columns, names)
         return DaskRecords(self._data[list(names)], self._engine, self._progress)
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:

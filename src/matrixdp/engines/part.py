@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from matrixdp.errors import DataError, EngineError
+from matrixdp.errors import DataError, EngineError, ParameterError
 from matrixdp.version import __version__
 
 T = TypeVar("T")
@@ -106,6 +106,13 @@ def run_part(
 
     result = discreetly(part.place, work)
     return Done(result, rows, code_name())
+
+
+def require_columns(columns: Iterable[str], names: Iterable[str]) -> None:
+    """An error unless a frame has the columns named."""
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise ParameterError(f"data must have a column {missing[0]!r}, as the bounds do.")
 
 
 def check_code(done: Done[T]) -> Done[T]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from matrixdp.engines.part import Held, Task, check_code, run_part
+from matrixdp.engines.part import Held, Task, check_code, require_columns, run_part
 from matrixdp.engines.threads import one_blas_thread
 from matrixdp.errors import EngineError, MatrixDPError, ParameterError
 from matrixdp.queries.table import Parts
@@ -31,9 +31,7 @@ class SparkRecords(Parts):
         """Only these columns are read."""
         if names is None:
             return self
-        missing = [name for name in names if name not in self._frame.columns]
-        if missing:
-            raise ParameterError(f"data must have a column {missing[0]!r}, as the bounds do.")
+        require_columns(self._frame.columns, names)
         quoted = ["`" + name.replace("`", "``") + "`" for name in names]
         return SparkRecords(self._frame.select(*quoted), self._progress)
 

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.bounds import square_lengths
 from matrixdp.noise.covariance import Floats
+from matrixdp.rowwise import square_lengths
 
 LEVELS = 1 << 19  # half the steps of the records' grid
 _EXACT = 53
@@ -123,8 +123,3 @@ class Coordinates:
                 np.matmul(own[whole : len(block)], turn, out=rest)
                 rest -= shift
             yield slice(start, start + len(block)), out[: len(block)]
-
-
-def row_lengths(records: Floats) -> Floats:
-    """Length of each row, of shape (n,), from that row alone."""
-    return np.asarray(np.sqrt(square_lengths(records)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matrixdp.bounds import Bounds
 from matrixdp.estimators.coordinates import Coordinates
-from matrixdp.estimators.records import Clippable, GridRecords, HeldRecords, Sums
+from matrixdp.estimators.records import Clippable, GridRecords, HeldRecords, Sums, ball_sum
 from matrixdp.noise import GramSum
 from matrixdp.queries.running import MomentSum
 from matrixdp.queries.table import Parts, as_records, outside_memory, read_again
@@ -42,35 +42,33 @@ class PartRecords(Clippable):
     def __init__(
         self, parts: Parts, bounds: Bounds, count: int, levels: int, coordinates: Coordinates | None = None
     ) -> None:
-        self._parts, self._bounds = parts, bounds
+        self._parts, self._look = parts, (bounds, levels, coordinates)
         self.shape, self.levels, self.coordinates = (count, bounds.size), levels, coordinates
 
     def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
         """All cuts are looked at in one pass."""
         ordered = np.unique(np.array(cuts, np.float64))
         above = np.zeros(len(ordered), np.int64)
-        for partial in self._parts.map(_CountTask(self._bounds, self.levels, self.coordinates, ordered)):
+        for partial in self._parts.map(_CountTask(*self._look, ordered)):
             above += partial
         counts = dict(zip(ordered.tolist(), above.tolist(), strict=True))
         return lambda cut: counts[cut]
 
     def excess(self, radius: float, reach: float) -> int:
         """Sum of what squared lengths have beyond a radius, in whole steps."""
-        return sum(self._parts.map(_ExcessTask(self._bounds, self.levels, self.coordinates, radius, reach)))
+        return sum(self._parts.map(_ExcessTask(*self._look, radius, reach)))
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records in the ball, and over the others, moved into it."""
-        size = self._bounds.size
-        inside = Sums(0, np.zeros(size, np.int64), np.zeros((size, size), np.int64))
-        moved = MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
-        for sums, others in self._parts.map(_SplitTask(self._bounds, self.levels, self.coordinates, ball, public)):
+        inside, moved = Sums.none(self.shape[1]), ball_sum(ball, public)
+        for sums, others in self._parts.map(_SplitTask(*self._look, ball, public)):
             inside = inside.plus(sums)
             moved.total.merge(others)
         return inside, moved
 
     def moved(self, coordinates: Coordinates) -> PartRecords:
         """The same records in public coordinates."""
-        return PartRecords(self._parts, self._bounds, len(self), self.levels, coordinates)
+        return PartRecords(self._parts, self._look[0], len(self), self.levels, coordinates)
 
 
 def look_at(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], Clippable]]:
@@ -116,53 +114,50 @@ class _CheckTask:
         return count
 
 
-def _held(blocks: Iterable[Any], bounds: Bounds, levels: int, coordinates: Coordinates | None) -> Iterator[HeldRecords]:
-    for block in blocks:
-        records = GridRecords(bounds, as_records(block, bounds.size, bounds.names), levels)
-        yield records if coordinates is None else records.moved(coordinates)
-
-
 @dataclass(frozen=True, eq=False)
-class _CountTask:
+class _Look:
+    """What every task on records in parts needs to put them on their grid, perhaps in public coordinates."""
+
     bounds: Bounds
     levels: int
     coordinates: Coordinates | None
+
+    def held(self, blocks: Iterable[Any]) -> Iterator[HeldRecords]:
+        """The records of each block."""
+        for block in blocks:
+            records = GridRecords(self.bounds, as_records(block, self.bounds.size, self.bounds.names), self.levels)
+            yield records if self.coordinates is None else records.moved(self.coordinates)
+
+
+@dataclass(frozen=True, eq=False)
+class _CountTask(_Look):
     cuts: NDArray[np.float64]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
         """How many records are longer than each of the sorted cuts."""
         found = np.zeros(len(self.cuts) + 1, np.int64)
-        for records in _held(blocks, self.bounds, self.levels, self.coordinates):
+        for records in self.held(blocks):
             found += np.bincount(np.searchsorted(self.cuts, records.lengths), minlength=len(found))
         return found[::-1].cumsum()[::-1][1:]
 
 
 @dataclass(frozen=True, eq=False)
-class _ExcessTask:
-    bounds: Bounds
-    levels: int
-    coordinates: Coordinates | None
+class _ExcessTask(_Look):
     radius: float
     reach: float
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        held = _held(blocks, self.bounds, self.levels, self.coordinates)
-        return sum(records.excess(self.radius, self.reach) for records in held)
+        return sum(records.excess(self.radius, self.reach) for records in self.held(blocks))
 
 
 @dataclass(frozen=True, eq=False)
-class _SplitTask:
-    bounds: Bounds
-    levels: int
-    coordinates: Coordinates | None
+class _SplitTask(_Look):
     ball: Bounds
     public: int
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Sums, GramSum]:
-        size = self.bounds.size
-        inside = Sums(0, np.zeros(size, np.int64), np.zeros((size, size), np.int64))
-        moved = MomentSum(self.ball, self.ball, self.public, constant=True, clip=True, missing="error")
-        for records in _held(blocks, self.bounds, self.levels, self.coordinates):
+        inside, moved = Sums.none(self.bounds.size), ball_sum(self.ball, self.public)
+        for records in self.held(blocks):
             sums, others = records.split(self.ball, self.public)
             inside = inside.plus(sums)
             moved.total.merge(others.total)

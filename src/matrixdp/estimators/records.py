@@ -16,6 +16,7 @@ from matrixdp.estimators.digits import multiply, to_digits, to_floats
 from matrixdp.noise import GramSum
 from matrixdp.noise.covariance import Floats
 from matrixdp.queries.running import MomentSum, levels
+from matrixdp.rowwise import square_lengths
 
 _BLOCK = 1 << 17  # numbers worked on at a time: they stay in the cache
 EXCESS_STEPS = 1 << 12  # sums over 2^50 records stay below 2^63
@@ -44,6 +45,11 @@ class Sums:
     count: int
     total: NDArray[np.int64]
     gram: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, size: int) -> Sums:
+        """Of no records."""
+        return cls(0, np.zeros(size, np.int64), np.zeros((size, size), np.int64))
 
     def less(self, other: Sums) -> Sums:
         """The sums without those of some of the records."""
@@ -134,7 +140,7 @@ class HeldRecords(Clippable):
         """Sums over records in the ball, and over the others, moved into it."""
         assert ball.radius is not None
         outside = np.flatnonzero(self.lengths > ball.radius * (1 - 2 * (self.shape[1] + 16) * _EPS))
-        moved = MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
+        moved = ball_sum(ball, public)
         moved.add(self.take(outside))
         return self.sums_without(outside), moved
 
@@ -175,7 +181,7 @@ class GridRecords(HeldRecords):
             part = slice(start, start + rows)
             block = bounds.quantise(array[part], levels, out=buffer[: len(array[part])])
             self.steps[part] = block
-            np.einsum("ij,ij->i", block, block, out=self.lengths[part])
+            square_lengths(block, out=self.lengths[part])
             running.add(block)
         np.sqrt(self.lengths, out=self.lengths)
         self.lengths /= levels
@@ -228,6 +234,11 @@ class MovedRecords(HeldRecords):
     def moved(self, coordinates: Coordinates) -> MovedRecords:
         """The records themselves in other coordinates."""
         return MovedRecords(self._records, coordinates)
+
+
+def ball_sum(ball: Bounds, public: int) -> MomentSum:
+    """A sum, without records yet, of those that are moved into a ball about the origin."""
+    return MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
 
 
 def _moment(sums: Sums, levels: int, coordinates: Coordinates | None) -> Floats:

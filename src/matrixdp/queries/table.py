@@ -134,7 +134,7 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
         arrays = dict(parts.select(names).map(_Gather(size, names)))
         return np.concatenate([np.empty((0, size)), *(arrays[number] for number in sorted(arrays))])
     columns = _column_names(data)
-    if columns is not None and is_columnar(data):
+    if is_columnar(data):
         array = np.column_stack(as_columns(data, size, names))
     elif columns is not None:
         array = _from_table(data, _choose(columns, size, names))
@@ -158,17 +158,8 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
 
 
 def as_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
-    """The same numbers column by column, each of shape (records,): of an Arrow table as they lie in memory.
-
-    Examples
-    --------
-    >>> [column.tolist() for column in as_columns([[1, 2], [3, 4]], 2)]
-    [[1, 3], [2, 4]]
-    """
-    columns = _column_names(data)
-    if columns is None or not is_columnar(data):
-        return list(as_records(data, size, names).T)
-    chosen = _choose(columns, size, names)
+    """The same numbers of an Arrow table or batch, column by column as they lie in memory, each of shape (records,)."""
+    chosen = _choose(list(data.schema.names), size, names)
     return [_arrow_column(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.bounds import Rescaling
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors, column_limits, monotone
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, apply_factors, draw_gaussian
 from matrixdp.noise.covariance import Floats
 from matrixdp.queries import Identity
+from matrixdp.rowwise import Rescaling
 
 _BLOCK = 1 << 18  # entries that are drawn from one stream
 

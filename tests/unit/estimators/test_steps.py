@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.estimators import learning, radius, spending, tail
 from matrixdp.estimators.ball import BallMoment
-from matrixdp.estimators.coordinates import LEVELS, Coordinates, row_lengths
+from matrixdp.estimators.coordinates import LEVELS, Coordinates
 from matrixdp.estimators.posterior import posterior_coefficients
 from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION, aimed_count, count_share
 from matrixdp.estimators.records import EXCESS_STEPS, GridRecords, HeldRecords
@@ -24,6 +24,7 @@ from matrixdp.estimators.shrinkage import (
 from matrixdp.estimators.traced import TracedMoments
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.running import levels
+from matrixdp.rowwise import square_lengths
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 
@@ -92,6 +93,10 @@ def test_coordinates_of_a_record_depend_on_it_alone(seed, size):
     assert np.allclose(
         together, (steps / LEVELS - coordinates.centre) @ matrix.T, rtol=1e-5, atol=1e-5 * np.abs(matrix).max()
     )
+
+
+def row_lengths(records):
+    return np.sqrt(square_lengths(records))
 
 
 class Lengths(HeldRecords):
