@@ -1,6 +1,7 @@
 """How accurate the estimators are beside their peers: one table a task, in Markdown.
 
-``python -m benchmarks.accuracy [--trials 30] [--task covariance|components|regression] [--without OpenDP] [--first 0]``
+``python -m benchmarks.accuracy [--trials 30] [--task covariance|centred|components|regression] [--first 0]
+[--without OpenDP]``
 
 The same box, budget and data for all; each cell is a mean with its 95% interval. Seeds are those from `--first` on.
 """
@@ -15,7 +16,14 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.accuracy_data import DataSet, moment_sets, regression_sets
-from benchmarks.accuracy_methods import OURS, Method, component_methods, covariance_methods, regression_methods
+from benchmarks.accuracy_methods import (
+    OURS,
+    Method,
+    centred_methods,
+    component_methods,
+    covariance_methods,
+    regression_methods,
+)
 from matrixdp import Privacy
 from matrixdp.noise.covariance import Floats
 
@@ -36,6 +44,12 @@ Score = Callable[[DataSet, Method, Privacy, int], float]
 def moment_error(data: DataSet, method: Method, privacy: Privacy, seed: int) -> float:
     """Relative Frobenius error of the second moment about the midpoint."""
     truth = data.scaled.T @ data.scaled / len(data.records)
+    return float(np.linalg.norm(method(data, privacy, seed) - truth) / np.linalg.norm(truth))
+
+
+def centred_error(data: DataSet, method: Method, privacy: Privacy, seed: int) -> float:
+    """Relative Frobenius error of the covariance about the mean."""
+    truth = np.atleast_2d(np.cov(data.scaled.T, bias=True))
     return float(np.linalg.norm(method(data, privacy, seed) - truth) / np.linalg.norm(truth))
 
 
@@ -62,6 +76,7 @@ def test_error(data: DataSet, method: Method, privacy: Privacy, seed: int) -> fl
 
 TASKS: dict[str, tuple[str, Score, Callable[[], list[DataSet]], Callable[[], dict[str, Method]], tuple[float, ...]]] = {
     "covariance": ("Relative Frobenius error", moment_error, moment_sets, covariance_methods, EPSILONS),
+    "centred": ("Relative Frobenius error about the mean", centred_error, moment_sets, centred_methods, EPSILONS),
     "components": ("Variance lost by 5 components", variance_lost, moment_sets, component_methods, (0.5, 1.0, 3.0)),
     "regression": ("Test RMSE / std(y)", test_error, regression_sets, regression_methods, (0.5, 1.0, 3.0)),
 }

@@ -16,7 +16,8 @@ from matrixdp.baselines.adassp import adassp
 from matrixdp.baselines.coinpress import coinpress
 from matrixdp.baselines.separate_cov import separate_cov
 from matrixdp.baselines.unit_box import Purse
-from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
+from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivateMoment, PrivatePCA
+from matrixdp.estimators.shrinkage import nearest_of_same_trace
 from matrixdp.noise.covariance import Floats
 from matrixdp.postprocess import nearest_psd
 
@@ -32,15 +33,21 @@ def covariance_methods() -> dict[str, Method]:
         "SeparateCov": lambda data, privacy, seed: _peer(separate_cov, data, privacy, seed),
         "AdaptiveCov": lambda data, privacy, seed: _peer(adaptive_cov, data, privacy, seed),
         "CoinPress": lambda data, privacy, seed: _peer(coinpress, data, privacy, seed),
-        OURS: _our_moment,
+        OURS: lambda data, privacy, seed: _our_fit(data, privacy, seed).second_moment,
+    }
+
+
+def centred_methods() -> dict[str, Method]:
+    """Covariances of the scaled records about their mean; the peers' are made positive semidefinite as well as ours."""
+    return {
+        **_of_centred(nearest_of_same_trace),
+        OURS: lambda data, privacy, seed: _our_fit(data, privacy, seed).covariance,
     }
 
 
 def component_methods() -> dict[str, Method]:
     """All principal directions of the scaled records about their mean, one a row, the largest first."""
-    methods: dict[str, Method] = {"Analyze Gauss": _gauss_components}
-    for peer in (separate_cov, adaptive_cov, coinpress):
-        methods[peer.__name__] = lambda data, privacy, seed, peer=peer: _centred_components(peer, data, privacy, seed)
+    methods = _of_centred(_rows)
     if _opendp() is not None:
         methods["OpenDP"] = _opendp_components
     if _diffprivlib() is not None:
@@ -70,8 +77,8 @@ def _options(data: DataSet, privacy: Privacy, seed: int) -> dict[str, Any]:
     return {"epsilon": privacy.epsilon, "delta": privacy.delta, "bounds": data.unit, "random_state": seed}
 
 
-def _our_moment(data: DataSet, privacy: Privacy, seed: int) -> Floats:
-    return PrivateCovariance(**_options(data, privacy, seed)).fit(data.scaled).moment_.second_moment
+def _our_fit(data: DataSet, privacy: Privacy, seed: int) -> PrivateMoment:
+    return PrivateCovariance(**_options(data, privacy, seed)).fit(data.scaled).moment_
 
 
 def _our_components(data: DataSet, privacy: Privacy, seed: int) -> Floats:
@@ -88,12 +95,22 @@ def _rows(covariance: Floats) -> Floats:
     return np.asarray(np.linalg.eigh(covariance)[1][:, ::-1].T)
 
 
-def _gauss_components(data: DataSet, privacy: Privacy, seed: int) -> Floats:
+def _of_centred(function: Callable[[Floats], Floats]) -> dict[str, Method]:
+    """What a function makes of the peers' covariances about the mean."""
+    methods: dict[str, Method] = {
+        "Analyze Gauss": lambda data, privacy, seed: function(_gauss_covariance(data, privacy, seed))
+    }
+    for peer in (separate_cov, adaptive_cov, coinpress):
+        methods[peer.__name__] = lambda data, privacy, seed, peer=peer: function(_centred(peer, data, privacy, seed))
+    return methods
+
+
+def _gauss_covariance(data: DataSet, privacy: Privacy, seed: int) -> Floats:
     design = make_design(Moments(data.unit, len(data.records)), privacy, allocation=isotropic())
-    return _rows(design.release(data.scaled, stream=Stream(seed=seed), simulation=True).covariance().value)
+    return design.release(data.scaled, stream=Stream(seed=seed), simulation=True).covariance().value
 
 
-def _centred_components(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
+def _centred(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
     """A peer for second moments, about a mean that a fifth of the budget buys."""
     records = data.scaled
     n, d = records.shape
@@ -101,7 +118,7 @@ def _centred_components(peer: Any, data: DataSet, privacy: Privacy, seed: int) -
     mean, _ = purse.vector(records.mean(axis=0), 2 * math.sqrt(d) / n, 1.0 + 1e-9, _MEAN_SHARE)
     rest = privacy.mu * math.sqrt(1 - _MEAN_SHARE)
     left = Privacy(_epsilon(rest, privacy.delta), privacy.delta)
-    return _rows(_peer(peer, data, left, seed) - np.multiply.outer(mean, mean))
+    return _peer(peer, data, left, seed) - np.multiply.outer(mean, mean)
 
 
 def _epsilon(mu: float, delta: float) -> float:

@@ -19,6 +19,7 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
 from matrixdp.queries.moments import check_number
 
+_TINY = float(np.finfo(float).tiny)
 _FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # seven digits, the unit, the number of records, and a sum
 
 
@@ -89,14 +90,16 @@ def denoise(
 ) -> tuple[Floats, Floats]:
     """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given.
 
-    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation. The mean is the first
-    column of the matrix, so that a mean far from the origin is also read off the leading eigenvector.
+    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation; none is negative. The
+    mean is the first column of the matrix, so that a mean far from the origin is also read off the leading eigenvector.
+    It is divided by the root of the first entry, which is known, but shrunk like the others: what is left of the matrix
+    is Schur's complement then, and positive semidefinite.
     """
     scale = np.ones(len(second))
     scale[0] = constant
     values, vectors = np.linalg.eigh(second * np.multiply.outer(scale, scale))
     clean = (vectors * spectrum(values, std)) @ vectors.T
-    mean = clean[0, 1:] / constant
+    mean = clean[0, 1:] / math.sqrt(max(float(clean[0, 0]), _TINY))
     return mean, clean[1:, 1:] - np.multiply.outer(mean, mean)
 
 

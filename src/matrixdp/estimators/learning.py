@@ -10,8 +10,8 @@ import numpy as np
 from matrixdp.design import isotropic, make_design
 from matrixdp.estimators.ball import BallMoment, ball_moment, ball_query, denoise
 from matrixdp.estimators.coordinates import Coordinates
-from matrixdp.estimators.radius import Search, count_query, count_std, private_radius
-from matrixdp.estimators.recipe import Recipe, aimed_count, count_share
+from matrixdp.estimators.radius import Search, carried_on, count_query, count_std, private_radius
+from matrixdp.estimators.recipe import Recipe, aimed_count, count_share, meant_count, rough_share
 from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.shrinkage import (
     clean_spectrum,
@@ -21,7 +21,7 @@ from matrixdp.estimators.shrinkage import (
     nearest_of_same_trace,
 )
 from matrixdp.estimators.spending import Spending
-from matrixdp.estimators.tail import private_excess
+from matrixdp.estimators.tail import give_back, private_excess
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import share_mu
 
@@ -30,7 +30,7 @@ _LOPSIDED = 0.5  # how far clipping may move the mean, of what it would if all t
 _LEAST_WEIGHT = 1.5  # of a target beside the features
 _TAIL_NOISE = 0.15  # of the noise in what clipping cut off, beside that of the final moment
 _TAIL = 1.25  # squares beyond that of the radius that are asked for, at most
-_TINY = float(np.finfo(float).tiny)
+_GIVEN_BACK = 4 / 3  # times as many records are clipped where what is cut off is given back
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,21 +98,22 @@ def fit_moment(
     d, mu = steps.shape[1], spending.privacy.mu
     radius = _first_radius(steps, recipe, spending, records)
     scarce = is_scarce(d, records, mu, recipe)
-    name, share = ("moment", spending.left) if scarce else ("rough moment", recipe.rough_share)
-    rough = ball_moment(name, steps, radius, spending, share=share, public=records, ratio=recipe.rough_ratio)
+    part = spending.left if scarce else rough_share(recipe, features=d, records=records, mu=mu)
+    name = "moment" if scarce else "rough moment"
+    rough = ball_moment(name, steps, radius, spending, share=part, public=records, ratio=recipe.rough_ratio)
     if scarce:
         return _finish(None, rough, Coordinates.of(np.eye(d), np.zeros(d)), radius, recipe)
     coordinates, variances, weight = _new_coordinates(rough, recipe, basis, steps.levels, targets)
     plan = _plan(variances, coordinates.centre, recipe, more=targets * (weight - 1))
     moved = steps.moved(coordinates)
     tail = recipe.tail_share if plan.even else 0.0
-    cut = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail)
+    cut, clipped = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail)
     excess = 0.0
     if tail:
         reach = cut**2 * plan.reach(math.sqrt(tail / (spending.left - tail)))
         excess = private_excess(moved, cut, reach, spending, records=records, share=tail)
     final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=plan.ratio)
-    return _finish(rough, final, coordinates, cut, recipe, excess=excess)
+    return _finish(rough, final, coordinates, cut, recipe, excess=excess, clipped=clipped)
 
 
 def rehearse(spending: Spending, size: int, records: int) -> None:
@@ -133,9 +134,12 @@ def _first_radius(steps: Clippable, recipe: Recipe, spending: Spending, records:
     std = count_std(mu, share, recipe.first_steps)
     if std > records / 4:
         return math.sqrt(d) / 2
-    above = aimed_count(recipe.above * 1.5 * d / mu, std, records)
+    wanted = recipe.above * 1.5 * d / mu
+    above = aimed_count(wanted, std, records)
     search = Search(math.sqrt(d) / 64, math.sqrt(d), above, recipe.first_steps)
-    return private_radius("radius", steps, search, spending, records=records, share=share)
+    radius = private_radius("radius", steps, search, spending, records=records, share=share)
+    meant = meant_count(wanted, above, records)
+    return min(carried_on(radius, above / records, meant / records, d), math.sqrt(d))
 
 
 def _new_coordinates(
@@ -159,7 +163,22 @@ def _new_coordinates(
         weight = target_weight(values.size - targets, targets, float((values / variances).mean()))
         matrix = np.asarray(np.linalg.qr(matrix[:, ::-1], mode="r"))[::-1, ::-1]  # turned, into a lower triangle
         matrix[-targets:] *= math.sqrt(weight)
-    return Coordinates.of(matrix, np.clip(mean, -1.0, 1.0), levels), variances, weight
+    centre = _pulled(np.clip(mean, -1.0, 1.0), basis, variances, recipe.pull)
+    return Coordinates.of(matrix, centre, levels), variances, weight
+
+
+def _pulled(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
+    """The mean, `pull` standard deviations nearer to the midpoint, or the midpoint itself if that is nearer.
+
+    Records that lie far from the midpoint of their box have more room on its side: long ones lie there more often than
+    not. And a noisy mean that is not far may be noise. Noise also shows as variance on the way to the midpoint, which
+    therefore counts up to the mean variance only.
+    """
+    far = float(np.linalg.norm(mean))
+    if not far:
+        return mean
+    variance = min(float(variances @ (mean @ basis / far) ** 2), float(variances.mean()))
+    return mean * max(0.0, 1 - pull * math.sqrt(variance) / far)
 
 
 def target_weight(features: int, targets: int, real: float) -> float:
@@ -177,13 +196,15 @@ def target_weight(features: int, targets: int, real: float) -> float:
 class _Plan:
     """What is expected of the final moment, from public numbers, as sizes in Frobenius' norm.
 
-    `ratio` is the square of the constant before each record, in squares of the radius r; `inner` the mean of ``|u|^2``.
+    `ratio` is the square of the constant before each record, in squares of the radius r; `inner` the mean of ``|u|^2``,
+    which varies like a sum of `freedom` squares.
     Noise has the size ``noise r^2/(N mu)``; n records that are clipped by t in ``|u|^2`` cost ``clipping n t/N/inner``,
     of which ``covariance`` is the covariance's part.
     """
 
     ratio: float
     inner: float
+    freedom: float
     noise: float
     clipping: float
     covariance: float
@@ -212,29 +233,33 @@ def _plan(variances: Floats, centre: Floats, recipe: Recipe, *, more: float = 0.
     Coordinates that are stretched have `more` of a squared length.
     """
     back = variances ** (2 * recipe.power)
-    inner, outer = float((variances ** (1 - 2 * recipe.power)).sum()) + more, float(back.sum())
+    within = variances ** (1 - 2 * recipe.power)
+    inner, outer = float(within.sum()) + more, float(back.sum())
+    freedom = float(within.sum() ** 2 / (within @ within))
     norm = float(np.linalg.norm(variances))
     if recipe.about_mean:
         ratio = float(_RATIOS[0])
-        return _Plan(ratio, inner, (1 + ratio) * outer, norm, norm)
+        return _Plan(ratio, inner, freedom, (1 + ratio) * outer, norm, norm)
     far = float(centre @ centre)
     errors = (1 + _RATIOS) ** 2 * (outer**2 + float((back**2).sum()) + 2 * far * outer / inner / _RATIOS)
     best = int(np.argmin(errors))
     clipping = math.sqrt(norm**2 + _LOPSIDED**2 * far * float(variances.sum()) / 2)
-    return _Plan(float(_RATIOS[best]), inner, math.sqrt(float(errors[best])), clipping, norm)
+    return _Plan(float(_RATIOS[best]), inner, freedom, math.sqrt(float(errors[best])), clipping, norm)
 
 
 def _second_radius(
     moved: Clippable, plan: _Plan, recipe: Recipe, spending: Spending, *, records: int, features: int, tail: float
-) -> float:
-    """The final radius: about the typical length, with as many records above it as balance the noise."""
+) -> tuple[float, float]:
+    """The final radius: about the typical length, with as many records above it as balance the noise; their share."""
     mu, steps = spending.privacy.mu, recipe.second_steps
     share = count_share(steps, features=features, records=records, mu=mu, most=recipe.radius_share)
     final = share_mu(mu, spending.left - share - tail)
-    wanted = recipe.above * plan.noise * plan.inner / plan.clipping / final
+    wanted = recipe.above * plan.noise * plan.inner / plan.clipping / final * (_GIVEN_BACK if tail else 1.0)
     above = aimed_count(wanted, count_std(mu, share, steps), records)
     search = Search(math.sqrt(plan.inner) / 4, math.sqrt(plan.inner) * 4, above, steps)
-    return private_radius("second radius", moved, search, spending, records=records, share=share)
+    radius = private_radius("second radius", moved, search, spending, records=records, share=share)
+    meant = meant_count(wanted, above, records) / records
+    return carried_on(radius, above / records, meant, plan.freedom), meant
 
 
 def _finish(
@@ -245,10 +270,12 @@ def _finish(
     recipe: Recipe,
     *,
     excess: float = 0.0,
+    clipped: float = 0.0,
 ) -> Fitted:
     """Both moments by their precisions, in the final coordinates; made a covariance, and mapped back.
 
-    What the radius cut off, `excess` in the mean of the squared lengths, is given back along the directions found.
+    What the radius cut off, `excess` in the mean of the squared lengths, is given back along the directions of long
+    records; and what it took from the mean, by the share of records that were to be `clipped`.
     """
     d = final.mean.size
     second, variances = final.moved(np.eye(d), np.zeros(d))
@@ -263,9 +290,10 @@ def _finish(
     if recipe.shrink:
         spectrum = clean_spectrum if not recipe.level else keep_spikes if rough is None else half_level_spectrum
         mean, inner = denoise(second, final.constant, final.std, spectrum)
-        inner *= 1 + excess / max(float(np.trace(inner)), excess, _TINY)
+        inner = give_back(inner, excess, radius)
         kept = 1.0 if rough is not None else _kept(second, final.trace_std)
-        mean, covariance = math.sqrt(kept) * mean, kept * back @ inner @ back.T
+        mean = (1 + recipe.drawn * clipped) * math.sqrt(kept) * mean
+        covariance = kept * back @ inner @ back.T
     else:
         mean = second[0, 1:]
         inner = second[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(variances[0, 1:])

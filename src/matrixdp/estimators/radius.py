@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from matrixdp.estimators.records import Clippable
 from matrixdp.estimators.spending import Spending
@@ -93,6 +94,22 @@ def private_radius(
             high, beyond = middle, float(noisy)
     part = (below - search.above) / (below - beyond) if below > beyond else 0.5  # of the bracket, by its counts
     return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
+
+
+def carried_on(radius: float, aimed: float, meant: float, freedom: float) -> float:
+    """A radius that the share `meant` of the records should exceed, from one that the larger share `aimed` does.
+
+    Squared lengths are taken for a sum of squares of `freedom` Gaussian numbers.
+
+    Examples
+    --------
+    >>> round(carried_on(1.0, 0.3173, 0.0455, 1.0), 3)  # from one to two standard deviations
+    2.0
+    """
+    if meant >= aimed:
+        return radius
+    longer, shorter = gammaincinv(freedom / 2, [1 - meant, 1 - aimed])
+    return radius * math.sqrt(longer / shorter)
 
 
 def count_query(records: int, neighbours: Neighbours) -> Query:

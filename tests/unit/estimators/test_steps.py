@@ -4,17 +4,28 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.estimators import learning, radius, spending, tail
-from matrixdp.estimators.ball import BallMoment
+from matrixdp.estimators.ball import BallMoment, denoise
 from matrixdp.estimators.coordinates import LEVELS, Coordinates
+from matrixdp.estimators.moment import private_moment
 from matrixdp.estimators.posterior import posterior_coefficients
-from matrixdp.estimators.recipe import COMPONENTS, COVARIANCE, REGRESSION, aimed_count, count_share
+from matrixdp.estimators.recipe import (
+    COMPONENTS,
+    COVARIANCE,
+    REGRESSION,
+    aimed_count,
+    count_share,
+    meant_count,
+    rough_share,
+)
 from matrixdp.estimators.records import EXCESS_STEPS, GridRecords, HeldRecords
 from matrixdp.estimators.shrinkage import (
+    clean_spectrum,
     keep_spikes,
     level_spectrum,
     nearest_of_same_trace,
@@ -174,6 +185,96 @@ def test_a_tail_is_found_and_noise_alone_is_not_taken_for_one():
         tail.private_excess(Lengths(np.ones(100)), 1.0, 9.0, spend(seed), records=100, share=0.5) for seed in range(50)
     ]
     assert np.mean(np.array(none) == 0) > 0.8
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(1e-3, 1e3))
+def test_long_records_have_the_mean_square_that_is_known_and_lie_along_leading_directions(values, square):
+    variances = np.array(values)
+    found = tail.tilted(variances, square)
+    if 1e-12 * square < variances.sum() < square:
+        assert found.sum() == pytest.approx(square)
+        assert (found >= variances).all()
+        order = np.argsort(variances)
+        gains = (found[order] / np.where(variances > 0, variances, np.inf)[order])[variances[order] > 0]
+        assert (np.diff(gains) >= -1e-9 * gains[1:]).all()
+    else:
+        assert found is variances
+
+
+@given(st.integers(0, 10**6), st.floats(-1, 100), st.floats(0.01, 100))
+def test_what_is_given_back_is_in_the_trace_and_at_most_doubles_it(seed, excess, radius):
+    root = np.random.default_rng(seed).normal(size=(3, 3))
+    covariance = root @ root.T
+    found = tail.give_back(covariance, excess, radius)
+    wanted = np.trace(covariance) + min(max(excess, 0.0), np.trace(covariance))
+    assert np.trace(found) == pytest.approx(wanted)
+    assert np.linalg.eigvalsh(found - covariance)[0] > -1e-9
+
+
+def test_long_gaussian_records_are_more_like_a_tilted_gaussian_than_like_all_records():
+    variances, square = np.array([1.0, 0.5, 0.1]), 6.0
+    records = np.random.default_rng(1).normal(size=(400_000, 3)) * np.sqrt(variances)
+    squares = (records**2).sum(axis=1)
+    found = (records[squares > square] ** 2).mean(axis=0)
+    tilted, alike = tail.tilted(variances, found.sum()), variances * found.sum() / variances.sum()
+    assert np.linalg.norm(found - tilted) < 0.25 * np.linalg.norm(found - alike)
+
+
+def test_the_centre_is_pulled_towards_the_midpoint_by_standard_deviations():
+    mean, basis = np.array([0.6, 0.8]), np.eye(2)
+    assert learning._pulled(mean, basis, np.full(2, 0.25), 0.4) == pytest.approx(0.8 * mean)
+    assert learning._pulled(mean, basis, np.array([0.01, 0.0]), 0.4) == pytest.approx((1 - 0.4 * 0.06) * mean)
+    assert learning._pulled(mean, basis, np.array([9.0, 9.0]), 0.4) == pytest.approx(np.zeros(2))
+    assert learning._pulled(np.zeros(2), basis, np.ones(2), 0.4) == pytest.approx(np.zeros(2))
+    assert learning._pulled(mean, basis, np.ones(2), 0.0) == pytest.approx(mean)
+
+
+@given(st.floats(0.01, 0.5), st.floats(0.01, 0.5), st.floats(1, 50))
+def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, freedom):
+    found = radius.carried_on(1.0, aimed, meant, freedom)
+    if meant >= aimed:
+        assert found == 1.0
+    else:
+        shares = scipy.stats.chi2(freedom).sf(scipy.stats.chi2(freedom).isf(aimed) * found**2)
+        assert found > 1.0
+        assert shares == pytest.approx(meant)
+
+
+def test_records_are_clipped_for_want_of_exact_counts_only_if_they_are_few():
+    assert meant_count(10.0, aimed=400.0, records=1000) == 75.0
+    assert meant_count(100.0, aimed=400.0, records=1000) == 100.0
+    assert meant_count(10.0, aimed=50.0, records=1000) == 50.0
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "uniform"])
+def test_few_features_are_not_clipped_by_half_for_want_of_exact_counts(shape):
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(1000, 1)) / 4 if shape == "gaussian" else rng.uniform(-1, 1, (1000, 1))
+    found = [
+        private_moment(
+            data, mdp.Bounds([-1], [1]), mdp.Privacy(0.5, 1e-6), stream=mdp.Stream(seed=seed), simulation=True
+        ).covariance[0, 0]
+        for seed in range(20)
+    ]
+    assert np.mean(found) == pytest.approx(data.var(), rel=0.15)
+
+
+@given(st.integers(0, 10**6), st.floats(0.01, 3), st.floats(0.05, 5))
+def test_what_a_mean_leaves_of_a_noisy_moment_is_positive_semidefinite(seed, std, constant):
+    noise = np.random.default_rng(seed).normal(size=(5, 5)) * std
+    second = np.eye(5) + (noise + noise.T) / 2
+    for spectrum in (clean_spectrum, level_spectrum, keep_spikes):
+        mean, covariance = denoise(second, constant, std, spectrum)
+        assert np.linalg.eigvalsh(covariance)[0] >= -1e-9 * (1 + np.abs(covariance).max())
+        assert np.isfinite(mean).all()
+
+
+def test_the_rough_moment_gets_less_the_more_records_there_are():
+    few, many = ({"features": 10, "records": n, "mu": 0.2} for n in (100, 10**7))
+    assert rough_share(COVARIANCE, **few) == 0.15
+    assert rough_share(COVARIANCE, **many) == 0.06
+    assert 0.06 < rough_share(COVARIANCE, features=10, records=1500, mu=0.2) < 0.15
+    assert rough_share(REGRESSION, **few) == rough_share(REGRESSION, **many) == 0.2
 
 
 def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
