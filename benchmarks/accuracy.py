@@ -1,6 +1,6 @@
 """How accurate the estimators are beside their peers: one table a task, in Markdown.
 
-``python -m benchmarks.accuracy [--trials 30] [--task covariance|centred|components|regression] [--first 0]
+``python -m benchmarks.accuracy [--trials 100] [--task covariance|centred|components|regression] [--first 0]
 [--without OpenDP]``
 
 The same box, budget and data for all; each cell is a mean with its 95% interval. Seeds are those from `--first` on.
@@ -133,7 +133,7 @@ def _geometric(values: list[float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--without", action="append", default=[], help="a method to leave out, such as OpenDP")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
