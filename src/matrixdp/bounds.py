@@ -236,8 +236,8 @@ class Bounds:
                 name = f"column {self.names[i]!r}" if self.names else self.label(i)
                 raise DataError(
                     f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records or "
-                    "fill them in; a release can put them in the middle of their bounds: missing='midpoint', or "
-                    "--missing midpoint."
+                    "fill them in. (A release can put them in the middle of their bounds: missing='midpoint', or "
+                    "--missing midpoint.)"
                 )
             array = np.where(np.isfinite(array), array, self.midpoint)
         if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):

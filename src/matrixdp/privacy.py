@@ -229,4 +229,5 @@ def _require(value: float, name: str, low: float, high: float, rule: str) -> Non
     except (TypeError, ValueError):
         raise ParameterError(f"{name} must be a number, {rule}, got {show(value)} instead.") from None
     if isinstance(value, bool | np.bool_) or not low < number < high:
-        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.")
+        kind = "" if isinstance(value, SupportsFloat) else "a number, "
+        raise ParameterError(f"{name} must be {kind}{rule}, got {show(value)} instead.")

@@ -3,7 +3,7 @@
 Beside each estimator stands a pure function. `docs/estimators.md` has the recipe and its proofs.
 """
 
-from matrixdp.estimators.base import RepeatedFitWarning
+from matrixdp.estimators.base import PrivateEstimator, RepeatedFitWarning
 from matrixdp.estimators.covariance import PrivateCovariance
 from matrixdp.estimators.kernel import FourierFeatures, PrivateKernelRidge
 from matrixdp.estimators.moment import PrivateMoment, private_moment
@@ -16,6 +16,7 @@ __all__ = [
     "Components",
     "FourierFeatures",
     "PrivateCovariance",
+    "PrivateEstimator",
     "PrivateKernelRidge",
     "PrivateLinearRegression",
     "PrivateMoment",

@@ -56,12 +56,15 @@ class BallMoment:
     constant, std : float
     trace_std : float
         Standard deviation of the noise in the trace of u's part.
+    count : float
+        Number of records over the public one, as far as it is known.
     """
 
     second: Floats
     constant: float
     std: float
     trace_std: float = math.nan
+    count: float = 1.0
 
     @property
     def mean(self) -> Floats:
@@ -145,11 +148,16 @@ def ball_moment(
         trace_std = std * math.sqrt(d / (1 + d * query.weight))
         return BallMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
     variances = released.design.colcov.variances
-    count = max(float(released.matrix[0, 0]), 0.5)  # of records, over the public number
+    count = sure_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
     second = released.matrix / count
     second[0, 0] = 1.0
     std = float(variances[1]) / count
-    return BallMoment(second, math.sqrt(variances[1] / variances[0]), std / math.sqrt(2), std * math.sqrt(d))
+    return BallMoment(second, math.sqrt(variances[1] / variances[0]), std / math.sqrt(2), std * math.sqrt(d), count)
+
+
+def sure_count(noisy: float, std: float, public: int) -> float:
+    """Number of records over the public one, from a noisy one: no less than its noise, nor than one record."""
+    return max(noisy, std, 1 / public)
 
 
 def ball_query(

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import DataError, MissingExtraError, ParameterError
+from matrixdp.errors import DataError, MissingExtraError, ParameterError, show
 from matrixdp.estimators.moment import PrivateMoment, private_moment
 from matrixdp.estimators.spending import Step
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries.table import Parts, outside_memory, read_again
+from matrixdp.queries.table import Parts, choose, outside_memory, read_again
 
 try:
     from sklearn.base import BaseEstimator
@@ -26,7 +26,10 @@ except ImportError:
 
 
 class RepeatedFitWarning(UserWarning):
-    """A clone is being fitted, as in a grid search or a cross-validation: each fit spends its whole budget."""
+    """A clone is being fitted, as in a grid search or a cross-validation: each fit spends its whole budget.
+
+    And scores on private records are private: no budget covers them.
+    """
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -37,7 +40,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     epsilon, delta : float
         The guarantee of one fit.
     bounds : Bounds or pair (lower, upper)
-        Public range of each feature; two numbers stand for all features. Required, never taken from the data.
+        Public range of each feature; two numbers stand for all features. Required, never taken from the data. With
+        names, the columns of a data frame are chosen by them.
     neighbours : 'replace' or 'add-remove'
     records : int, optional
         The public number of records, for add-remove neighbours.
@@ -62,8 +66,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     Privacy
     -------
-    One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings costs n budgets, and
-    fitting a clone outside of a simulation warns about it (`RepeatedFitWarning`).
+    One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings and k folds costs
+    ``n k + 1`` budgets, and fitting a clone outside of a simulation warns about it (`RepeatedFitWarning`). What else is
+    computed from private records, such as a score or the best of a grid, has no guarantee.
     """
 
     epsilon: float
@@ -114,13 +119,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             return False, None
         if isinstance(state, np.random.RandomState):
             state = int(state.randint(2**31 - 1))
-        return True, Stream(seed=state)
+        if isinstance(state, bool) or not isinstance(state, int | np.integer) or state < 0:
+            raise ParameterError(
+                f"random_state must be a non-negative integer, a RandomState or None, got {show(state)} instead."
+            )
+        if self.ledger is not None:
+            raise ParameterError(
+                "ledger must be left out when random_state is given: that is a simulation, which protects nothing and "
+                "costs nothing."
+            )
+        return True, Stream(seed=int(state))
 
     def _warn(self, simulation: bool) -> None:
         if getattr(self, "_cloned", False) and not simulation:
             warnings.warn(
                 "a clone is being fitted, as in a grid search or a cross-validation. Every fit spends its whole "
-                "budget again; fit once, or compare settings with random_state on data that need no protection.",
+                "budget again, and scores on private records have no guarantee at all; fit once, or compare settings "
+                "with random_state on data that need no protection.",
                 RepeatedFitWarning,
                 stacklevel=4,
             )
@@ -132,8 +147,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if elsewhere(X):
             return self._outside(X, reset=options.get("reset", True))
+        if isinstance(self.bounds, Bounds) and self.bounds.names is not None and hasattr(X, "columns"):
+            X = X[choose(list(X.columns), self.bounds.size, self.bounds.names)]
         _check_kind(X, dimensions=2)
         _check_kind(options.get("y"))
+        _check_lengths(X, options.get("y"))
         try:
             return validate_data(
                 self,
@@ -143,7 +161,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 **options,
             )
         except ValueError as error:
-            if not any(mark in str(error) for mark in ("could not convert", "array=", "[")):  # these quote the data
+            quotes = any(mark in str(error) for mark in ("could not convert", "array=", "["))
+            if "feature names" in str(error) or not quotes:  # all others may quote the data
                 raise
         raise DataError("records must be real numbers; encode text and categories first.")
 
@@ -161,11 +180,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return read_again(X)
 
     def _feature_bounds(self) -> Bounds:
-        bounds = as_bounds(self.bounds, self.n_features_in_, "bounds")
-        found = getattr(self, "feature_names_in_", None)
-        if bounds.names is not None and found is not None and tuple(found) != bounds.names:
-            raise DataError("the table's columns must be those that the bounds name, in the same order.")
-        return bounds
+        return as_bounds(self.bounds, self.n_features_in_, "bounds")
 
 
 def elsewhere(X: Any) -> bool:
@@ -179,14 +194,23 @@ def _check_kind(values: Any, *, dimensions: int | None = None) -> None:
         return
     found = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
     if dimensions is not None and found.ndim != dimensions:
-        raise DataError(
-            f"Expected {dimensions}D array, got {found.ndim}D array instead. Reshape your data: X.reshape(-1, 1) if it "
-            "has a single feature, X.reshape(1, -1) if it is a single record."
+        remedy = (
+            "Reshape your data: X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single record."
+            if found.ndim < dimensions
+            else "Give one row a record, with one number a feature."
         )
+        raise DataError(f"Expected {dimensions}D array, got {found.ndim}D array instead. {remedy}")
     if isinstance(found, np.ndarray) and (
         found.dtype.kind == "c" or (found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat))
     ):
         raise DataError("Complex data not supported: records must be real numbers.")
+
+
+def _check_lengths(X: Any, y: Any) -> None:
+    """How many there are may be private, and is not said."""
+    first, second = ((len(v),) if isinstance(v, list | tuple) else getattr(v, "shape", ())[:1] for v in (X, y))
+    if first and second and first != second:
+        raise DataError("X and y must have the same number of records, one row of X to each of y.")
 
 
 def as_bounds(bounds: Any, size: int, name: str) -> Bounds:
@@ -207,9 +231,14 @@ def as_bounds(bounds: Any, size: int, name: str) -> Bounds:
             lower, upper = (np.broadcast_to(np.asarray(side, np.float64), (size,)) for side in bounds)
         except (TypeError, ValueError):
             raise ParameterError(
-                f"{name} must be Bounds(lower, upper) or a pair of numbers or of vectors of length {size}."
+                f"{name} must be Bounds(lower, upper) or a pair (lower, upper) of numbers or of vectors of length "
+                f"{size}, all lower ends before all upper ones, got {show(bounds)} instead."
             ) from None
-        return Bounds(lower, upper)
+        try:
+            return Bounds(lower, upper)
+        except ParameterError as error:
+            message = f"{name}: {error}"
+        raise ParameterError(message)
     if bounds.size != size:
         raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
     return bounds

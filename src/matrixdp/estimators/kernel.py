@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
 from matrixdp.estimators.coordinates import LEVELS, Coordinates
 from matrixdp.estimators.parts import MappedParts
-from matrixdp.estimators.regression import join_bounds, solve_regression, target_names
+from matrixdp.estimators.regression import check_penalty, join_bounds, solve_regression, target_names
 from matrixdp.noise.covariance import Floats
 from matrixdp.queries.table import as_records
 
@@ -147,17 +147,21 @@ class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc
         outside = elsewhere(X)
         if outside:
             X, names = self._features(X), target_names(y)
+            if len(names) > 1:
+                raise ParameterError(f"y must be the name of one target, got {len(names)} instead.")
         else:
             X, y = self._features(X, y=y, y_numeric=True)
         gamma = 1 / self.n_features_in_ if self.gamma is None else self.gamma
-        for name, value in (("gamma", gamma), ("n_components", self.n_components)):
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
-                raise ParameterError(f"{name} must be finite and greater than 0, got {value!r} instead.")
-        if isinstance(self.alpha, bool) or not 0 <= self.alpha < math.inf:
-            raise ParameterError(f"alpha must be finite and at least 0, got {self.alpha!r} instead.")
-        features = FourierFeatures(
-            self._feature_bounds(), gamma=gamma, count=int(self.n_components), seed=self.feature_seed
-        )
+        if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 < gamma < math.inf:
+            raise ParameterError(f"gamma must be finite and greater than 0, got {gamma!r} instead.")
+        count = self.n_components
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise ParameterError(f"n_components must be an integer of at least 1, got {count!r} instead.")
+        alpha = check_penalty(self.alpha)
+        seed = self.feature_seed
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ParameterError(f"feature_seed must be a non-negative integer, got {show(seed)} instead.")
+        features = FourierFeatures(self._feature_bounds(), gamma=gamma, count=int(count), seed=int(seed))
         target = as_bounds(self.target_bounds, 1, "target_bounds")
         joint = join_bounds(features.box, target)
         if outside:
@@ -166,7 +170,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc
         else:
             table = np.column_stack([features(X), y])
         moment = self._moment(table, joint, "regression", targets=1)
-        coefficients, intercepts = solve_regression(moment, 1, alpha=self.alpha)
+        coefficients, intercepts = solve_regression(moment, 1, alpha=alpha)
         self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
         return self
 

@@ -107,7 +107,8 @@ def fit_moment(
     plan = _plan(variances, coordinates.centre, recipe, more=targets * (weight - 1))
     moved = steps.moved(coordinates)
     tail = recipe.tail_share if plan.even else 0.0
-    cut, clipped = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail)
+    most = float(np.linalg.norm(np.abs(coordinates.matrix) @ (1 + np.abs(coordinates.centre))))
+    cut, clipped = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail, most=most)
     excess = 0.0
     if tail:
         reach = cut**2 * plan.reach(math.sqrt(tail / (spending.left - tail)))
@@ -138,7 +139,7 @@ def _first_radius(steps: Clippable, recipe: Recipe, spending: Spending, records:
     above = aimed_count(wanted, std, records)
     search = Search(math.sqrt(d) / 64, math.sqrt(d), above, recipe.first_steps)
     radius = private_radius("radius", steps, search, spending, records=records, share=share)
-    meant = meant_count(wanted, above, records)
+    meant = meant_count(wanted, above, records, d)
     return min(carried_on(radius, above / records, meant / records, d), math.sqrt(d))
 
 
@@ -248,9 +249,20 @@ def _plan(variances: Floats, centre: Floats, recipe: Recipe, *, more: float = 0.
 
 
 def _second_radius(
-    moved: Clippable, plan: _Plan, recipe: Recipe, spending: Spending, *, records: int, features: int, tail: float
+    moved: Clippable,
+    plan: _Plan,
+    recipe: Recipe,
+    spending: Spending,
+    *,
+    records: int,
+    features: int,
+    tail: float,
+    most: float,
 ) -> tuple[float, float]:
-    """The final radius: about the typical length, with as many records above it as balance the noise; their share."""
+    """The final radius: about the typical length, with as many records above it as balance the noise; their share.
+
+    No record is longer than `most`.
+    """
     mu, steps = spending.privacy.mu, recipe.second_steps
     share = count_share(steps, features=features, records=records, mu=mu, most=recipe.radius_share)
     final = share_mu(mu, spending.left - share - tail)
@@ -258,8 +270,8 @@ def _second_radius(
     above = aimed_count(wanted, count_std(mu, share, steps), records)
     search = Search(math.sqrt(plan.inner) / 4, math.sqrt(plan.inner) * 4, above, steps)
     radius = private_radius("second radius", moved, search, spending, records=records, share=share)
-    meant = meant_count(wanted, above, records) / records
-    return carried_on(radius, above / records, meant, plan.freedom), meant
+    meant = meant_count(wanted, above, records, plan.freedom) / records
+    return min(carried_on(radius, above / records, meant, plan.freedom), max(radius, most)), meant
 
 
 def _finish(
@@ -290,7 +302,7 @@ def _finish(
     if recipe.shrink:
         spectrum = clean_spectrum if not recipe.level else keep_spikes if rough is None else half_level_spectrum
         mean, inner = denoise(second, final.constant, final.std, spectrum)
-        inner = give_back(inner, excess, radius)
+        inner = give_back(inner, excess / final.count, radius)
         kept = 1.0 if rough is not None else _kept(second, final.trace_std)
         mean = (1 + recipe.drawn * clipped) * math.sqrt(kept) * mean
         covariance = kept * back @ inner @ back.T
@@ -299,9 +311,11 @@ def _finish(
         inner = second[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(variances[0, 1:])
         covariance = nearest_of_same_trace(back @ inner @ back.T)
     squares = back**2
+    covariance = nearest_of_same_trace(covariance)
+    within = 1 / np.sqrt(np.maximum(np.diagonal(covariance), 1.0))  # no variance in [-1, 1] is larger than one
     return Fitted(
         mean=np.clip(coordinates.centre + back @ mean, -1.0, 1.0),
-        covariance=nearest_of_same_trace(covariance),
+        covariance=covariance * np.multiply.outer(within, within),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
         std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
         seen=seen,

@@ -148,8 +148,7 @@ def private_moment(
     recipe = recipe_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
-    if not isinstance(privacy, Privacy):
-        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
+    check_privacy(privacy)
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
     if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets <= bounds.size:
@@ -177,13 +176,22 @@ def _basis(directions: Any, size: int) -> Floats | None:
     return check_orthonormal(directions, size)
 
 
+def check_privacy(privacy: Any) -> None:
+    """An error for what is no guarantee."""
+    if not isinstance(privacy, Privacy):
+        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
+
+
 def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
     """The public number of records; under replacement it is that of the data."""
     if found < 1:
         raise DataError("data must have at least one record.")
     if neighbours is Neighbours.REPLACE:
         if records is not None and parse_records(records) != found:
-            raise ParameterError(f"records must be the number of records for replace neighbours, got {records!r}.")
+            raise ParameterError(
+                f"records must be {found}, as the data have, or be left out, for replace neighbours, got {records!r} "
+                "instead."
+            )
         return found
     if records is None:
         raise ParameterError("records must be given for add-remove neighbours: their true number is private.")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.estimators.base import PrivateEstimator
 from matrixdp.estimators.moment import PrivateMoment
 from matrixdp.noise.covariance import Floats
@@ -135,7 +135,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def inverse_transform(self, X: Any) -> Floats:
         """Records of shape (n, m) from their coordinates, of shape (n, n_components_)."""
         check_is_fitted(self)
-        return np.asarray(np.asarray(X, np.float64) @ self.components_ + self.mean_)
+        try:
+            found = np.asarray(X, np.float64)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.ndim != 2 or found.shape[1] != self.n_components_:
+            raise DataError(f"X must be numbers of shape (records, {self.n_components_}), one column a component.")
+        return np.asarray(found @ self.components_ + self.mean_)
 
     @property
     def _n_features_out(self) -> int:

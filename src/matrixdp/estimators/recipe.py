@@ -75,7 +75,7 @@ _RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": RE
 _SURE = 2.25  # standard deviations of their noise that counts must aim at, or the search is led by noise
 _NEAR = 3.0  # aimed counts should be as many standard deviations of their noise,
 _ALL = 12.0  # and all records as many
-_FEW = 0.075  # of the records: to clip as many does less harm than to guess at a longer radius
+_FEW = 0.075  # of the records, at most: to clip as many does less harm than to guess at a longer radius
 _ROUGH = 0.6  # of the square root of features/(records mu), for the rough moment
 
 
@@ -99,9 +99,12 @@ def aimed_count(wanted: float, std: float, records: int) -> float:
     return min(max(wanted, _SURE * std), records / 2)
 
 
-def meant_count(wanted: float, aimed: float, records: int) -> float:
-    """How many records should lie above a radius in the end, if more had to be aimed at: those wanted, or a few."""
-    return min(aimed, max(wanted, _FEW * records))
+def meant_count(wanted: float, aimed: float, records: int, freedom: float) -> float:
+    """How many records should lie above a radius in the end, if more had to be aimed at: those wanted, or a few.
+
+    The more freedom their lengths have, the less is cut off of a record, and the worse is a guess at a longer radius.
+    """
+    return min(aimed, max(wanted, _FEW * (1 - 1 / freedom) * records, 1.0))
 
 
 def recipe_for(aim: str) -> Recipe:

@@ -10,7 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.bounds import Bounds
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
 from matrixdp.estimators.learning import Fitted
 from matrixdp.estimators.moment import PrivateMoment
@@ -18,7 +18,8 @@ from matrixdp.estimators.posterior import posterior_coefficients
 from matrixdp.estimators.shrinkage import nearest_of_same_trace
 from matrixdp.noise.covariance import Floats
 
-_NOISE_RIDGE = 0.3  # of the noise's spectral size
+_NOISE_RIDGE = 0.3  # of the noise's standard deviation times the root of the number of features
+_MOST_PENALTY = 1e60  # for features in [-1, 1]: with it, nothing is left of the coefficients
 
 
 def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
@@ -38,12 +39,15 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
         Ridge penalty in the data's units, for sums over records.
     """
     fitted, d = moment.fitted, moment.bounds.size
-    m = d - targets
+    if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets < d:
+        raise ParameterError(f"targets must be an integer from 1 to {d - 1}, got {targets!r} instead.")
+    m = d - int(targets)
     location = moment.mean
     if not fitted.learned:
         return np.zeros((targets, m)), location[m:]
     half = moment.bounds.halfwidths
-    penalty = np.diag(alpha / moment.records / half[:m] ** 2)
+    with np.errstate(over="ignore"):
+        penalty = np.diag(np.minimum(alpha / moment.records / half[:m] ** 2, _MOST_PENALTY))
     ridge = _NOISE_RIDGE * fitted.noise * math.sqrt(d) * fitted.scale[:m, :m]
     gram = fitted.covariance[:m, :m] + ridge + penalty
     shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
@@ -156,10 +160,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type:
         return self
 
     def _penalty(self) -> float:
-        alpha = self.alpha
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 <= alpha < math.inf:
-            raise ParameterError(f"alpha must be finite and at least 0, got {alpha!r} instead.")
-        return float(alpha)
+        return check_penalty(self.alpha)
 
     def predict(self, X: Any) -> Floats:
         """Targets of shape (n,) or (n, targets) for features X of shape (n, m)."""
@@ -210,6 +211,17 @@ class PrivateLinearRegression(PrivateRidge):
 
     def _penalty(self) -> float:
         return 0.0
+
+
+def check_penalty(alpha: Any) -> float:
+    """A ridge penalty, or an error."""
+    if (
+        isinstance(alpha, bool)
+        or not isinstance(alpha, int | float | np.integer | np.floating)
+        or not 0 <= alpha < math.inf
+    ):
+        raise ParameterError(f"alpha must be finite and at least 0, got {show(alpha)} instead.")
+    return float(alpha)
 
 
 def join_bounds(first: Bounds, second: Bounds, targets: tuple[str, ...] | None = None) -> Bounds:

@@ -14,9 +14,11 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.bounds import Bounds
+from matrixdp.design import isotropic, make_design
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.estimators.ball import sure_count
 from matrixdp.estimators.base import PrivateEstimator
-from matrixdp.estimators.moment import public_records
+from matrixdp.estimators.moment import check_privacy, public_records
 from matrixdp.estimators.spending import Spending, charged
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import Floats
@@ -29,7 +31,8 @@ from matrixdp.sensitivity import FrobeniusBall
 _LEVELS = 1 << 15  # half the steps of the grid
 _MOST = 1 << 32  # records: their sums of squares fit into 64 bits
 _WEIGHT = 1.66  # of the squares beside the values; up to 1.665 they cost nothing
-_ROUNDING = 1 + 1e-6  # on the sensitivity, for the floats of two divisions
+_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # exact sums, and five operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +79,7 @@ def private_scales(
     True
     """
     check_bounds(bounds)
+    check_privacy(privacy)
     spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
     parts = as_parts(data).select(bounds.names)
     with np.errstate(all="ignore"):  # a warning would speak of private data
@@ -84,10 +88,12 @@ def private_scales(
         raise DataError(f"data must have at most {_MOST:,} records, whose sums of squares fit into 64 bits.")
     public = public_records(records, totals.count, spending.neighbours)
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
+    query = _query(bounds.size, public, spending.neighbours)
+    make_design(query, privacy, allocation=isotropic())  # an error comes before the charge
     charge = charged(spending, description, ledger=ledger, dataset=dataset)
     with charge:
-        noisy = spending.release("scales", _query(bounds.size, public, spending.neighbours), totals, share=1.0)
-    return _scales(noisy.matrix[0], noisy.std[0], bounds, spending)
+        noisy = spending.release("scales", query, totals, share=1.0)
+    return _scales(noisy.matrix[0], noisy.std[0], bounds, spending, public)
 
 
 def _query(size: int, records: int, neighbours: Neighbours) -> Query:
@@ -98,6 +104,7 @@ def _query(size: int, records: int, neighbours: Neighbours) -> Query:
         bound=4.0,
         function=_Sums(records),
         neighbours=neighbours,
+        relative_error=_FLOAT_ERROR,
     )
 
 
@@ -142,9 +149,9 @@ class _TotalTask:
         return total
 
 
-def _scales(noisy: Floats, std: Floats, bounds: Bounds, spending: Spending) -> Scales:
+def _scales(noisy: Floats, std: Floats, bounds: Bounds, spending: Spending, public: int) -> Scales:
     size = bounds.size
-    count = 1.0 if spending.neighbours is Neighbours.REPLACE else max(float(noisy[0]), 0.5)
+    count = 1.0 if spending.neighbours is Neighbours.REPLACE else sure_count(float(noisy[0]), float(std[0]), public)
     mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
     second = np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0)
     variance = np.maximum(second - mean**2, 0.0)

@@ -14,8 +14,9 @@ from matrixdp.noise.covariance import Floats
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
 
-_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of a mean
-_LEAST = 1e-12  # of a square that variances must have, or there is nothing to tell directions by
+_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_FLOAT_ERROR = 4 * float(np.finfo(float).eps)  # an exact sum, and three operations
+_LEAST = 1e-8  # of a square that variances must have, or there is nothing to tell directions by
 
 
 def private_excess(
@@ -48,6 +49,7 @@ def private_excess(
         bound=2.5 * reach,
         function=_Mean(reach, records),
         neighbours=spending.neighbours,
+        relative_error=_FLOAT_ERROR,
     )
     released = spending.release("tail", query, private.excess(radius, reach), share=share)
     noisy, std = float(released.matrix[0, 0]), float(released.std[0, 0])
@@ -93,7 +95,7 @@ def tilted(values: Floats, square: float) -> Floats:
         return np.asarray(values / (1 - parts + left * parts))
 
     least = float(values.max()) / (2 * square)  # where the largest alone is twice the square
-    return variances(brentq(lambda left: float(variances(left).sum()) - square, least, 1.0))
+    return variances(brentq(lambda left: float(variances(left).sum()) - square, least, 1.0, xtol=1e-6 * least))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,10 @@ def create_file(path: Path, timeout: float) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
-        raise LedgerError(f"{path} exists already, and may hold what was spent. Open it: Ledger.open(path).") from None
+        raise LedgerError(
+            f"{path} exists already, and may hold what was spent. Open it (Ledger.open, or matrixdp ledger add), or "
+            "choose another path."
+        ) from None
     except OSError as error:
         raise LedgerError(f"{path} cannot be made: {error.strerror}. Choose a path in a writable directory.") from None
     try:

@@ -141,6 +141,8 @@ class Query(MatrixQuery):
         Bound on the Frobenius norm, for the paper's Theorem 2, if it is known better than by `bound`.
     protects : str
         What one neighbour differs in, in words.
+    relative_error : float
+        Of computing the function, as a part of the norm of `bound`: changes may be as much larger than `sensitivity`.
 
     Examples
     --------
@@ -158,6 +160,7 @@ class Query(MatrixQuery):
     neighbours: Neighbours = Neighbours.REPLACE
     gamma_bound: float | None = None
     protects: str = "one record"
+    relative_error: float = 0.0
 
     def __post_init__(self) -> None:
         shape = tuple(self.shape)

@@ -137,7 +137,7 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
     if is_columnar(data):
         array = np.column_stack(as_columns(data, size, names))
     elif columns is not None:
-        array = _from_table(data, _choose(columns, size, names))
+        array = _from_table(data, choose(columns, size, names))
     else:
         if hasattr(data, "toarray"):  # a sparse matrix of SciPy
             data = data.toarray()
@@ -159,7 +159,7 @@ def as_records(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
 
 def as_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
     """The same numbers of an Arrow table or batch, column by column as they lie in memory, each of shape (records,)."""
-    chosen = _choose(list(data.schema.names), size, names)
+    chosen = choose(list(data.schema.names), size, names)
     return [_arrow_column(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
 
 
@@ -201,7 +201,8 @@ def is_columnar(data: Any) -> bool:
     return _library(data) == "pyarrow" and hasattr(data, "schema")
 
 
-def _choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[Any]:
+def choose(columns: list[Any], size: int, names: Sequence[str] | None) -> list[Any]:
+    """The columns that bounds are for: those that they name, or all."""
     if names is None:
         if len(columns) != size:
             raise DataError(

@@ -112,7 +112,7 @@ def test_the_order_of_records_does_not_matter():
         ({"aim": "regression", "targets": 5}, "targets must be"),
         ({"directions": "random"}, "directions must be"),
         ({"directions": np.ones((4, 4))}, "orthonormal"),
-        ({"records": 7}, "records must be the number"),
+        ({"records": 7}, "records must be .*, as the data have, or be left out"),
         ({"neighbours": "friends"}, "neighbours must be"),
         ({"ledger": "x.db", "dataset": "clinic"}, "left out for a simulation"),
         ({"dataset": "clinic"}, "ledger must be given"),

@@ -108,7 +108,7 @@ def test_a_fit_is_charged_once_and_an_error_costs_nothing(folder, tmp_path):
         PrivateCovariance(**options(**account)).fit(tmp_path / "set")
     with pytest.raises(mdp.ParameterError, match="more than once"):
         PrivateCovariance(**options(**account)).fit(iter([np.zeros((5, 3))]))
-    with pytest.raises(mdp.ParameterError, match="number of records"):
+    with pytest.raises(mdp.ParameterError, match="as the data have, or be left out"):
         PrivateCovariance(**options(records=5, **account)).fit(folder)
     with pytest.raises(mdp.ParameterError, match="bounds must be Bounds"):
         PrivateCovariance(**options(**{**account, "bounds": (-6, 6)})).fit(folder)

@@ -22,6 +22,7 @@ from matrixdp.estimators import (
     PrivateRidge,
     PrivateScaler,
     RepeatedFitWarning,
+    solve_regression,
 )
 
 # Checks bring data of their own, so one public range stands for all features. A seed, since checks compare two fits;
@@ -244,14 +245,71 @@ def test_the_scaler_s_sensitivity_is_never_passed(neighbours):
     assert changes.max() > 0.999 * query.sensitivity.radius
 
 
-def test_named_bounds_must_match_the_table():
+def test_named_bounds_choose_the_columns_of_a_table():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(X, columns=list("abc"))
     bounds = mdp.Bounds([-10] * 3, [10] * 3, names=list("abc"))
     options = {**SEEDED, "bounds": bounds}
     assert PrivateCovariance(**options).fit(table).feature_names_in_.tolist() == list("abc")
-    with pytest.raises(mdp.DataError, match="columns"):
-        PrivateCovariance(**options).fit(table[list("bac")])
+    fitted = PrivateCovariance(**options).fit(table)
+    more = table[list("bac")].assign(d=1.0)
+    assert np.array_equal(PrivateCovariance(**options).fit(more).covariance_, fitted.covariance_)
+    scaler = PrivateScaler(**options).fit(table)
+    assert np.array_equal(scaler.transform(more), scaler.transform(table))
+    with pytest.raises(mdp.DataError, match="must have a column 'c'"):
+        PrivateCovariance(**options).fit(table[list("ba")])
+
+
+def test_mistakes_are_named():
+    ridge = PrivateRidge(**SEEDED_TARGETS)
+    for short in (Y[:-1], list(Y[:-1]), np.column_stack([Y, Y])[1:]):
+        with pytest.raises(mdp.DataError, match="same number of records"):
+            ridge.fit(X, short)
+    with pytest.raises(mdp.DataError, match="one row a record"):
+        ridge.fit(X[None], Y)
+    with pytest.raises(mdp.ParameterError, match="target_bounds: lower must be below upper"):
+        clone(ridge).set_params(target_bounds=(20, -20)).fit(X, Y)
+    with pytest.raises(mdp.ParameterError, match="all lower ends before all upper ones, got a list"):
+        clone(ridge).set_params(bounds=[(-10, 10)] * 3).fit(X, Y)
+    for state in ("x", -1, 1.5, True, np.random.default_rng(0)):
+        with pytest.raises(mdp.ParameterError, match="random_state must be"):
+            clone(ridge).set_params(random_state=state).fit(X, Y)
+    with pytest.raises(mdp.ParameterError, match="ledger must be left out when random_state is given"):
+        clone(ridge).set_params(ledger="x.db", dataset="clinic").fit(X, Y)
+    kernel = PrivateKernelRidge(**SEEDED_TARGETS)
+    for name, values in {"n_components": (2.5, "2"), "feature_seed": (None, -1, 1.5), "alpha": ("a", None)}.items():
+        for value in values:
+            with pytest.raises(mdp.ParameterError, match=f"{name} must be"):
+                clone(kernel).set_params(**{name: value}).fit(X, Y)
+    pca = PrivatePCA(2, **SEEDED).fit(X)
+    for wrong in (X, X[0, :2], [["a", "b"]]):
+        with pytest.raises(mdp.DataError, match=r"shape \(records, 2\)"):
+            pca.inverse_transform(wrong)
+    moment = PrivateCovariance(**SEEDED).fit(X).moment_
+    for targets in (0, 3, -1, 1.5):
+        with pytest.raises(mdp.ParameterError, match="targets must be an integer from 1 to 2"):
+            solve_regression(moment, targets)
+
+
+@pytest.mark.parametrize("alpha", [1e100, 1e160, 1e300])
+def test_a_huge_penalty_leaves_no_coefficients(alpha):
+    with np.errstate(all="raise", under="ignore"):
+        model = PrivateRidge(alpha, **SEEDED_TARGETS).fit(X, Y)
+    assert np.abs(model.coef_).max() < 1e-50
+
+
+@pytest.mark.parametrize("records", [4000, 12_000, 100_000])
+def test_the_public_number_of_records_may_be_far_too_large(records):
+    options = {**SEEDED, "neighbours": "add-remove", "records": records, "epsilon": 50.0}
+    fitted, scaler = PrivateCovariance(**options).fit(X), PrivateScaler(**options).fit(X)
+    assert np.trace(fitted.covariance_) == pytest.approx(np.trace(np.cov(X.T)), rel=0.1)
+    assert scaler.var_ == pytest.approx(X.var(axis=0), rel=0.3)
+
+
+def test_no_variance_is_larger_than_its_bounds_allow():
+    for seed in range(20):
+        options = {**SEEDED, "epsilon": 0.1, "bounds": (-1, 1), "random_state": seed}
+        assert PrivatePCA(**options).fit(X[:30, :1] / 20).explained_variance_[0] <= 1 + 1e-12
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,16 @@ def test_a_tail_changes_by_its_reach_at_most(lengths, other, cut, reach):
     assert tail._Mean(reach, 1)(EXCESS_STEPS)[0, 0] <= reach * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("records", [10**3, 10**7, 10**9])
+def test_a_tail_as_computed_changes_by_no_more_than_its_query_holds(records):
+    rng = np.random.default_rng(0)
+    mean = tail._Mean(1.7, records)
+    sums = rng.integers(0, records * EXCESS_STEPS, 2000)
+    changes = np.array([mean(int(s) + EXCESS_STEPS)[0, 0] - mean(int(s))[0, 0] for s in sums])
+    held = 1.7 / records * tail._ROUNDING + 2 * tail._FLOAT_ERROR * 2.5 * 1.7
+    assert changes.max() <= held
+
+
 def test_a_tail_is_found_and_noise_alone_is_not_taken_for_one():
     lengths = np.random.default_rng(6).exponential(size=100_000)
     options = {"records": 100_000, "share": 0.5}
@@ -241,9 +251,11 @@ def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, fr
 
 
 def test_records_are_clipped_for_want_of_exact_counts_only_if_they_are_few():
-    assert meant_count(10.0, aimed=400.0, records=1000) == 75.0
-    assert meant_count(100.0, aimed=400.0, records=1000) == 100.0
-    assert meant_count(10.0, aimed=50.0, records=1000) == 50.0
+    assert meant_count(10.0, aimed=400.0, records=1000, freedom=4) == pytest.approx(56.25)
+    assert meant_count(10.0, aimed=400.0, records=1000, freedom=1) == 10.0
+    assert meant_count(0.1, aimed=400.0, records=1000, freedom=1) == 1.0
+    assert meant_count(100.0, aimed=400.0, records=1000, freedom=4) == 100.0
+    assert meant_count(10.0, aimed=50.0, records=1000, freedom=4) == 50.0
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "uniform"])
