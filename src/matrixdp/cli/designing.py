@@ -148,7 +148,8 @@ def _cost(asked: Asked, design: Design, left: tuple[float, float] | None) -> str
     words = f"  a release costs mu {design.distance:.6g}, which is mu^2 {design.distance**2:.6g}"
     if asked.learned:
         share = share_mu(asked.privacy.mu, asked.directions_share)
-        words += f"\n  learning its directions first costs mu {share:.6g} besides; the gain depends on what is learned"
+        words += f"\n  learning its directions first costs mu {share:.6g} besides; the errors above are "
+        words += "for the features' own axes. Along learned ones they may be less, or far more if ranges differ much"
     if left is not None:
         words += f"\n  epsilon {left[0]:.4g} is left, and {left[1]:.4g} would be left after it"
     return words

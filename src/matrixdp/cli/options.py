@@ -71,7 +71,8 @@ _DESIGN = (
         default="standard",
         show_default=True,
         metavar="standard|learned|FILE",
-        help="Axes of the noise: the features, private principal directions, or a NPY or CSV file.",
+        help="Axes of the noise: the features, private principal directions (in the data's units: for features of like "
+        "ranges), or a NPY or CSV file.",
     ),
     click.option(
         "--directions-share",

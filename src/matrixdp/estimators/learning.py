@@ -41,6 +41,9 @@ class Fitted:
     ----------
     mean, covariance : float64 arrays of shape (d,) and (d, d)
         The covariance is positive semidefinite.
+    second : float64 array of shape (d, d)
+        Second moment about the midpoint. Not always the sum of what mean and covariance add to it, since what clipping
+        takes from those may cancel in it.
     mean_std, std : float64 arrays of shape (d,) and (d, d)
         Standard deviation of the noise in each entry before shrinkage, to first order.
     seen : float64 array of shape (d, d)
@@ -57,6 +60,7 @@ class Fitted:
 
     mean: Floats
     covariance: Floats
+    second: Floats
     mean_std: Floats
     std: Floats
     seen: Floats
@@ -106,7 +110,7 @@ def fit_moment(
     coordinates, variances, weight = _new_coordinates(rough, recipe, basis, steps.levels, targets)
     plan = _plan(variances, coordinates.centre, recipe, more=targets * (weight - 1))
     moved = steps.moved(coordinates)
-    tail = recipe.tail_share if plan.even else 0.0
+    tail = recipe.tail_share
     most = float(np.linalg.norm(np.abs(coordinates.matrix) @ (1 + np.abs(coordinates.centre))))
     cut, clipped = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail, most=most)
     excess = 0.0
@@ -114,7 +118,7 @@ def fit_moment(
         reach = cut**2 * plan.reach(math.sqrt(tail / (spending.left - tail)))
         excess = private_excess(moved, cut, reach, spending, records=records, share=tail)
     final = ball_moment("final moment", moved, cut, spending, share=spending.left, public=records, ratio=plan.ratio)
-    return _finish(rough, final, coordinates, cut, recipe, excess=excess, clipped=clipped)
+    return _finish(rough, final, coordinates, cut, recipe, excess=excess, clipped=clipped, even=plan.even)
 
 
 def rehearse(spending: Spending, size: int, records: int) -> None:
@@ -266,7 +270,9 @@ def _second_radius(
     mu, steps = spending.privacy.mu, recipe.second_steps
     share = count_share(steps, features=features, records=records, mu=mu, most=recipe.radius_share)
     final = share_mu(mu, spending.left - share - tail)
-    wanted = recipe.above * plan.noise * plan.inner / plan.clipping / final * (_GIVEN_BACK if tail else 1.0)
+    wanted = recipe.above * plan.noise * plan.inner / plan.clipping / final
+    if tail and plan.even:
+        wanted *= _GIVEN_BACK
     above = aimed_count(wanted, count_std(mu, share, steps), records)
     search = Search(math.sqrt(plan.inner) / 4, math.sqrt(plan.inner) * 4, above, steps)
     radius = private_radius("second radius", moved, search, spending, records=records, share=share)
@@ -283,11 +289,13 @@ def _finish(
     *,
     excess: float = 0.0,
     clipped: float = 0.0,
+    even: bool = True,
 ) -> Fitted:
     """Both moments by their precisions, in the final coordinates; made a covariance, and mapped back.
 
     What the radius cut off, `excess` in the mean of the squared lengths, is given back along the directions of long
-    records; and what it took from the mean, by the share of records that were to be `clipped`.
+    records; and what it took from the mean, by the share of records that were to be `clipped`. Unless the loss is
+    `even`, the second moment about the midpoint is taken from the covariance as it was found.
     """
     d = final.mean.size
     second, variances = final.moved(np.eye(d), np.zeros(d))
@@ -302,20 +310,20 @@ def _finish(
     if recipe.shrink:
         spectrum = clean_spectrum if not recipe.level else keep_spikes if rough is None else half_level_spectrum
         mean, inner = denoise(second, final.constant, final.std, spectrum)
-        inner = give_back(inner, excess / final.count, radius)
+        whole = give_back(inner, excess / final.count, radius)
         kept = 1.0 if rough is not None else _kept(second, final.trace_std)
         mean = (1 + recipe.drawn * clipped) * math.sqrt(kept) * mean
-        covariance = kept * back @ inner @ back.T
+        found, covariance = (kept * back @ matrix @ back.T for matrix in (whole if even else inner, whole))
     else:
         mean = second[0, 1:]
         inner = second[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(variances[0, 1:])
-        covariance = nearest_of_same_trace(back @ inner @ back.T)
+        found = covariance = back @ inner @ back.T
     squares = back**2
-    covariance = nearest_of_same_trace(covariance)
-    within = 1 / np.sqrt(np.maximum(np.diagonal(covariance), 1.0))  # no variance in [-1, 1] is larger than one
+    location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
     return Fitted(
-        mean=np.clip(coordinates.centre + back @ mean, -1.0, 1.0),
-        covariance=covariance * np.multiply.outer(within, within),
+        mean=location,
+        covariance=_possible(covariance),
+        second=_possible(found) + np.multiply.outer(location, location),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
         std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
         seen=seen,
@@ -324,6 +332,13 @@ def _finish(
         radius=radius,
         learned=rough is not None,
     )
+
+
+def _possible(covariance: Floats) -> Floats:
+    """The nearest positive semidefinite matrix of the same trace, with no variance above one: the most in [-1, 1]."""
+    nearest = nearest_of_same_trace(covariance)
+    within = 1 / np.sqrt(np.maximum(np.diagonal(nearest), 1.0))
+    return nearest * np.multiply.outer(within, within)
 
 
 def _kept(second: Floats, trace_std: float) -> float:

@@ -81,8 +81,7 @@ class PrivateMoment:
     @property
     def second_moment(self) -> Floats:
         """Second moment about the box's midpoint, of shape (m, m)."""
-        mean = self.fitted.mean
-        return self._in_units(self.fitted.covariance + np.multiply.outer(mean, mean))
+        return self._in_units(self.fitted.second)
 
     def _in_units(self, matrix: Floats) -> Floats:
         return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
