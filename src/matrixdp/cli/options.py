@@ -55,7 +55,9 @@ _DESIGN = (
     click.option("--query", type=click.Choice(QUERIES), required=True, help="What to release."),
     epsilon_option,
     delta_option,
-    click.option("--records", type=int, help="The public number of records. [default: the schema's, or counted]"),
+    click.option(
+        "--records", type=int, help="The public number of records. [default: the schema's; a release can count]"
+    ),
     click.option(
         "--neighbours",
         type=click.Choice(("replace", "add-remove")),

@@ -35,7 +35,10 @@ def show_guarantee(design: Design, left: LedgerState | None) -> None:
     if left is None:
         click.echo("No ledger was used: nobody adds up what is spent on these data.")
     else:
-        click.echo(f"Ledger: epsilon {left.left_before:.4g} was left of {left.epsilon:g}, {left.left_after:.4g} is now")
+        click.echo(
+            f"Ledger: epsilon {left.left_before:.4g} was left of {left.epsilon:g}, {left.left_after:.4g} is now "
+            "(releases add up by the squares of mu, not by epsilon)"
+        )
 
 
 def release_facts(

@@ -26,7 +26,7 @@ except ImportError:
 
 
 class RepeatedFitWarning(UserWarning):
-    """A clone is being fitted, as in a grid search or a cross-validation: each fit spends its whole budget.
+    """A clone, or the same estimator once more, is being fitted: each fit spends its whole budget.
 
     And scores on private records are private: no budget covers them.
     """
@@ -67,8 +67,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     Privacy
     -------
     One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings and k folds costs
-    ``n k + 1`` budgets, and fitting a clone outside of a simulation warns about it (`RepeatedFitWarning`). What else is
-    computed from private records, such as a score or the best of a grid, has no guarantee.
+    ``n k + 1`` budgets, and fitting a clone, or fitting again, warns about it outside of a simulation
+    (`RepeatedFitWarning`). What else is computed from private records, such as a score or the best of a grid, has no
+    guarantee.
     """
 
     epsilon: float
@@ -131,10 +132,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return True, Stream(seed=int(state))
 
     def _warn(self, simulation: bool) -> None:
-        if getattr(self, "_cloned", False) and not simulation:
+        again = not getattr(self, "simulation_", True)
+        if (again or getattr(self, "_cloned", False)) and not simulation:
+            what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
-                "a clone is being fitted, as in a grid search or a cross-validation. Every fit spends its whole "
-                "budget again, and scores on private records have no guarantee at all; fit once, or compare settings "
+                f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records have no guarantee at all; fit once, or compare settings "
                 "with random_state on data that need no protection.",
                 RepeatedFitWarning,
                 stacklevel=4,

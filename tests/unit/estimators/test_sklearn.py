@@ -134,8 +134,10 @@ def test_clones_warn_that_every_fit_spends():
         warnings.simplefilter("error")
         real.fit(X)
         clone(real).set_params(random_state=1).fit(X)
-    with pytest.warns(RepeatedFitWarning, match="Every fit spends"):
+    with pytest.warns(RepeatedFitWarning, match="has a clone that is being fitted.*Every fit spends"):
         clone(real).fit(X)
+    with pytest.warns(RepeatedFitWarning, match="is being fitted again"):
+        real.fit(X)
     model = PrivateRidge(bounds=(-10, 10), target_bounds=(-20, 20))
     with pytest.warns(RepeatedFitWarning):
         GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=2).fit(X, Y)
