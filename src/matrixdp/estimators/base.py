@@ -136,8 +136,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if (again or getattr(self, "_cloned", False)) and not simulation:
             what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
-                f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records have no guarantee at all; fit once, or compare settings "
-                "with random_state on data that need no protection.",
+                f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
+                "have no guarantee at all; fit once, or compare settings with random_state on data that need none.",
                 RepeatedFitWarning,
                 stacklevel=4,
             )
