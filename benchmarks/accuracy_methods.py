@@ -22,6 +22,7 @@ from matrixdp.noise.covariance import Floats
 from matrixdp.postprocess import nearest_psd
 
 OURS = "matrixdp"
+LIBRARIES = ("OpenDP", "diffprivlib")
 _MEAN_SHARE = 0.2
 Method = Callable[[DataSet, Privacy, int], Floats]
 
