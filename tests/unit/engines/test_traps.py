@@ -1,7 +1,6 @@
 """Traps that others fall into, each with a test that shows it and one that shows that it is not ours."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,5 +84,4 @@ def test_reading_ahead_does_not_take_memory(tmp_path):
         words = [sys.executable, "-c", PEAK, *(str(tmp_path / f"{file}.parquet") for file in files)]
         return int(subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout) / 1024
 
-    assert re.match(r"\d", str(peak("small", "large")))
-    assert peak("small", "large") < 350
+    assert min(peak("small", "large") for _ in range(3)) < 360  # 335 to 353; with reading ahead 375 to 391
