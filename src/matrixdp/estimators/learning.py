@@ -110,10 +110,9 @@ def fit_moment(
     coordinates, variances, weight = _new_coordinates(rough, recipe, basis, steps.levels, targets)
     plan = _plan(variances, coordinates.centre, recipe, more=targets * (weight - 1))
     moved = steps.moved(coordinates)
-    tail = recipe.tail_share
     most = float(np.linalg.norm(np.abs(coordinates.matrix) @ (1 + np.abs(coordinates.centre))))
-    cut, clipped = _second_radius(moved, plan, recipe, spending, records=records, features=d, tail=tail, most=most)
-    excess = 0.0
+    cut, clipped = _second_radius(moved, plan, recipe, spending, records=records, most=most)
+    excess, tail = 0.0, recipe.tail_share
     if tail:
         reach = cut**2 * plan.reach(math.sqrt(tail / (spending.left - tail)))
         excess = private_excess(moved, cut, reach, spending, records=records, share=tail)
@@ -139,12 +138,21 @@ def _first_radius(steps: Clippable, recipe: Recipe, spending: Spending, records:
     std = count_std(mu, share, recipe.first_steps)
     if std > records / 4:
         return math.sqrt(d) / 2
-    wanted = recipe.above * 1.5 * d / mu
-    above = aimed_count(wanted, std, records)
-    search = Search(math.sqrt(d) / 64, math.sqrt(d), above, recipe.first_steps)
+    most, wanted = math.sqrt(d), recipe.above * 1.5 * d / mu
+    search = Search(most / 64, most, aimed_count(wanted, std, records), recipe.first_steps)
     radius = private_radius("radius", steps, search, spending, records=records, share=share)
-    meant = meant_count(wanted, above, records, d)
-    return min(carried_on(radius, above / records, meant / records, d), math.sqrt(d))
+    return _carried(radius, search, wanted, records, freedom=d, most=most)[0]
+
+
+def _carried(
+    radius: float, search: Search, wanted: float, records: int, *, freedom: float, most: float
+) -> tuple[float, float]:
+    """A radius that was found for more records than were wanted, carried on; and their share above it then.
+
+    No record is longer than `most`.
+    """
+    meant = meant_count(wanted, search.above, records, freedom) / records
+    return min(carried_on(radius, search.above / records, meant, freedom), max(radius, most)), meant
 
 
 def _new_coordinates(
@@ -253,31 +261,19 @@ def _plan(variances: Floats, centre: Floats, recipe: Recipe, *, more: float = 0.
 
 
 def _second_radius(
-    moved: Clippable,
-    plan: _Plan,
-    recipe: Recipe,
-    spending: Spending,
-    *,
-    records: int,
-    features: int,
-    tail: float,
-    most: float,
+    moved: Clippable, plan: _Plan, recipe: Recipe, spending: Spending, *, records: int, most: float
 ) -> tuple[float, float]:
-    """The final radius: about the typical length, with as many records above it as balance the noise; their share.
-
-    No record is longer than `most`.
-    """
+    """The final radius: about the typical length, with as many records above it as balance the noise; their share."""
     mu, steps = spending.privacy.mu, recipe.second_steps
-    share = count_share(steps, features=features, records=records, mu=mu, most=recipe.radius_share)
-    final = share_mu(mu, spending.left - share - tail)
+    share = count_share(steps, features=moved.shape[1], records=records, mu=mu, most=recipe.radius_share)
+    final = share_mu(mu, spending.left - share - recipe.tail_share)
     wanted = recipe.above * plan.noise * plan.inner / plan.clipping / final
-    if tail and plan.even:
+    if recipe.tail_share and plan.even:
         wanted *= _GIVEN_BACK
     above = aimed_count(wanted, count_std(mu, share, steps), records)
     search = Search(math.sqrt(plan.inner) / 4, math.sqrt(plan.inner) * 4, above, steps)
     radius = private_radius("second radius", moved, search, spending, records=records, share=share)
-    meant = meant_count(wanted, above, records, plan.freedom) / records
-    return min(carried_on(radius, above / records, meant, plan.freedom), max(radius, most)), meant
+    return _carried(radius, search, wanted, records, freedom=plan.freedom, most=most)
 
 
 def _finish(

@@ -84,4 +84,4 @@ def test_reading_ahead_does_not_take_memory(tmp_path):
         words = [sys.executable, "-c", PEAK, *(str(tmp_path / f"{file}.parquet") for file in files)]
         return int(subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout) / 1024
 
-    assert min(peak("small", "large") for _ in range(3)) < 360  # 335 to 353; with reading ahead 375 to 391
+    assert min(peak("small", "large") for _ in range(5)) < 350  # one run takes up to 353; with reading ahead 375 to 391
