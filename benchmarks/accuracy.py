@@ -28,7 +28,7 @@ from benchmarks.accuracy_methods import (
     regression_methods,
 )
 from matrixdp import Privacy
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 DELTA = 1e-6
 SECONDS = 45  # for the trials of a cell by a library of others

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import datasets
 
 from matrixdp import Bounds
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

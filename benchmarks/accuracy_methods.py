@@ -10,16 +10,17 @@ import numpy as np
 
 from benchmarks.accuracy_data import DataSet
 from matrixdp import Moments, Privacy, SecondMoment, Stream, isotropic, make_design
+from matrixdp.adaptive import PrivateMoment
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.answers.moments import nearest_psd
 from matrixdp.baselines import analyze_gauss
 from matrixdp.baselines.adaptive_cov import adaptive_cov
 from matrixdp.baselines.adassp import adassp
 from matrixdp.baselines.coinpress import coinpress
 from matrixdp.baselines.separate_cov import separate_cov
 from matrixdp.baselines.unit_box import Purse
-from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivateMoment, PrivatePCA
-from matrixdp.estimators.shrinkage import nearest_of_same_trace
-from matrixdp.noise.covariance import Floats
-from matrixdp.postprocess import nearest_psd
+from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
+from matrixdp.types import Floats
 
 OURS = "matrixdp"
 LIBRARIES = ("OpenDP", "diffprivlib")

@@ -13,8 +13,8 @@ from typing import Any
 
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.accounting import ways_to_pay
-from matrixdp.ledger.asked import Asked
 from matrixdp.ledger.journal import amount_to_json
+from matrixdp.ledger.request import Asked
 from matrixdp.ledger.store import connect
 from matrixdp.privacy import Privacy
 

@@ -11,7 +11,7 @@ from scipy.stats import matrix_normal
 from benchmarks.timing import compare, row, seconds
 from matrixdp import Bounds, Covariance, MatrixGaussian, Stream
 from matrixdp.noise.gaussian import draw_gaussian
-from matrixdp.queries.running import MomentTask
+from matrixdp.queries.moment_sums import MomentTask
 
 
 def run() -> list[dict[str, str]]:

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any
 from matrixdp.version import __version__
 
 if TYPE_CHECKING:
-    from matrixdp.bounds import Bounds
-    from matrixdp.calibration import isotropic_scale
-    from matrixdp.components import PrincipalDirections, principal_directions
+    from matrixdp.adaptive import PrincipalDirections, principal_directions
     from matrixdp.design import (
         Design,
         binary,
         equimodal,
         isotropic,
+        isotropic_scale,
         make_design,
         optimal,
         shares,
         uniform,
         unimodal,
     )
-    from matrixdp.engines import DatasetRelease, open_records, release_dataset
+    from matrixdp.domain import Bounds
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon
     from matrixdp.queries import (
         Adjacency,
-        Blocks,
         ContingencyTable,
         GramMatrix,
         Identity,
@@ -52,7 +50,8 @@ if TYPE_CHECKING:
         SecondMoment,
         TransitionCounts,
     )
-    from matrixdp.release import Release
+    from matrixdp.records import Blocks, open_records
+    from matrixdp.release import DatasetRelease, Release, release_dataset
     from matrixdp.sensitivity import FrobeniusBall, Vertices
 
 __all__ = [
@@ -106,28 +105,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "matrixdp.bounds": ("Bounds",),
-    "matrixdp.calibration": ("isotropic_scale",),
-    "matrixdp.components": (
-        "PrincipalDirections",
-        "principal_directions",
-    ),
+    "matrixdp.adaptive": ("PrincipalDirections", "principal_directions"),
     "matrixdp.design": (
         "Design",
         "binary",
         "equimodal",
         "isotropic",
+        "isotropic_scale",
         "make_design",
         "optimal",
         "shares",
         "uniform",
         "unimodal",
     ),
-    "matrixdp.engines": (
-        "DatasetRelease",
-        "open_records",
-        "release_dataset",
-    ),
+    "matrixdp.domain": ("Bounds",),
     "matrixdp.errors": (
         "BudgetExceededError",
         "DataError",
@@ -139,21 +130,10 @@ _HOMES = {
         "StreamError",
     ),
     "matrixdp.ledger": ("Ledger",),
-    "matrixdp.noise": (
-        "Covariance",
-        "MatrixGaussian",
-        "Stream",
-        "draw_gaussian",
-    ),
-    "matrixdp.privacy": (
-        "Neighbours",
-        "Privacy",
-        "gdp_delta",
-        "gdp_epsilon",
-    ),
+    "matrixdp.noise": ("Covariance", "MatrixGaussian", "Stream", "draw_gaussian"),
+    "matrixdp.privacy": ("Neighbours", "Privacy", "gdp_delta", "gdp_epsilon"),
     "matrixdp.queries": (
         "Adjacency",
-        "Blocks",
         "ContingencyTable",
         "GramMatrix",
         "Identity",
@@ -163,13 +143,15 @@ _HOMES = {
         "SecondMoment",
         "TransitionCounts",
     ),
-    "matrixdp.release": ("Release",),
-    "matrixdp.sensitivity": (
-        "FrobeniusBall",
-        "Vertices",
-    ),
+    "matrixdp.records": ("Blocks", "open_records"),
+    "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),
+    "matrixdp.sensitivity": ("FrobeniusBall", "Vertices"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_PACKAGES = frozenset(
+    {"adaptive", "answers", "baselines", "datasets", "design", "domain", "errors", "estimators", "ledger", "noise"}
+    | {"paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -177,10 +159,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME_OF[name]), name)
         globals()[name] = value
         return value
-    if f"{__name__}.{name}" in _HOMES:
+    if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'matrixdp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

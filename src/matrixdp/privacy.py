@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from matrixdp.errors import ParameterError, show
-from matrixdp.plain import plain
+from matrixdp.serialise import plain
 
 _EPS = float(np.finfo(float).eps)
 _TINY = math.ulp(0.0)

@@ -11,10 +11,11 @@ import pytest
 import matrixdp as mdp
 from audit import Count, measured_epsilon
 from levels import LEVEL
-from matrixdp.estimators import learning, spending
-from matrixdp.estimators.coordinates import LEVELS
-from matrixdp.estimators.recipe import COVARIANCE
-from matrixdp.estimators.records import GridRecords
+from matrixdp.adaptive import budget as spending
+from matrixdp.adaptive import fit as learning
+from matrixdp.adaptive.coordinates import LEVELS
+from matrixdp.adaptive.grid_records import GridRecords
+from matrixdp.adaptive.settings import COVARIANCE
 from matrixdp.privacy import Neighbours
 
 PRIVACY = mdp.Privacy(2.0, 0.01)

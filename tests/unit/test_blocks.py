@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.queries import Blocks
+from matrixdp.records import Blocks
 
 RNG = np.random.default_rng(3)
 DATA = RNG.uniform(-1.5, 1.5, (1000, 3))

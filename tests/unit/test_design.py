@@ -206,7 +206,7 @@ def test_theorem_2_meets_its_own_condition():
     for query in (IDENTITY, mdp.SecondMoment(BOX, 100)):
         design = mdp.make_design(query, PRIVACY, allocation=mdp.binary(["b"], 0.9), calibration="theorem2")
         norms = [np.linalg.norm(1 / cov.variances) for cov in (design.rowcov, design.colcov)]
-        from matrixdp.calibration import precision_budget
+        from matrixdp.design.theorem2 import precision_budget
 
         budget = precision_budget(PRIVACY, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma)
         assert norms[0] * norms[1] == pytest.approx(budget, rel=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, equimodal, isotropic, make_design, unimodal
-from matrixdp.calibration import VARIANTS, precision_budget
+from matrixdp.design.theorem2 import VARIANTS, precision_budget
 from matrixdp.errors import ParameterError
 
 ONE = {"epsilon": 1.0, "delta": 1 / 248, "sensitivity": 6**0.5, "gamma": (6 * 248) ** 0.5, "columns": 248}

@@ -10,7 +10,7 @@ from matrixdp.baselines.gaussian import analytic_gaussian, classical_gaussian
 from matrixdp.baselines.johnson_lindenstrauss import johnson_lindenstrauss
 from matrixdp.baselines.laplace import laplace
 from matrixdp.baselines.ppca import ppca
-from matrixdp.baselines.release import RivalRelease
+from matrixdp.baselines.rival import RivalRelease
 from matrixdp.baselines.sulq import sulq
 
 __all__ = [

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.release import RivalRelease
+from matrixdp.answers.moments import nearest_psd
+from matrixdp.baselines.rival import RivalRelease
 from matrixdp.baselines.separate_cov import separate
 from matrixdp.baselines.unit_box import Purse, in_units, unit_records
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
-from matrixdp.postprocess import nearest_psd
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.types import Floats
 
 _SEARCH, _TRACE = 0.125, 0.125  # shares of mu^2: a quarter for what is learned first
 
@@ -42,7 +42,7 @@ def adaptive_cov(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import SecondMoment
     >>> adaptive_cov(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 2)

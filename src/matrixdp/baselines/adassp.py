@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.release import RivalRelease
+from matrixdp.baselines.rival import RivalRelease
 from matrixdp.baselines.unit_box import Purse, unit_records
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
@@ -36,7 +36,7 @@ def adassp(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import SecondMoment
     >>> adassp(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 1)

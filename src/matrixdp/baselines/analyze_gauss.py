@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matrixdp.baselines.gaussian import classical_design, release_design
-from matrixdp.baselines.release import RivalRelease, check_arguments
+from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.design import isotropic, make_design
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
@@ -43,7 +43,7 @@ def analyze_gauss(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import SecondMoment
     >>> query = SecondMoment(Bounds([-1] * 2, [1] * 2), records=2)
     >>> analyze_gauss(query, Privacy(1, 1e-5), [[0.1, 0.2], [0.3, -0.4]]).matrix.shape

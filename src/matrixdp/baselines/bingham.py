@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from matrixdp.baselines.floats import draw_uniform
 from matrixdp.noise import Stream, draw_normal
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 
 def draw_bingham(stream: Stream, matrix: Floats, size: int = 1) -> Floats:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from matrixdp.baselines.floats import draw_directions, draw_gamma
-from matrixdp.baselines.release import RivalRelease, check_arguments, from_vector, to_vector
+from matrixdp.baselines.rival import RivalRelease, check_arguments, from_vector, to_vector
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import check_stream
+from matrixdp.types import Floats
 
 
 def exponential(
@@ -48,7 +48,7 @@ def exponential(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import Identity
     >>> query = Identity(Bounds([0, 0], [3, 4]), records=2)
     >>> result = exponential(query, Privacy(1, 1e-5), [[1, 2], [3, 4]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.noise import Stream, draw_normal
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 
 def draw_uniform(stream: Stream, size: int) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from matrixdp.baselines.release import RivalRelease, check_arguments
+from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.design import Design, isotropic, make_design
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
@@ -39,7 +39,7 @@ def classical_gaussian(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import Identity
     >>> query = Identity(Bounds([0] * 6, [1] * 6), records=248)
     >>> round(classical_design(query, Privacy(1, 1 / 248)).rmse, 2)
@@ -66,7 +66,7 @@ def analytic_gaussian(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import Identity
     >>> result = analytic_gaussian(Identity(Bounds([0], [1]), records=2), Privacy(1, 1e-5), [[0.3], [0.6]])
     >>> round(result.parameters["std"], 4)

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.release import RivalRelease, check_arguments
+from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.baselines.sketch import largest_leverage, sketch_epsilon
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream, draw_normal
-from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release import check_stream
 from matrixdp.sensitivity import max_quadratic
+from matrixdp.types import Floats
 
 
 def johnson_lindenstrauss(
@@ -58,7 +58,7 @@ def johnson_lindenstrauss(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
     >>> johnson_lindenstrauss(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]], draws=5).matrix.shape
     (5, 2)
@@ -92,7 +92,7 @@ def threshold(query: Identity | SecondMoment, privacy: Privacy, draws: int, cali
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> query = SecondMoment(Bounds([-1] * 4, [1] * 4), records=2021)
     >>> [round(threshold(query, Privacy(1, 1 / 2021), 2021, name)) for name in ("exact", "renyi", "published")]
     [22, 24, 149203]

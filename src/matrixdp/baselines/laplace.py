@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from matrixdp.baselines.geometric import draw_laplace
-from matrixdp.baselines.release import RivalRelease, check_arguments, from_vector, to_vector
+from matrixdp.baselines.rival import RivalRelease, check_arguments, from_vector, to_vector
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release import check_stream
+from matrixdp.types import Floats
 
 BEST_WEIGHT = 2 ** (1 / 3)
 _BITS = 44
@@ -55,7 +55,7 @@ def laplace(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
     >>> result = laplace(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]])
     >>> result.matrix.shape, result.delta, round(result.parameters["scale"], 6)
@@ -91,7 +91,7 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> round(l1_sensitivity(SecondMoment(Bounds([-1] * 4, [1] * 4), records=1), weight=2.0), 9)  # not 2 * 4^2
     16.0
     """

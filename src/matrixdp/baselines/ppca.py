@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matrixdp.baselines.bingham import draw_bingham
-from matrixdp.baselines.release import RivalRelease, check_arguments
+from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
@@ -40,7 +40,7 @@ def ppca(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> query = SecondMoment(Bounds([-1, -1], [1, 1]), records=2)
     >>> ppca(query, Privacy(1, 1e-5), [[0.5, 0.5], [1, 1]]).matrix.shape
     (2, 1)
@@ -71,7 +71,7 @@ def concentration(query: SecondMoment, epsilon: float) -> float:
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> round(concentration(SecondMoment(Bounds([-1] * 4, [1] * 4), records=2021), 1.0), 3)
     252.625
     """

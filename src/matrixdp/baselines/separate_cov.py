@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.release import RivalRelease
+from matrixdp.baselines.rival import RivalRelease
 from matrixdp.baselines.unit_box import Purse, clipped, in_units, unit_records
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.types import Floats
 
 
 def separate_cov(
@@ -34,7 +34,7 @@ def separate_cov(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import SecondMoment
     >>> separate_cov(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 2)

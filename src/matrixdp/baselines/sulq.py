@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.release import RivalRelease, check_arguments
-from matrixdp.components import principal_directions
+from matrixdp.adaptive.directions import principal_directions
+from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
@@ -53,7 +53,7 @@ def sulq(
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
     >>> budget = Privacy(1, 1e-5)
     >>> result = sulq(query, budget, [[0, 1], [1, 1], [0.5, 0]], share=0.2, split="epsilon")

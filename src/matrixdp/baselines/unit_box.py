@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.release import RivalRelease, check_arguments
-from matrixdp.bounds import Bounds
+from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.design import isotropic, make_design
+from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query, SecondMoment
 from matrixdp.sensitivity import FrobeniusBall
+from matrixdp.types import Floats
 
 
 def unit_records(query: Any, privacy: Any, data: Any, mechanism: str) -> tuple[SecondMoment, Floats]:

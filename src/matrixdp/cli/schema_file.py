@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matrixdp.bounds import Bounds
+from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 
 _HEAD = """\

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from matrixdp.datasets.catalogue import CATALOGUE
 from matrixdp.datasets.table import Table
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 LEVELS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 

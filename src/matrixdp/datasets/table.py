@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from matrixdp.design.algorithms import equimodal, unimodal
 from matrixdp.design.allocation import Allocation, binary, isotropic, optimal, shares, uniform
+from matrixdp.design.builder import make_design
+from matrixdp.design.calibration import isotropic_scale
 from matrixdp.design.design import Design
-from matrixdp.design.making import make_design
 
 __all__ = [
     "Allocation",
@@ -11,6 +12,7 @@ __all__ = [
     "binary",
     "equimodal",
     "isotropic",
+    "isotropic_scale",
     "make_design",
     "optimal",
     "shares",

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.design.allocation import check_theta, shares
+from matrixdp.design.builder import make_design
 from matrixdp.design.design import Design
-from matrixdp.design.making import make_design
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import paper_query

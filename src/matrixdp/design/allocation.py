@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.covariance import Floats
-from matrixdp.plain import plain
 from matrixdp.queries import MatrixQuery
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 
 @plain
@@ -92,7 +92,7 @@ def binary(important: Sequence[str | int] | int, share: float) -> Allocation:
 
     Examples
     --------
-    >>> from matrixdp.bounds import Bounds
+    >>> from matrixdp.domain.bounds import Bounds
     >>> from matrixdp.queries import Identity
     >>> query = Identity(Bounds([0] * 4, [1] * 4, names=list("abcd")), records=10)
     >>> binary(["a", "d"], 0.9).theta(query).round(3).tolist()

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matrixdp.calibration import CALIBRATIONS
 from matrixdp.design.allocation import Allocation, isotropic
+from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.noise.covariance import Covariance, Floats
+from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance, Vertices
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 if TYPE_CHECKING:
     from matrixdp.release import Release
@@ -154,7 +155,7 @@ class Design:
         """Exactly calibrated noise that is the same in every direction, for comparison."""
         if self.calibration == "exact" and not self.directional:
             return self
-        from matrixdp.design.making import make_design
+        from matrixdp.design.builder import make_design
 
         return make_design(self.query, self.privacy, share=self.share, allocation=isotropic())
 
@@ -175,7 +176,7 @@ class Design:
             return self.rmse
         if calibration != "exact" and gdp_epsilon(self.mu, self.privacy.delta) == 0.0:
             return None
-        from matrixdp.design.making import make_design
+        from matrixdp.design.builder import make_design
 
         options: dict[str, Any] = {"allocation": self.allocation, "directions": self.directions, "share": self.share}
         return make_design(self.query, self.privacy, calibration=calibration, **options).rmse

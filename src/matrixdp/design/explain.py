@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.design.design import Design
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 _ROWS = 8
 

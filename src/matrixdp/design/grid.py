@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Factor, Floats
 from matrixdp.noise.matrix import MatrixGaussian
-from matrixdp.plain import plain
 from matrixdp.queries import Identity, MatrixQuery
 from matrixdp.sensitivity.distance import is_diagonal
+from matrixdp.serialise import plain
+from matrixdp.types import Factor, Floats
 
 DEFAULT_BITS = 48
 _HEADROOM = 61  # an answer of 2^61 grid steps, plus noise, fits into int64

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 MAX_ENTRIES = 400
 

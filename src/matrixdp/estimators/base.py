@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from matrixdp.bounds import Bounds
+from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, MissingExtraError, ParameterError, show
-from matrixdp.estimators.moment import PrivateMoment, private_moment
-from matrixdp.estimators.spending import Step
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries.table import Parts, choose, outside_memory, read_again
+from matrixdp.records import Records, as_records, choose_columns, is_out_of_core, require_rereadable
+from matrixdp.types import Floats
 
 try:
     from sklearn.base import BaseEstimator
@@ -92,7 +92,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         copy._cloned = True
         return copy
 
-    def _moment(self, records: Floats | Parts, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
+    def _moment(self, records: Floats | Records, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
         """The private moment that an estimator is made from; sets the guarantee's attributes."""
         simulation, stream = self._stream()
         self._warn(simulation)
@@ -150,7 +150,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if elsewhere(X):
             return self._outside(X, reset=options.get("reset", True))
         if isinstance(self.bounds, Bounds) and self.bounds.names is not None and hasattr(X, "columns"):
-            X = X[choose(list(X.columns), self.bounds.size, self.bounds.names)]
+            X = X[choose_columns(list(X.columns), self.bounds.size, self.bounds.names)]
         _check_kind(X, dimensions=2)
         _check_kind(options.get("y"))
         _check_lengths(X, options.get("y"))
@@ -168,7 +168,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 raise
         raise DataError("records must be real numbers; encode text and categories first.")
 
-    def _outside(self, X: Any, *, reset: bool) -> Parts:
+    def _outside(self, X: Any, *, reset: bool) -> Records:
         """Records outside of memory, whose features are those of the bounds."""
         if not reset:
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
@@ -179,7 +179,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(self.bounds.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return read_again(X)
+        return require_rereadable(as_records(X))
 
     def _feature_bounds(self) -> Bounds:
         return as_bounds(self.bounds, self.n_features_in_, "bounds")
@@ -187,7 +187,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
 def elsewhere(X: Any) -> bool:
     """Whether records are to be read in parts; a memory map is an array here, unless it comes by `open_records`."""
-    return outside_memory(X) and not isinstance(X, np.memmap)
+    return is_out_of_core(X) and not isinstance(X, np.memmap)
 
 
 def _check_kind(values: Any, *, dimensions: int | None = None) -> None:

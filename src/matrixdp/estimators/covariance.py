@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.estimators.base import PrivateEstimator
-from matrixdp.estimators.moment import PrivateMoment
-from matrixdp.noise.covariance import Floats
+from matrixdp.types import Floats
 
 
 class PrivateCovariance(PrivateEstimator):

@@ -3,70 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.bounds import Bounds
+from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
+from matrixdp.adaptive.out_of_core import MappedParts
+from matrixdp.adaptive.regression import solve_regression
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
-from matrixdp.estimators.coordinates import LEVELS, Coordinates
-from matrixdp.estimators.parts import MappedParts
-from matrixdp.estimators.regression import check_penalty, join_bounds, solve_regression, target_names
-from matrixdp.noise.covariance import Floats
-from matrixdp.queries.table import as_records
-
-
-class FourierFeatures:
-    """``sqrt(2/k) cos(w'x + b)``, whose inner products are close to ``exp(-gamma |x - y|^2)`` (Rahimi & Recht 2007).
-
-    Parameters
-    ----------
-    bounds : Bounds
-        Of m features, which are scaled to [-1, 1].
-    gamma : float
-    count : int
-        Number k of features to make.
-    seed : int
-        Of the public random frequencies.
-
-    Privacy
-    -------
-    Frequencies are public. Each record is mapped on its own, into the box of halfwidth ``sqrt(2/k)``.
-
-    Examples
-    --------
-    >>> FourierFeatures(Bounds([-1], [1]), gamma=1.0, count=4, seed=0)([[0.5]]).shape
-    (1, 4)
-    """
-
-    def __init__(self, bounds: Bounds, *, gamma: float, count: int, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.bounds, self.size = bounds, math.sqrt(2 / count)
-        frequencies = rng.normal(scale=math.sqrt(2 * gamma), size=(count, bounds.size))
-        self._phase = Coordinates.of(frequencies, np.zeros(bounds.size))
-        self._shift = rng.uniform(0, 2 * math.pi, count)
-        self.box = Bounds(np.full(count, -self.size), np.full(count, self.size))
-
-    def __call__(self, records: Any) -> Floats:
-        """Features of shape (n, k) of records of shape (n, m)."""
-        phase = self._phase(self.bounds.quantise(records, LEVELS))
-        return np.asarray(self.size * np.cos(phase + self._shift))
-
-
-@dataclass(frozen=True, eq=False)
-class _Featured:
-    """Fourier features and the target of a block of records, whose last column is the target."""
-
-    features: FourierFeatures
-    columns: tuple[str, ...]
-
-    def __call__(self, block: Any) -> Floats:
-        records = as_records(block, len(self.columns), self.columns)
-        return np.column_stack([self.features(records[:, :-1]), records[:, -1]])
+from matrixdp.estimators.regression import check_penalty, join_bounds, target_names
+from matrixdp.types import Floats
 
 
 class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
@@ -166,7 +115,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateEstimator):  # type: ignore[misc
         joint = join_bounds(features.box, target)
         if outside:
             columns = join_bounds(features.bounds, target, names).names or ()
-            table: Any = MappedParts(X.select(columns), _Featured(features, columns))
+            table: Any = MappedParts(X.select(columns), FeatureMap(features, columns))
         else:
             table = np.column_stack([features(X), y])
         moment = self._moment(table, joint, "regression", targets=1)

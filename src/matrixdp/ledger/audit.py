@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.ledger.account import Account
 from matrixdp.ledger.accounting import Amount, total_amount, ways_to_pay
+from matrixdp.ledger.balance import Account
 from matrixdp.ledger.chain import ORIGIN, Head, canonical
 from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.journal import Journal, Row, amount_from_json, registration_from_json

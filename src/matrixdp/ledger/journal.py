@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import LedgerError, show
-from matrixdp.ledger.account import Account
 from matrixdp.ledger.accounting import Amount, Reserve
+from matrixdp.ledger.balance import Account
 from matrixdp.ledger.chain import Head, digest, seal
 from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.schema import missing_guards

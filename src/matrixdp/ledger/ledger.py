@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger.accounting import Reserve, total_amount, ways_to_pay
-from matrixdp.ledger.asked import Asked, charged_before, require_mapping, require_name
 from matrixdp.ledger.creation import create_file
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
 from matrixdp.ledger.reading import LedgerReader
+from matrixdp.ledger.request import Asked, charged_before, require_mapping, require_name
 from matrixdp.ledger.values import Receipt, Registration
 from matrixdp.privacy import Neighbours, Privacy
 

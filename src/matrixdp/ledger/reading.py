@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.account import Account
 from matrixdp.ledger.accounting import ways_to_pay
 from matrixdp.ledger.audit import audit
+from matrixdp.ledger.balance import Account
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json

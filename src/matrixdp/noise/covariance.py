@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cholesky
 
 from matrixdp.errors import ParameterError, show
-from matrixdp.plain import plain
-
-Floats: TypeAlias = NDArray[np.float64]
-Factor: TypeAlias = float | Floats  # a number times the identity, a diagonal of shape (n,), or a matrix of shape (n, n)
+from matrixdp.serialise import plain
+from matrixdp.types import Factor, Floats
 
 ORTHONORMAL = 1e-8  # how far W'W may be from the identity; the distance is computed for W as it is
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance, Factor, Floats
+from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_normal
 from matrixdp.noise.stream import Stream
+from matrixdp.types import Factor, Floats
 
 _BLOCK = 1 << 20  # entries transformed at a time: 8 MiB
 

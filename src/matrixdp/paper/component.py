@@ -15,11 +15,10 @@ import numpy as np
 
 from matrixdp.baselines import analyze_gauss, johnson_lindenstrauss, laplace, ppca
 from matrixdp.baselines.floats import draw_directions
-from matrixdp.bounds import Bounds
 from matrixdp.datasets import load_table
 from matrixdp.design import make_design, optimal
+from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.guarantee import Guarantee
 from matrixdp.paper.mechanisms import (
     CALIBRATIONS,
@@ -34,6 +33,7 @@ from matrixdp.paper.mechanisms import (
 from matrixdp.paper.rows import Row, Runner, Setting, Trial
 from matrixdp.privacy import Privacy
 from matrixdp.queries import SecondMoment
+from matrixdp.types import Floats
 
 ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
 IMPORTANT = ("rss_anchor1", "rss_anchor4")

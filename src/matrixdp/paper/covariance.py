@@ -21,17 +21,17 @@ from matrixdp.baselines import (
     johnson_lindenstrauss,
     laplace,
 )
-from matrixdp.bounds import Bounds
 from matrixdp.datasets import CATALOGUE, load_table
 from matrixdp.datasets.table import scale_to_unit
 from matrixdp.design import make_design, optimal
+from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream, draw_normal
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.guarantee import Guarantee
 from matrixdp.paper.mechanisms import CALIBRATIONS, TAUS, Mechanism, design_mechanism, mvg, rival
 from matrixdp.paper.rows import Row, Runner, Setting, Trial
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, Moments, SecondMoment
+from matrixdp.types import Floats
 
 FEATURES = CATALOGUE["ctg"].columns[:21]
 IMPORTANT = ("LB", "ASTV", "ALTV")

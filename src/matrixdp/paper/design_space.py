@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from matrixdp.calibration import VARIANTS, precision_budget
 from matrixdp.design import binary, make_design
+from matrixdp.design.theorem2 import VARIANTS, precision_budget
 from matrixdp.paper.component import IMPORTANT, QUERY, budget
 from matrixdp.paper.mechanisms import CALIBRATIONS
 from matrixdp.paper.plotting import COLOURS, Picture, canvas, save

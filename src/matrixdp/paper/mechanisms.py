@@ -10,10 +10,10 @@ import numpy as np
 from matrixdp.baselines import RivalRelease, sulq
 from matrixdp.design import Allocation, Design, binary, equimodal, isotropic, make_design
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.guarantee import Guarantee, Spent
 from matrixdp.privacy import Privacy, compose_mu, gdp_epsilon
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
+from matrixdp.types import Floats
 
 CALIBRATIONS = {
     "theorem2": "Theorem 2 as printed",

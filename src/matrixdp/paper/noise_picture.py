@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.bounds import Bounds
 from matrixdp.design import Design, binary, isotropic, make_design
+from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
+from matrixdp.types import Floats
 
 _SAMPLES = 250
 _ANGLE = math.radians(35)

@@ -17,10 +17,10 @@ import numpy as np
 
 from matrixdp.datasets import load_table
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper import component, covariance, directions, regression, regression_beyond, subspace
 from matrixdp.paper.guarantee import check_guarantee
 from matrixdp.paper.rows import Row
+from matrixdp.types import Floats
 from matrixdp.version import __version__
 
 _FORMAT = 1

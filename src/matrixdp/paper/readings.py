@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper import component, covariance, regression
 from matrixdp.paper.points import origins
 from matrixdp.paper.published import COMPONENT, COVARIANCE, REGRESSION
 from matrixdp.paper.sheet import Sheet
+from matrixdp.types import Floats
 
 _COLUMNS = {
     "experiment": "Experiment",

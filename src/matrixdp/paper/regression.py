@@ -12,16 +12,16 @@ from functools import cache
 import numpy as np
 
 from matrixdp.baselines import classical_gaussian, exponential, johnson_lindenstrauss, laplace
-from matrixdp.bounds import Bounds
 from matrixdp.datasets import load_table
 from matrixdp.datasets.table import scale_to_unit
+from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.guarantee import Guarantee
 from matrixdp.paper.mechanisms import CALIBRATIONS, TAUS, Mechanism, mvg, mvg_pca, rival
 from matrixdp.paper.rows import Row, Runner, Setting, Trial
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
+from matrixdp.types import Floats
 
 COLUMNS = ("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks")
 IMPORTANT = ("sgpt", "drinks")

@@ -10,17 +10,17 @@ import math
 
 import numpy as np
 
+from matrixdp.answers.moments import covariance, mean, nearest_psd
 from matrixdp.baselines import analytic_gaussian
-from matrixdp.bounds import Bounds
 from matrixdp.design import make_design, optimal
+from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.guarantee import Guarantee, Spent
 from matrixdp.paper.mechanisms import design_mechanism, rival
 from matrixdp.paper.regression import BOUNDS, QUERY, READINGS, TRAIN, budget, jl_row, on_records, rmse, split
 from matrixdp.paper.rows import Row, Runner, Setting, Trial
-from matrixdp.postprocess import covariance, mean, nearest_psd
 from matrixdp.queries import Moments, SecondMoment
+from matrixdp.types import Floats
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3)
 PENALTIES = tuple(f"penalty {penalty:g}" for penalty in _PENALTIES)

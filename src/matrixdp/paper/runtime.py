@@ -19,13 +19,13 @@ from matrixdp.baselines import (
     ppca,
 )
 from matrixdp.design import binary, make_design
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper import component, covariance, regression
 from matrixdp.paper.points import write_atomically
 from matrixdp.paper.published import RUNTIME
 from matrixdp.paper.sheet import Sheet
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
+from matrixdp.types import Floats
 
 NAMES = {
     "mvg": "MVG (exact)",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.points import Result, part_rows
 from matrixdp.paper.rows import Row, Summary, summarise
+from matrixdp.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ with all of the budget. The rows of MVG are those of Exp. I.
 from __future__ import annotations
 
 from matrixdp.baselines import analytic_gaussian, classical_gaussian, johnson_lindenstrauss
-from matrixdp.bounds import Bounds
+from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.guarantee import Guarantee
 from matrixdp.paper.mechanisms import Mechanism, rival

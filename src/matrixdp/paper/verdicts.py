@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from matrixdp.noise.covariance import Floats
 from matrixdp.paper.sheet import number
+from matrixdp.types import Floats
 
 LEVEL = 0.001
 EQUIVALENCE = 0.05  # level of "comparable", whose claim is in the margin

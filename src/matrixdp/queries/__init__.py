@@ -6,11 +6,9 @@ from matrixdp.queries.graphs import Adjacency, Laplacian
 from matrixdp.queries.identity import Identity
 from matrixdp.queries.moments import Moments, SecondMoment
 from matrixdp.queries.query import MatrixQuery, Query, paper_query
-from matrixdp.queries.table import Blocks
 
 __all__ = [
     "Adjacency",
-    "Blocks",
     "ContingencyTable",
     "GramMatrix",
     "Identity",

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.noise.covariance import Floats
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.query import MatrixQuery, parse_records
-from matrixdp.queries.table import as_parts
+from matrixdp.records import as_records
 from matrixdp.sensitivity import CellChange
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 
 @plain
@@ -94,7 +94,7 @@ class ContingencyTable(MatrixQuery):
         cells = np.zeros(self.shape, np.int64)
         if isinstance(data, Iterator):  # of pairs
             data = list(data)
-        for partial in as_parts(data).map(_CountTask(self.rows, self.columns)):
+        for partial in as_records(data).map(_CountTask(self.rows, self.columns)):
             cells += partial
         found = int(cells.sum())
         if found != self.records and (self.neighbours is Neighbours.REPLACE or found > self.records):

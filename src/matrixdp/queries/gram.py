@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from matrixdp.bounds import Bounds
+from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.covariance import Floats
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.domain import check_bounds
 from matrixdp.queries.identity import check_count
 from matrixdp.queries.query import MatrixQuery, parse_records
-from matrixdp.queries.table import as_records
+from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 _MOST = 1 << 28  # entries, which are held in memory
 _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much wider
@@ -83,7 +82,7 @@ class GramMatrix(MatrixQuery):
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
             return
-        points = as_records(self.points, self.bounds.size, self.bounds.names).astype(np.float64)
+        points = read_array(self.points, self.bounds.size, self.bounds.names).astype(np.float64)
         if points.ndim != 2 or points.shape[1] != self.bounds.size or not points.size or not np.isfinite(points).all():
             raise ParameterError(
                 f"points must be finite, of shape (p, {self.bounds.size}), got shape {points.shape} instead."
@@ -143,7 +142,7 @@ class GramMatrix(MatrixQuery):
                 f"a Gram matrix must have at most {_MOST:,} entries, got {self.shape[0]:,} x {self.shape[1]:,}; give "
                 "fewer records, or public points (--points)."
             )
-        array = as_records(data, self.bounds.size, self.bounds.names)
+        array = read_array(data, self.bounds.size, self.bounds.names)
         check_count(len(array), self.records)
         left = self.bounds.centre(array, clip=clip, missing=missing) / self.bounds.halfwidths
         right = left if self.points is None else self._scaled(self.points)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.bounds import check_missing
+from matrixdp.domain.bounds import check_missing
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.noise.covariance import Floats
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.query import MatrixQuery
-from matrixdp.queries.table import as_records, outside_memory
+from matrixdp.records import is_out_of_core, read_array
 from matrixdp.sensitivity import EdgeChange
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 _GRID = 1 << 20  # steps from no edge to one of full weight
 
@@ -71,8 +71,8 @@ class _Graph(MatrixQuery):
     def _weights(self, data: Any, *, clip: bool, missing: str) -> NDArray[np.int64]:
         """Weights in grid units, of shape (nodes, nodes)."""
         check_missing(missing)
-        if outside_memory(data):
-            data = as_records(data, self.nodes, self.node_names)
+        if is_out_of_core(data):
+            data = read_array(data, self.nodes, self.node_names)
         if self.node_names is not None and hasattr(data, "loc"):  # a pandas frame: nodes are found by name
             names = list(self.node_names)
             if not (set(names) <= set(data.index) and set(names) <= set(data.columns)):
@@ -80,7 +80,7 @@ class _Graph(MatrixQuery):
             data = data.loc[names, names]
         if getattr(data, "shape", np.shape(data)) != self.shape:
             raise DataError(f"the graph must be given as its adjacency matrix, of shape {self.shape}.")
-        array = as_records(data, self.nodes).astype(np.float64)
+        array = read_array(data, self.nodes).astype(np.float64)
         if not np.isfinite(array).all():
             if missing == "error":
                 raise DataError(

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.bounds import Bounds
+from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Floats
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.domain import check_bounds, reach
 from matrixdp.queries.query import MatrixQuery, parse_records
-from matrixdp.queries.table import as_records
+from matrixdp.records import read_array
 from matrixdp.sensitivity import RecordChange
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 
 @plain
@@ -89,11 +88,11 @@ class Identity(MatrixQuery):
 
     def extent(self, directions: Floats | None) -> Floats:
         """Half the width of the domain along each direction."""
-        return reach(self.bounds, directions)
+        return self.bounds.reach(directions)
 
     def checked(self, data: Any) -> np.ndarray[Any, Any]:
         """The records, after a look at their number and kind."""
-        array = as_records(data, self.bounds.size, self.bounds.names)
+        array = read_array(data, self.bounds.size, self.bounds.names)
         check_count(len(array), self.records)
         return array
 

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
-from matrixdp.bounds import Bounds
+from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.noise.covariance import Covariance, Floats
-from matrixdp.plain import plain
+from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.domain import check_bounds, reach
 from matrixdp.queries.identity import check_count
+from matrixdp.queries.moment_sums import MomentTask
 from matrixdp.queries.query import MatrixQuery, parse_records
-from matrixdp.queries.running import MomentTask
-from matrixdp.queries.table import as_parts
+from matrixdp.records import as_records
 from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 
 @plain
@@ -122,7 +122,7 @@ class SecondMoment(MatrixQuery):
 
     def extent(self, directions: Floats | None) -> Floats:
         """How far a record reaches along each direction."""
-        return reach(self._box, directions)
+        return self._box.reach(directions)
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moment, from exact integer sums."""
@@ -209,7 +209,7 @@ class Moments(MatrixQuery):
 
     def extent(self, directions: Floats | None) -> Floats:
         """How far a record reaches along each direction."""
-        return reach(self.bounds, directions)
+        return self.bounds.reach(directions)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """The constant's variance is put first, so that it uses `mean_share` of the privacy loss."""
@@ -257,7 +257,7 @@ def _evaluate(
     """The moment of records that are in memory, or in parts elsewhere."""
     task = MomentTask(query.bounds, box, query.records, constant, clip, missing)
     moments = task.start()
-    for partial in as_parts(data).select(query.bounds.names).map(task):
+    for partial in as_records(data).select(query.bounds.names).map(task):
         moments.total.merge(partial)
     check_number(query, moments.records)
     return moments.value()

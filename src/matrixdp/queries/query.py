@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.noise.covariance import Floats
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity, Vertices
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 SIDES = ("rows", "columns", "both")
 _MOST_RECORDS = 1 << 50

@@ -1,7 +1,7 @@
-"""Releases: the only room where private data and noise meet."""
+"""Releases: the only package in which private data and noise meet."""
 
+from matrixdp.release.dataset import DatasetRelease, release_dataset
 from matrixdp.release.mechanism import check_stream, release
-from matrixdp.release.released import Guaranteed, Release
-from matrixdp.release.rows import RowMechanism, check_rows
+from matrixdp.release.result import Guaranteed, Release
 
-__all__ = ["Guaranteed", "Release", "RowMechanism", "check_rows", "check_stream", "release"]
+__all__ = ["DatasetRelease", "Guaranteed", "Release", "check_stream", "release", "release_dataset"]

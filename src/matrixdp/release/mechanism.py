@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.account import open_account
 from matrixdp.design.design import Design
 from matrixdp.design.grid import monotone
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.ledger import Ledger
 from matrixdp.noise import Stream, apply_factors, draw_gaussian
-from matrixdp.noise.covariance import Floats
 from matrixdp.queries import Identity
-from matrixdp.release.released import Release
-from matrixdp.release.rows import MonotoneRows
+from matrixdp.release.charging import open_account
+from matrixdp.release.noisy_rows import MonotoneRows
+from matrixdp.release.result import Release
+from matrixdp.types import Floats
 
 _BLOCK = 1 << 18  # entries of a data set that are released at a time
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Floats
 from matrixdp.queries import Moments
 from matrixdp.report.heatmap import Drawing
 from matrixdp.report.svg import element, short, text
+from matrixdp.types import Floats
 
 _REACH = math.sqrt(-2 * math.log(0.05))  # radius of the disc that holds 95 % of a standard normal pair
 _SIDE = 300.0

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.noise.covariance import Floats
 from matrixdp.report.svg import DIVERGING, SEQUENTIAL, clipped, colour, element, group, ink_on, short, text
+from matrixdp.types import Floats
 
 _LABEL = 22  # characters
 MOST = 60  # rows or columns that a picture shows
@@ -19,7 +19,7 @@ MOST_ROWS = 30  # where rows are records
 
 @dataclass(frozen=True)
 class Drawing:
-    """Parts of a picture and the room that they take."""
+    """Records of a picture and the room that they take."""
 
     parts: tuple[str, ...]
     width: float

@@ -8,8 +8,8 @@ from html import escape
 import numpy as np
 
 from matrixdp.report import words
+from matrixdp.report.content import Result
 from matrixdp.report.pictures import matrix_picture, std_picture
-from matrixdp.report.result import Result
 from matrixdp.report.svg import FONT, short, with_bar
 
 _MOST_TABLE = 10  # columns of a matrix that is written out in full

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from matrixdp.design.design import Design
-from matrixdp.noise.covariance import Floats
+from matrixdp.report.content import Result
 from matrixdp.report.ellipse import ellipse
 from matrixdp.report.heatmap import MOST, Drawing, heatmap, shown_rows
-from matrixdp.report.result import Result
 from matrixdp.report.svg import group, picture
+from matrixdp.types import Floats
 
 _MARGIN = 16.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matrixdp.noise.covariance import Floats
 from matrixdp.report.svg import clipped, short, with_bar
+from matrixdp.types import Floats
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, indent: int = 2) -> str:

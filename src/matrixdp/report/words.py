@@ -7,7 +7,7 @@ import math
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, ContingencyTable, Identity, Laplacian, Moments
 from matrixdp.release import Release
-from matrixdp.report.result import LedgerState, Result
+from matrixdp.report.content import LedgerState, Result
 from matrixdp.report.svg import short
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, spectral_norm
+from matrixdp.serialise import plain
 
 
 @plain

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.noise.covariance import Covariance, Factor, Floats
+from matrixdp.noise.covariance import Covariance
+from matrixdp.types import Factor, Floats
 
 EPS = float(np.finfo(float).eps)
 _ROUNDING = 64 * EPS  # covers the sums and roots of a closed form

@@ -9,8 +9,8 @@ import numpy as np
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, precision
+from matrixdp.serialise import plain
 
 
 @plain

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from matrixdp.noise.covariance import Covariance
-from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, spectral_norm
+from matrixdp.serialise import plain
 
 
 @plain

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance, Factor, Floats
-from matrixdp.plain import plain
+from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, is_diagonal
 from matrixdp.sensitivity.quadratic import max_quadratic
+from matrixdp.serialise import plain
+from matrixdp.types import Factor, Floats
 
 
 @plain

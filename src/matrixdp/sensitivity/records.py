@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from matrixdp.noise.covariance import Covariance, Floats
-from matrixdp.plain import plain
+from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
 from matrixdp.sensitivity.quadratic import max_quadratic
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
 
 
 @plain

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.noise.covariance import Covariance
-from matrixdp.plain import plain
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal
+from matrixdp.serialise import plain
 
 
 @plain

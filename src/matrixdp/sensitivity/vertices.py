@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance, Factor, Floats
+from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
-from matrixdp.plain import plain
 from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity
+from matrixdp.serialise import plain
+from matrixdp.types import Factor, Floats
 
 
 @plain

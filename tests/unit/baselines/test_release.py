@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp import Bounds, Identity, SecondMoment
-from matrixdp.baselines.release import from_vector, to_vector
+from matrixdp.baselines.rival import from_vector, to_vector
 
 MOMENT = SecondMoment(Bounds([-1] * 4, [1] * 4), 10)
 

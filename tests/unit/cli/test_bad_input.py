@@ -215,7 +215,7 @@ def test_a_folder_without_permission_is_refused(clinic, matrixdp):
 
 
 def test_an_internal_error_shows_no_value_unless_asked(clinic, matrixdp, monkeypatch):
-    from matrixdp.cli import releasing
+    from matrixdp.cli import release_command as releasing
 
     def fault(*a, **k):
         raise RuntimeError(f"cannot handle {SECRET}")
@@ -247,7 +247,7 @@ def test_the_console_script_ends_with_these_codes(clinic, words, code):
 
 SLOW = """
 import time
-from matrixdp.engines.files import FilePart
+from matrixdp.records.files import FilePart
 blocks = FilePart.blocks
 def slowly(self, *a, **k):
     for block in blocks(self, *a, **k):

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.cli import releasing
-from matrixdp.engines.files import FilePart, open_files
+from matrixdp.cli import release_command as releasing
+from matrixdp.records.files import FilePart, open_files
 from unit.cli.conftest import BUDGET, SECRET, asked, spent
 
 FILES = {

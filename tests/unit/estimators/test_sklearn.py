@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import matrixdp as mdp
+from matrixdp.adaptive import FourierFeatures, solve_regression
 from matrixdp.estimators import (
-    FourierFeatures,
     PrivateCovariance,
     PrivateKernelRidge,
     PrivateLinearRegression,
@@ -22,7 +22,6 @@ from matrixdp.estimators import (
     PrivateRidge,
     PrivateScaler,
     RepeatedFitWarning,
-    solve_regression,
 )
 
 # Checks bring data of their own, so one public range stands for all features. A seed, since checks compare two fits;
@@ -233,7 +232,7 @@ def test_scaler():
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_the_scaler_s_sensitivity_is_never_passed(neighbours):
-    from matrixdp.estimators.scaler import _LEVELS, _query, _TotalTask
+    from matrixdp.adaptive.scales import _LEVELS, _query, _TotalTask
 
     query = _query(1, 1, mdp.Neighbours.parse(neighbours))
     task = _TotalTask(mdp.Bounds([-_LEVELS], [_LEVELS]))

@@ -10,9 +10,10 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
+from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import LedgerState, design_picture, make_result, matrix_picture, release_page, std_picture
 from matrixdp.report.ellipse import pair_covariance
-from matrixdp.report.folder import OutputFolder, write_folder
+from matrixdp.report.files import write_folder
 
 SVG = "{http://www.w3.org/2000/svg}"
 RNG = np.random.default_rng(1)

@@ -19,6 +19,6 @@ from matrixdp.cli.styles import Command
 )
 def demo(out: Path) -> None:
     """Go the whole way on patients' data that come with scikit-learn: design, release, report."""
-    from matrixdp.cli.showcase import show
+    from matrixdp.cli.demo_command import show
 
     show(out)

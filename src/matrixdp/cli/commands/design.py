@@ -23,8 +23,8 @@ from matrixdp.cli.styles import Command
 @json_option
 def design(**options: Any) -> None:
     """Show how accurate a release would be, and what it would cost. Never touches the data."""
-    from matrixdp.cli.asked import Asked
-    from matrixdp.cli.designing import run_design
+    from matrixdp.cli.design_command import run_design
+    from matrixdp.cli.design_options import Asked
 
     asked, rest = split_options(options)
     run_design(Asked(**asked), **rest)

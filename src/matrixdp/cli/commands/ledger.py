@@ -43,7 +43,7 @@ def _registering(function: F) -> F:
 @_registering
 def new(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, as_json: bool) -> None:
     """Make a LEDGER with one data set and its total, which cannot be changed later."""
-    from matrixdp.cli.accounts import create
+    from matrixdp.cli.ledger_command import create
 
     create(path, dataset, epsilon, delta, neighbours, as_json=as_json)
 
@@ -52,7 +52,7 @@ def new(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str,
 @_registering
 def add(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, as_json: bool) -> None:
     """Add another data set, with its total, to a LEDGER."""
-    from matrixdp.cli.accounts import register
+    from matrixdp.cli.ledger_command import register
 
     register(path, dataset, epsilon, delta, neighbours, as_json=as_json)
 
@@ -62,7 +62,7 @@ def add(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str,
 @json_option
 def show(path: Path, as_json: bool) -> None:
     """Show what every data set of a LEDGER may spend, and what is left."""
-    from matrixdp.cli.accounts import overview
+    from matrixdp.cli.ledger_command import overview
 
     overview(path, as_json=as_json)
 
@@ -73,7 +73,7 @@ def show(path: Path, as_json: bool) -> None:
 @json_option
 def history(path: Path, dataset: str | None, as_json: bool) -> None:
     """Show every charge in a LEDGER, and whether its release was finished."""
-    from matrixdp.cli.accounts import charges
+    from matrixdp.cli.ledger_command import charges
 
     charges(path, dataset, as_json=as_json)
 
@@ -84,7 +84,7 @@ def history(path: Path, dataset: str | None, as_json: bool) -> None:
 @json_option
 def verify(path: Path, anchor: str | None, as_json: bool) -> None:
     """Check every entry, every sum and the whole chain of a LEDGER."""
-    from matrixdp.cli.accounts import check
+    from matrixdp.cli.ledger_command import check
 
     check(path, anchor, as_json=as_json)
 
@@ -97,6 +97,6 @@ def verify(path: Path, anchor: str | None, as_json: bool) -> None:
 @json_option
 def whatif(path: Path, dataset: str, epsilon: float, delta: float, as_json: bool) -> None:
     """Show what would be left after a release; nothing is charged."""
-    from matrixdp.cli.accounts import suppose
+    from matrixdp.cli.ledger_command import suppose
 
     suppose(path, dataset, epsilon, delta, as_json=as_json)

@@ -57,9 +57,9 @@ def release(**options: Any) -> None:
             if options["ledger"] is None
             else "--ledger and --no-ledger exclude each other."
         )
-    from matrixdp.cli.asked import Asked
-    from matrixdp.cli.job import Job
-    from matrixdp.cli.releasing import run_release
+    from matrixdp.cli.design_options import Asked
+    from matrixdp.cli.release_command import run_release
+    from matrixdp.cli.release_options import Job
 
     asked, rest = split_options(options)
     rest["delimiter"] = parse_delimiter(rest["delimiter"])

@@ -27,9 +27,9 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None) -> 
     """
     from matrixdp.cli.output import write_file
     from matrixdp.cli.schema_file import new_schema
-    from matrixdp.engines.files import open_files
+    from matrixdp.records.files import open_files
 
-    text = new_schema(open_files(data, delimiter=parse_delimiter(delimiter)).names(), data.name)
+    text = new_schema(open_files(data, delimiter=parse_delimiter(delimiter)).all_columns(), data.name)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -46,7 +46,7 @@ def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.cli.output import echo_json
     from matrixdp.cli.schema_file import read_schema
-    from matrixdp.engines.files import open_files
+    from matrixdp.records.files import open_files
     from matrixdp.report.tables import table
 
     found = read_schema(path)

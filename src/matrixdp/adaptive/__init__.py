@@ -1,0 +1,27 @@
+"""Adaptive fits: a part of the budget learns where the data lie, the rest measures them there.
+
+Pure functions on NumPy arrays, without scikit-learn; `matrixdp.estimators` wraps them. `docs/estimators.md` has the
+method and its proofs.
+"""
+
+from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.components import Components, principal_components
+from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
+from matrixdp.adaptive.fourier import FourierFeatures
+from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.adaptive.regression import solve_regression
+from matrixdp.adaptive.scales import Scales, private_scales
+
+__all__ = [
+    "Components",
+    "FourierFeatures",
+    "PrincipalDirections",
+    "PrivateMoment",
+    "Scales",
+    "Step",
+    "principal_components",
+    "principal_directions",
+    "private_moment",
+    "private_scales",
+    "solve_regression",
+]

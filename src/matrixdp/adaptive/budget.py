@@ -1,0 +1,152 @@
+"""A fit's budget: a total that is fixed and charged first, and the steps that it is shared among."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from matrixdp.design import Design, isotropic, make_design
+from matrixdp.errors import ParameterError
+from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.noise import Stream
+from matrixdp.privacy import Neighbours, Privacy, compose_mu
+from matrixdp.queries import MatrixQuery
+from matrixdp.release import Release, check_stream, release
+from matrixdp.release.charging import check_account
+from matrixdp.version import __version__
+
+_ROUNDING = 1e-12  # kept back, so that shares which sum to one in floats do not pass the total
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a fit spent.
+
+    Attributes
+    ----------
+    name : str
+    mu : float
+        As Gaussian differential privacy.
+    share : float
+        Of the fit's ``mu^2``.
+    releases : int
+        How many noisy numbers or matrices the step drew.
+    """
+
+    name: str
+    mu: float
+    share: float
+    releases: int
+
+
+@dataclass
+class Spending:
+    """The budget of one fit, and what became of it.
+
+    Parameters
+    ----------
+    privacy : Privacy
+        The total.
+    neighbours : Neighbours
+    stream : Stream, optional
+        For simulations only.
+    simulation : bool
+
+    Privacy
+    -------
+    Every release goes through `matrixdp.release.release` with a share of ``mu^2``; a share that would pass the total
+    is an error before anything is drawn. Gaussian releases compose to the root of the sum of squares, also when each
+    is designed after seeing the earlier ones.
+
+    Examples
+    --------
+    >>> spending = Spending(Privacy(1, 1e-6), Neighbours.REPLACE)
+    >>> spending.left
+    1.0
+    """
+
+    privacy: Privacy
+    neighbours: Neighbours
+    stream: Stream | None = None
+    simulation: bool = False
+    _releases: list[tuple[str, float, float]] = field(default_factory=list)
+    _latest: Design | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        check_stream(self.stream, simulation=self.simulation)
+
+    @property
+    def left(self) -> float:
+        """Share of ``mu^2`` that no step has taken."""
+        return 1.0 - math.fsum(share for _, share, _ in self._releases)
+
+    @property
+    def mu(self) -> float:
+        """What was spent so far, rounded up."""
+        return compose_mu(mu for _, _, mu in self._releases)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What each step spent, in order."""
+        names = dict.fromkeys(name for name, _, _ in self._releases)
+        return tuple(self._step(name) for name in names)
+
+    def _step(self, name: str) -> Step:
+        mus = [mu for found, _, mu in self._releases if found == name]
+        mu = compose_mu(mus)
+        return Step(name, mu, (mu / self.privacy.mu) ** 2, len(mus))
+
+    def release(self, name: str, query: MatrixQuery, data: Any, *, share: float) -> Release:
+        """A release of isotropic noise that may use `share` of the total."""
+        if query.neighbours is not self.neighbours:
+            raise ParameterError("a fit's queries must all be for the same neighbours.")
+        if not 0 < share <= self.left:
+            raise ParameterError(f"share must be greater than 0 and at most {self.left:g}, got {share!r} instead.")
+        design = self._design(query, share * (1 - _ROUNDING))
+        self._releases.append((name, share, design.distance))
+        return release(design, data, stream=self.stream, simulation=self.simulation)
+
+    def _design(self, query: MatrixQuery, share: float) -> Design:
+        """The design for a query, which is made once if it is asked for again and again."""
+        latest = self._latest
+        if latest is None or latest.query is not query or latest.share != share:
+            latest = self._latest = make_design(query, self.privacy, allocation=isotropic(), share=share)
+        return latest
+
+
+def charged(
+    spending: Spending,
+    description: dict[str, Any],
+    *,
+    ledger: str | os.PathLike[str] | None,
+    dataset: str | None,
+) -> AbstractContextManager[None]:
+    """Charge the whole of a fit before its first random bit, and mark it as released when the block ends well.
+
+    Privacy
+    -------
+    One Gaussian event of the total `mu`. A fit that fails after the charge leaves it spent. The ledger is given by its
+    path, so that no copy of an estimator can hide a charge.
+    """
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
+    check_account(ledger, dataset, simulation=spending.simulation)
+    if ledger is None or dataset is None:
+        return nullcontext()
+    return _charged(spending, description, ledger, dataset)
+
+
+@contextmanager
+def _charged(
+    spending: Spending, description: dict[str, Any], path: str | os.PathLike[str], dataset: str
+) -> Iterator[None]:
+    privacy = spending.privacy
+    content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
+    with Ledger.open(path) as ledger:
+        receipt = ledger.charge(dataset, Gaussian(privacy.mu), neighbours=spending.neighbours, description=content)
+        yield
+        ledger.complete(receipt, "")

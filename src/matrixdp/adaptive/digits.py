@@ -1,0 +1,68 @@
+"""Products of whole numbers beyond 2^53, exact, at the speed of BLAS.
+
+A matrix of whole numbers is kept as layers of digits to the base 2^20, each from -2^19 to 2^19. A layer is then no
+larger than a record on its grid, so that its product with the numbers of `Coordinates` stays below 2^53: every partial
+sum is exact, in any order. Carries bring the digits back into their range.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.types import Floats
+
+_BITS = 20
+_BASE = 1 << _BITS
+
+
+def to_digits(whole: NDArray[np.int64]) -> Floats:
+    """Digits of whole numbers of at most 2^62, of shape (layers, ...), the lowest first.
+
+    Examples
+    --------
+    >>> to_digits(np.array([5, -(2**20) - 1])).tolist()
+    [[5.0, -1.0], [0.0, -1.0]]
+    """
+    layers: list[Floats] = []
+    rest = whole
+    while not layers or rest.any():
+        low = ((rest + _BASE // 2) & (_BASE - 1)) - _BASE // 2
+        layers.append(low.astype(np.float64))
+        rest = (rest - low) >> _BITS
+    return np.stack(layers)
+
+
+def multiply(numbers: Floats, digits: Floats) -> Floats:
+    """Digits of ``numbers @ x``, x having the digits given; ``sum_j |numbers[i, j]|`` is at most 2^33.
+
+    Examples
+    --------
+    >>> to_floats(multiply(np.array([[2.0**32, 1.0]]), to_digits(np.array([[2**40], [-1]])))).tolist() == [[2.0**72]]
+    True
+    """
+    layers: list[Floats] = []
+    rest = np.zeros(())
+    for product in np.matmul(numbers, digits):  # at most 2^52 each, and carries of 2^33
+        rest = _carry(product + rest, layers)
+    while rest.any():
+        rest = _carry(rest, layers)
+    return np.stack(layers)
+
+
+def _carry(values: Floats, layers: list[Floats]) -> Floats:
+    """Put the lowest digits on the layers, and give what goes to the next one."""
+    high = np.rint(values / _BASE)
+    layers.append(values - high * _BASE)
+    return np.asarray(high)
+
+
+def to_floats(digits: Floats) -> Floats:
+    """The numbers with these digits as floats, within half an ulp for each layer above the second.
+
+    Nothing cancels: what stands above a digit is zero, or larger than anything below it.
+    """
+    value = digits[-1]
+    for layer in digits[-2::-1]:
+        value = value * _BASE + layer
+    return np.asarray(value)

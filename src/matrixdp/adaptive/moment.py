@@ -1,0 +1,200 @@
+"""The private mean and covariance of a data set, as one pure function."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matrixdp.adaptive.budget import Spending, Step, charged
+from matrixdp.adaptive.fit import Fitted, fit_moment, rehearse
+from matrixdp.adaptive.grid_records import check_features, grid_levels
+from matrixdp.adaptive.out_of_core import look_at
+from matrixdp.adaptive.settings import recipe_for
+from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.noise import Stream
+from matrixdp.noise.covariance import check_orthonormal
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries.query import parse_records
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateMoment:
+    """A private mean and covariance, and what they cost. Nothing in it is private.
+
+    Attributes
+    ----------
+    mean, mean_std : float64 arrays of shape (m,)
+        In the data's units; the standard deviation is that of the noise, before shrinkage and to first order.
+    covariance, covariance_std : float64 arrays of shape (m, m)
+        About the mean, over N; positive semidefinite.
+    fitted : Fitted
+        The same for records scaled to [-1, 1], and more.
+    bounds : Bounds
+    privacy : Privacy
+        The guarantee of all steps together.
+    neighbours : Neighbours
+    mu : float
+        What was spent, as Gaussian differential privacy; at most `privacy.mu`.
+    steps : tuple of Step
+        What each step spent of it.
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed.
+    records : int
+        The public number of records.
+    """
+
+    fitted: Fitted
+    bounds: Bounds
+    privacy: Privacy
+    neighbours: Neighbours
+    mu: float
+    steps: tuple[Step, ...]
+    simulation: bool
+    records: int
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of each feature, of shape (m,)."""
+        return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean
+
+    @property
+    def mean_std(self) -> Floats:
+        """Standard deviation of the noise in each mean, of shape (m,)."""
+        return np.asarray(self.bounds.halfwidths * self.fitted.mean_std)
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance about the mean, of shape (m, m)."""
+        return self._in_units(self.fitted.covariance)
+
+    @property
+    def covariance_std(self) -> Floats:
+        """Standard deviation of the noise in each covariance, of shape (m, m)."""
+        return self._in_units(self.fitted.std)
+
+    @property
+    def second_moment(self) -> Floats:
+        """Second moment about the box's midpoint, of shape (m, m)."""
+        return self._in_units(self.fitted.second)
+
+    def _in_units(self, matrix: Floats) -> Floats:
+        return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
+
+
+def private_moment(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    aim: str = "covariance",
+    targets: int = 1,
+    directions: str | ArrayLike = "learned",
+    records: int | None = None,
+    neighbours: str = Neighbours.REPLACE,
+    ledger: str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> PrivateMoment:
+    """Mean and covariance with noise along directions that a part of the budget finds.
+
+    Parameters
+    ----------
+    data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
+        Finite numbers; values outside of the bounds are moved to them. Records outside of memory are read up to six
+        times.
+    bounds : Bounds
+        Public; never taken from the data.
+    privacy : Privacy
+        The whole budget.
+    aim : 'covariance', 'components' or 'regression'
+        What the result is for; settles how the budget is split and which errors count.
+    targets : int
+        How many of the last features are targets, for the aim 'regression' alone.
+    directions : 'learned', 'standard' or array_like of shape (m, m)
+        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
+    records : int, optional
+        The public number of records; must be given for add-remove neighbours, and be about right.
+    neighbours : 'replace' or 'add-remove'
+    ledger : path, optional
+        Where the fit is charged as a whole, before its first random bit is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+    stream, simulation
+        As for `matrixdp.release.release`.
+
+    Privacy
+    -------
+    `privacy` for the neighbours named, all steps together. An error in the data or the parameters comes before
+    anything is charged or drawn. docs/estimators.md proves each step.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.normal(size=(4000, 1)) * [1.0, 0.9] + 0.1 * rng.normal(size=(4000, 2))
+    >>> moment = private_moment(data, Bounds([-5, -5], [5, 5]), Privacy(1, 1e-6))
+    >>> moment.mu <= moment.privacy.mu
+    True
+    >>> [step.name for step in moment.steps]
+    ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
+    """
+    recipe = recipe_for(aim)
+    check_bounds(bounds)
+    check_features(bounds.size)
+    check_privacy(privacy)
+    spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
+    basis = _basis(directions, bounds.size)
+    if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets <= bounds.size:
+        raise ParameterError(f"targets must be an integer from 1 to {bounds.size}, got {targets!r} instead.")
+    predicted = int(targets) if aim == "regression" else 0
+    count, on_grid = look_at(data, bounds)
+    public = public_records(records, count, spending.neighbours)
+    rehearse(spending, bounds.size, public)
+    description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
+    charge = charged(spending, description, ledger=ledger, dataset=dataset)
+    with np.errstate(all="ignore"):  # a warning would speak of private data
+        steps = on_grid(grid_levels(public))
+        with charge:
+            fitted = fit_moment(steps, recipe, spending, records=public, basis=basis, targets=predicted)
+    return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation, public)
+
+
+def _basis(directions: Any, size: int) -> Floats | None:
+    if isinstance(directions, str):
+        if directions not in ("learned", "standard"):
+            raise ParameterError(
+                f"directions must be 'learned', 'standard' or an orthonormal matrix, got {directions!r} instead."
+            )
+        return None if directions == "learned" else np.eye(size)
+    return check_orthonormal(directions, size)
+
+
+def check_privacy(privacy: Any) -> None:
+    """An error for what is no guarantee."""
+    if not isinstance(privacy, Privacy):
+        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
+
+
+def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
+    """The public number of records; under replacement it is that of the data."""
+    if found < 1:
+        raise DataError("data must have at least one record.")
+    if neighbours is Neighbours.REPLACE:
+        if records is not None and parse_records(records) != found:
+            raise ParameterError(
+                f"records must be {found}, as the data have, or be left out, for replace neighbours, got {records!r} "
+                "instead."
+            )
+        return found
+    if records is None:
+        raise ParameterError("records must be given for add-remove neighbours: their true number is private.")
+    public = parse_records(records)
+    if found > 2 * public:
+        raise DataError(f"a data set must have at most 2 x {public} records; give a larger public number of records.")
+    return public

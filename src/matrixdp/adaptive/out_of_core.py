@@ -1,0 +1,164 @@
+"""Private records outside of memory, looked at anew for each question, with the bits of records in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.grid_records import Clippable, GridRecords, HeldRecords, Sums, ball_sum
+from matrixdp.domain.bounds import Bounds
+from matrixdp.noise import GramSum
+from matrixdp.queries.moment_sums import MomentSum
+from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
+
+T = TypeVar("T")
+
+
+class PartRecords(Clippable):
+    """Records in parts as whole numbers of steps of 1/levels, perhaps in public coordinates.
+
+    Parameters
+    ----------
+    parts : Records
+        Can be read again and again.
+    bounds : Bounds
+        The box that is mapped to [-1, 1]^d.
+    count : int
+        Number of records.
+    levels : int
+        Half the steps of the grid.
+    coordinates : Coordinates, optional
+
+    Privacy
+    -------
+    Private. Each record is mapped on its own. All questions are answered from exact integers.
+    """
+
+    def __init__(
+        self, parts: Records, bounds: Bounds, count: int, levels: int, coordinates: Coordinates | None = None
+    ) -> None:
+        self._parts, self._look = parts, (bounds, levels, coordinates)
+        self.shape, self.levels, self.coordinates = (count, bounds.size), levels, coordinates
+
+    def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
+        """All cuts are looked at in one pass."""
+        ordered = np.unique(np.array(cuts, np.float64))
+        above = np.zeros(len(ordered), np.int64)
+        for partial in self._parts.map(_CountTask(*self._look, ordered)):
+            above += partial
+        counts = dict(zip(ordered.tolist(), above.tolist(), strict=True))
+        return lambda cut: counts[cut]
+
+    def excess(self, radius: float, reach: float) -> int:
+        """Sum of what squared lengths have beyond a radius, in whole steps."""
+        return sum(self._parts.map(_ExcessTask(*self._look, radius, reach)))
+
+    def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
+        """Sums over records in the ball, and over the others, moved into it."""
+        inside, moved = Sums.none(self.shape[1]), ball_sum(ball, public)
+        for sums, others in self._parts.map(_SplitTask(*self._look, ball, public)):
+            inside = inside.plus(sums)
+            moved.total.merge(others)
+        return inside, moved
+
+    def moved(self, coordinates: Coordinates) -> PartRecords:
+        """The same records in public coordinates."""
+        return PartRecords(self._parts, self._look[0], len(self), self.levels, coordinates)
+
+
+def look_at(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], Clippable]]:
+    """Number of records, and a function that puts them on the grid of `levels`; the data's errors come from both."""
+    if not is_out_of_core(data):
+        array = to_array(data, bounds.size, bounds.names)
+        return len(array), lambda levels: GridRecords(bounds, array, levels)
+    parts = require_rereadable(as_records(data)).select(bounds.names)
+    count = sum(parts.map(_CheckTask(bounds)))
+    return count, lambda levels: PartRecords(parts, bounds, count, levels)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedParts(Records):
+    """Records that are made from others, block by block."""
+
+    parts: Records
+    function: Callable[[Any], Any]
+
+    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
+        """What the task makes of the records after the function."""
+        return self.parts.map(_MappedTask(task, self.function), whole=whole)
+
+
+@dataclass(frozen=True, eq=False)
+class _MappedTask:
+    task: Callable[[int, Iterable[Any]], Any]
+    function: Callable[[Any], Any]
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> Any:
+        return self.task(number, map(self.function, blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class _CheckTask:
+    bounds: Bounds
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        bounds, count = self.bounds, 0
+        for block in blocks:
+            array = to_array(block, bounds.size, bounds.names)
+            count += len(bounds.checked(array, clip=True, missing="error"))
+        return count
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What every task on records in parts needs to put them on their grid, perhaps in public coordinates."""
+
+    bounds: Bounds
+    levels: int
+    coordinates: Coordinates | None
+
+    def held(self, blocks: Iterable[Any]) -> Iterator[HeldRecords]:
+        """The records of each block."""
+        for block in blocks:
+            records = GridRecords(self.bounds, to_array(block, self.bounds.size, self.bounds.names), self.levels)
+            yield records if self.coordinates is None else records.moved(self.coordinates)
+
+
+@dataclass(frozen=True, eq=False)
+class _CountTask(_Look):
+    cuts: NDArray[np.float64]
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
+        """How many records are longer than each of the sorted cuts."""
+        found = np.zeros(len(self.cuts) + 1, np.int64)
+        for records in self.held(blocks):
+            found += np.bincount(np.searchsorted(self.cuts, records.lengths), minlength=len(found))
+        return found[::-1].cumsum()[::-1][1:]
+
+
+@dataclass(frozen=True, eq=False)
+class _ExcessTask(_Look):
+    radius: float
+    reach: float
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        return sum(records.excess(self.radius, self.reach) for records in self.held(blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class _SplitTask(_Look):
+    ball: Bounds
+    public: int
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Sums, GramSum]:
+        inside, moved = Sums.none(self.bounds.size), ball_sum(self.ball, self.public)
+        for records in self.held(blocks):
+            sums, others = records.split(self.ball, self.public)
+            inside = inside.plus(sums)
+            moved.total.merge(others.total)
+        return inside, moved.total

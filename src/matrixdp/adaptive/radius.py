@@ -1,0 +1,130 @@
+"""A cut-off above which about a given number of records lie, by a noisy bisection of counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from matrixdp.adaptive.budget import Spending
+from matrixdp.adaptive.grid_records import Clippable
+from matrixdp.privacy import Neighbours
+from matrixdp.queries import Query
+from matrixdp.sensitivity import FrobeniusBall
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where to look for a radius, and how.
+
+    Attributes
+    ----------
+    least, most : float
+        Ends of the bracket, which is halved on a log scale.
+    above : float
+        How many records should lie above the radius.
+    steps : int
+    """
+
+    least: float
+    most: float
+    above: float
+    steps: int
+
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Its ends, on the log scale."""
+        return math.log(self.least), math.log(self.most)
+
+    def cuts(self) -> list[float]:
+        """All cut-offs that a bisection may come to."""
+        brackets = [self.bracket]
+        found: list[float] = []
+        for _ in range(self.steps):
+            middles = [(low + high) / 2 for low, high in brackets]
+            found += map(math.exp, middles)
+            pairs = zip(brackets, middles, strict=True)
+            brackets = [half for (low, high), middle in pairs for half in ((low, middle), (middle, high))]
+        return found
+
+
+def count_std(mu: float, share: float, steps: int) -> float:
+    """Standard deviation of each noisy count, when `share` of ``mu^2`` is spent on `steps` of them."""
+    return math.sqrt(steps / share) / mu
+
+
+def private_radius(
+    name: str, private: Clippable, search: Search, spending: Spending, *, records: int, share: float
+) -> float:
+    """A radius that about `search.above` of the records exceed.
+
+    Parameters
+    ----------
+    name : str
+        Under which the step is reported.
+    private : Clippable
+        The records.
+    search : Search
+    spending : Spending
+    records : int
+        The public number of records.
+    share : float
+        Share of ``mu^2`` for all counts together.
+
+    Privacy
+    -------
+    One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
+    of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
+    """
+    query = count_query(records, spending.neighbours)  # one for all cuts, which come from earlier noisy counts
+    low, high = search.bracket
+    below, beyond = float(records), 0.0  # counts at the ends of the bracket
+    above = private.counter(search.cuts())
+    for _ in range(search.steps):
+        middle = (low + high) / 2
+        data = Cut(above, math.exp(middle))
+        noisy = spending.release(name, query, data, share=share / search.steps).matrix[0, 0]
+        if noisy > search.above:
+            low, below = middle, float(noisy)
+        else:
+            high, beyond = middle, float(noisy)
+    part = (below - search.above) / (below - beyond) if below > beyond else 0.5  # of the bracket, by its counts
+    return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
+
+
+def carried_on(radius: float, aimed: float, meant: float, freedom: float) -> float:
+    """A radius that the share `meant` of the records should exceed, from one that the larger share `aimed` does.
+
+    Squared lengths are taken for a sum of squares of `freedom` Gaussian numbers.
+
+    Examples
+    --------
+    >>> round(carried_on(1.0, 0.3173, 0.0455, 1.0), 3)  # from one to two standard deviations
+    2.0
+    """
+    if meant >= aimed:
+        return radius
+    longer, shorter = gammaincinv(freedom / 2, [1 - meant, 1 - aimed])
+    return radius * math.sqrt(longer / shorter)
+
+
+def count_query(records: int, neighbours: Neighbours) -> Query:
+    """How many of about `records` records are longer than a `Cut`."""
+    return Query((1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=neighbours)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """How many private records are longer than a number, and the public number that is meant."""
+
+    above: Callable[[float], int]
+    at: float
+
+
+def _count(cut: Cut) -> Floats:
+    """How many records are longer than the cut, of shape (1, 1)."""
+    return np.array([[float(cut.above(cut.at))]])

@@ -1,0 +1,70 @@
+"""Regression coefficients from a joint private moment of features and targets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from matrixdp.adaptive.fit import Fitted
+from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.posterior import posterior_coefficients
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.errors import ParameterError
+from matrixdp.types import Floats
+
+_NOISE_RIDGE = 0.3  # of the noise's standard deviation times the root of the number of features
+_MOST_PENALTY = 1e60  # for features in [-1, 1]: with it, nothing is left of the coefficients
+
+
+def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
+    """Coefficients of shape (targets, m) and intercepts of shape (targets,), from a joint private moment.
+
+    The mean of two answers, which err in different ways: that of the shrunk covariance, to which a ridge of the size of
+    the noise is added in the coordinates in which the noise is isotropic (without it a noisy small eigenvalue would
+    make coefficients large), and `posterior_coefficients` of the covariance as it was seen. Where there were too few
+    records for two steps, the answer is the mean. Costs nothing.
+
+    Parameters
+    ----------
+    moment : PrivateMoment
+        With the aim 'regression'; its last features are the targets.
+    targets : int
+    alpha : float
+        Ridge penalty in the data's units, for sums over records.
+    """
+    fitted, d = moment.fitted, moment.bounds.size
+    if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets < d:
+        raise ParameterError(f"targets must be an integer from 1 to {d - 1}, got {targets!r} instead.")
+    m = d - int(targets)
+    location = moment.mean
+    if not fitted.learned:
+        return np.zeros((targets, m)), location[m:]
+    half = moment.bounds.halfwidths
+    with np.errstate(over="ignore"):
+        penalty = np.diag(np.minimum(alpha / moment.records / half[:m] ** 2, _MOST_PENALTY))
+    ridge = _NOISE_RIDGE * fitted.noise * math.sqrt(d) * fitted.scale[:m, :m]
+    gram = fitted.covariance[:m, :m] + ridge + penalty
+    shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
+    scaled = (shrunk + _likely(fitted, m, penalty, moment.records)) / 2
+    coefficients = np.asarray((scaled * half[m:] / half[:m, None]).T)
+    return coefficients, location[m:] - coefficients @ location[:m]
+
+
+def _likely(fitted: Fitted, features: int, penalty: Floats, records: int) -> Floats:
+    """Posterior coefficients for each target, of shape (features, targets)."""
+    m, scale = features, fitted.scale
+    seen = nearest_of_same_trace(fitted.seen)
+    columns = [
+        posterior_coefficients(
+            seen[:m, :m] + penalty,
+            fitted.seen[:m, k],
+            scale[:m, :m],
+            target=(scale[:m, k], float(scale[k, k])),
+            variance=float(seen[k, k]),
+            std=fitted.noise,
+            records=records,
+        )
+        for k in range(m, len(seen))
+    ]
+    return np.column_stack(columns)

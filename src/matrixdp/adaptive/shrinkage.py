@@ -1,0 +1,87 @@
+"""What known noise allows to be put right in a noisy symmetric matrix, at no cost in privacy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matrixdp.types import Floats
+
+
+def shrink_eigenvalues(values: Floats, std: float) -> Floats:
+    """Eigenvalues of a matrix that has symmetric Gaussian noise, moved back to where they lie without it.
+
+    ``y_i - 2 s^2 sum_j 1/(y_i - y_j)``, s the standard deviation off the diagonal: in high dimension the best
+    estimator that keeps the eigenvectors (Bun, Allez, Bouchaud, Potters 2016). The poles are widened by s.
+    """
+    gaps = values[:, None] - values
+    width = max(std, float(np.finfo(float).tiny) ** 0.5)
+    return np.asarray(values - 2 * std**2 * (gaps / (gaps**2 + width**2)).sum(axis=1))
+
+
+def clean_spectrum(values: Floats, std: float) -> Floats:
+    """Shrunk eigenvalues, moved to the nearest non-negative ones of the same sum."""
+    return project_simplex(shrink_eigenvalues(values, std))
+
+
+def level_spectrum(values: Floats, std: float) -> Floats:
+    """Clean eigenvalues, with one and the same number for all that noise alone could have made: up to ``2 s sqrt(d)``.
+
+    Their directions are noise as well, and should not be told apart.
+    """
+    clean = clean_spectrum(values, std)
+    within = values <= 2 * std * np.sqrt(values.size)
+    if within.any():
+        clean[within] = clean[within].mean()
+    return clean
+
+
+def half_level_spectrum(values: Floats, std: float) -> Floats:
+    """The mean of clean and level eigenvalues, for coordinates in which some differences are real."""
+    return (clean_spectrum(values, std) + level_spectrum(values, std)) / 2
+
+
+def keep_spikes(values: Floats, std: float) -> Floats:
+    """Eigenvalues that stand out from symmetric Gaussian noise, without it; the rest of the trace is spread evenly.
+
+    Noise alone reaches ``2 s sqrt(d)``. Beyond, ``y = l + s^2 d/l``, and eigenvectors have the squared cosine ``1 -
+    s^2 d/l^2`` with those without noise, so that ``l - s^2 d/l`` has the least error. Better than `shrink_eigenvalues`
+    where nearly all is noise.
+    """
+    reach = std**2 * values.size
+    above = values > 2 * np.sqrt(reach)
+    without = (values + np.sqrt(np.maximum(values**2 - 4 * reach, 0.0))) / 2
+    spikes = np.where(above, without - reach / np.where(above, without, 1.0), 0.0)
+    total, found = max(float(values.sum()), 0.0), float(spikes.sum())
+    if found > total:
+        return np.asarray(spikes * (total / found))
+    return np.asarray(spikes + (total - found) / values.size)
+
+
+def project_simplex(values: Floats) -> Floats:
+    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative.
+
+    Examples
+    --------
+    >>> project_simplex(np.array([3.0, 1.0, -1.0])).tolist()
+    [2.5, 0.5, 0.0]
+    """
+    total = float(values.sum())
+    if total <= 0:
+        return np.zeros_like(values)
+    ordered = -np.sort(-values)
+    excess = (np.cumsum(ordered) - total) / np.arange(1, values.size + 1)
+    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    return np.asarray(np.maximum(values - level, 0.0))
+
+
+def nearest_of_same_trace(matrix: Floats, *, std: float = 0.0) -> Floats:
+    """Nearest positive semidefinite matrix with the trace of `matrix`, of shape (d, d).
+
+    Plain clipping of negative eigenvalues adds their sum to the trace, which is the best known number in the matrix.
+    With `std`, eigenvalues are shrunk first.
+    """
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    if std > 0:
+        values = shrink_eigenvalues(values, std)
+    result = (vectors * project_simplex(values)) @ vectors.T
+    return np.asarray((result + result.T) / 2)

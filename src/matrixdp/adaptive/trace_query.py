@@ -1,0 +1,129 @@
+"""Moments of records in a ball with their trace beside them, which costs nothing when records are replaced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matrixdp.privacy import Neighbours
+from matrixdp.queries import MatrixQuery, Moments
+from matrixdp.sensitivity import FrobeniusBall
+from matrixdp.serialise import plain
+from matrixdp.types import Floats
+
+_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_EPS = float(np.finfo(float).eps)
+
+
+@plain
+@dataclass(frozen=True, eq=False)
+class TracedMoments(MatrixQuery):
+    """Mean, second moment and ``|x|^2`` of records in a ball about the origin, as one row.
+
+    The entries are ``sqrt(2) c0 E x_i``, ``sqrt(2) E x_i x_j`` (i < j), ``E x_i^2`` and ``sqrt(k) E |x|^2``, with
+    ``y = c0^2/r^2`` at most 1 and ``k = 1 + 2 y``.
+
+    Parameters
+    ----------
+    moments : Moments
+        In a ball of radius r, for replaced records.
+    ratio : float
+        y.
+
+    Privacy
+    -------
+    With ``a = |u|^2``, ``b = |v|^2``, ``w = u'v`` the squared change, times N^2, is ``2 c0^2 (a + b - 2 w) + a^2 + b^2
+    - 2 w^2 + k (a - b)^2``, at most ``2 c0^2 (a + b) + 2 c0^4 + a^2 + b^2 + k (a - b)^2`` for any w. That is convex in
+    (a, b), so largest at a corner of [0, r^2]^2: ``2 (c0^2 + r^2)^2`` at (r^2, r^2), and no more at (r^2, 0) as long as
+    ``k <= 1 + 2 y``. So the trace is free: the bound is that of (5) in docs/mathematics.md.
+
+    Examples
+    --------
+    >>> from matrixdp.domain.bounds import Bounds
+    >>> query = TracedMoments(Moments(Bounds([-1, -1], [1, 1], radius=1.0), 10), 0.25)
+    >>> query.shape, round(query.sensitivity.frobenius * 10 / math.sqrt(2), 6)
+    ((1, 6), 1.25)
+    """
+
+    moments: Moments
+    ratio: float
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        """Replaced records."""
+        return self.moments.neighbours
+
+    @property
+    def radius(self) -> float:
+        """Of the ball."""
+        return float(self.moments.bounds.radius or math.nan)
+
+    @property
+    def constant(self) -> float:
+        """Before each record: c0."""
+        return math.sqrt(self.ratio) * self.radius
+
+    @property
+    def weight(self) -> float:
+        """Of the trace: k."""
+        return 1 + 2 * self.ratio
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, d (d + 3)/2 + 1) for d features."""
+        d = self.moments.features
+        return 1, d * (d + 3) // 2 + 1
+
+    @property
+    def side(self) -> str:
+        """Columns."""
+        return "columns"
+
+    @property
+    def sensitivity(self) -> FrobeniusBall:
+        """One record is exchanged."""
+        square = self.radius**2 * (1 + self.ratio)
+        return FrobeniusBall(math.sqrt(2) * square / self.moments.records * _ROUNDING)
+
+    @property
+    def magnitude(self) -> Floats:
+        """What a record on the sphere can reach, and a little more for the last bits of its length."""
+        d, square = self.moments.features, self.radius**2 * (1 + 1e-9)
+        first = np.full(d, math.sqrt(2 * self.ratio) * square)
+        products = np.full(d * (d - 1) // 2, math.sqrt(2) * square)
+        squares = np.full(d, square)
+        return np.concatenate([first, products, squares, [math.sqrt(self.weight) * square]])[None]
+
+    @property
+    def relative_error(self) -> float:
+        """Of turning exact integers into floats, and of summing the trace."""
+        return (self.moments.features + 8) * _EPS
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The row, from exact integer sums."""
+        matrix = self.moments.evaluate(data, clip=clip, missing=missing)
+        d = len(matrix) - 1
+        diagonal = np.diagonal(matrix)[1:]
+        rows, columns = np.triu_indices(d, 1)
+        parts = [
+            math.sqrt(2) * self.constant * matrix[0, 1:],
+            math.sqrt(2) * matrix[1:, 1:][rows, columns],
+            diagonal,
+            np.array([math.sqrt(self.weight) * float(diagonal.sum())]),
+        ]
+        return np.concatenate(parts)[None]
+
+    def matrix(self, row: Floats) -> Floats:
+        """The noisy moment of ``(1, x)``, of shape (d + 1, d + 1), with the trace that both measurements tell."""
+        d = self.moments.features
+        first, products, squares, trace = np.split(row, np.cumsum([d, d * (d - 1) // 2, d]))
+        own, other = float(squares.sum()), float(trace[0]) / math.sqrt(self.weight)
+        both = (own + d * self.weight * other) / (1 + d * self.weight)  # variances d and 1/k
+        matrix = np.diag(np.concatenate([[1.0], squares + (both - own) / d]))
+        rows, columns = np.triu_indices(d, 1)
+        matrix[rows + 1, columns + 1] = matrix[columns + 1, rows + 1] = products / math.sqrt(2)
+        matrix[0, 1:] = matrix[1:, 0] = first / math.sqrt(2) / self.constant
+        return matrix

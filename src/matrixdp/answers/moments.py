@@ -1,0 +1,135 @@
+"""What can be read off a release at no cost: means, covariances and correlations with error bars, nearest matrices.
+
+Error bars are the standard deviation of the noise alone, to first order; they do not speak of sampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.design.design import Design
+from matrixdp.errors import ParameterError
+from matrixdp.queries import Moments
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A value and the standard deviation of the noise in it, of the same shape.
+
+    Attributes
+    ----------
+    value, std : float64 arrays of shape (m,) or (m, m)
+        The standard deviation is of the noise for privacy alone: it speaks neither of sampling nor of clipping.
+    names : tuple of str or None
+        Of the features.
+    """
+
+    value: Floats
+    std: Floats
+    names: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        """A table, each value with its error bar."""
+        size = self.value.shape[-1]
+        names = self.names or tuple(str(i) for i in range(size))
+        cells = np.array([f"{v:.4g} ± {s:.2g}" for v, s in zip(self.value.flat, self.std.flat, strict=True)])
+        rows = cells.reshape(-1, size)
+        width = max(len(text) for text in (*cells, *names))
+        margin = max(map(len, names)) if self.value.ndim == 2 else 0
+        lines = [" " * margin + "".join(f"  {name:>{width}}" for name in names)]
+        for i, row in enumerate(rows):
+            label = f"{names[i]:<{margin}}" if margin else ""
+            lines.append(label + "".join(f"  {cell:>{width}}" for cell in row))
+        return "\n".join(lines)
+
+
+def nearest_psd(matrix: Floats) -> Floats:
+    """Nearest positive semidefinite matrix in Frobenius norm to a symmetric one.
+
+    Examples
+    --------
+    >>> nearest_psd(np.diag([1.0, -1.0])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, matrix.T):
+        raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
+    values, vectors = np.linalg.eigh(matrix)
+    result = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray((result + result.T) / 2)
+
+
+def mean(matrix: Floats, design: Design) -> Estimate:
+    """Mean of each feature in the data's units, of shape (m,)."""
+    query = _moments(design)
+    count = matrix[0, 0]
+    average = matrix[0, 1:] / count
+    std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
+    return Estimate(query.bounds.midpoint + average, std, query.names)
+
+
+def covariance(matrix: Floats, design: Design) -> Estimate:
+    """Covariance about the mean, of shape (m, m): the second moment less the mean's square, less its noise."""
+    _moments(design)
+    std = np.sqrt(_entry_covariance(matrix, design, "ij", "ij"))
+    return Estimate(_covariance_value(matrix, design), std, design.query.names)
+
+
+def correlation(matrix: Floats, design: Design) -> Estimate:
+    """Correlation, of shape (m, m), from the covariance; undefined (NaN) where noise made a variance negative."""
+    _moments(design)
+    cov = _covariance_value(matrix, design)
+    variances = np.where(np.diagonal(cov) > 0, np.diagonal(cov), np.nan)
+    scale = np.sqrt(np.multiply.outer(variances, variances))
+    value = cov / scale
+    # d r = (d c_ij)/scale - r/2 (d c_ii/c_ii + d c_jj/c_jj)
+    half = value / (2 * variances[:, None])
+    spread = (
+        _entry_covariance(matrix, design, "ij", "ij") / scale**2
+        + half**2 * _entry_covariance(matrix, design, "ii", "ii")
+        + half.T**2 * _entry_covariance(matrix, design, "jj", "jj")
+        - 2 * half / scale * _entry_covariance(matrix, design, "ij", "ii")
+        - 2 * half.T / scale * _entry_covariance(matrix, design, "ij", "jj")
+        + 2 * half * half.T * _entry_covariance(matrix, design, "ii", "jj")
+    )
+    np.fill_diagonal(value, np.where(np.isnan(variances), np.nan, 1.0))
+    np.fill_diagonal(spread, 0.0)
+    return Estimate(np.clip(value, -1.0, 1.0), np.sqrt(np.maximum(spread, 0.0)), design.query.names)
+
+
+def _moments(design: Design) -> Moments:
+    if not isinstance(design.query, Moments):
+        raise ParameterError(f"means and covariances follow from Moments, got {type(design.query).__name__} instead.")
+    return design.query
+
+
+def _covariance_value(matrix: Floats, design: Design) -> Floats:
+    count = matrix[0, 0]
+    average = matrix[0, 1:] / count
+    noise = design.colcov.matrix()
+    allowance = noise[0, 0] * noise[1:, 1:] / 2 / count**2  # what noise adds to the square of the mean, in expectation
+    return np.asarray(matrix[1:, 1:] / count - np.multiply.outer(average, average) + allowance)
+
+
+def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -> Floats:
+    """Covariance of the noise in two entries of the covariance matrix, named by their indices, as an array over (i, j).
+
+    Symmetric noise has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``. The mean's noise e enters as
+    ``-(m e' + e m')``, and that of the number of records, where it is private, with the factor ``2 m m' - S``.
+    """
+    count = matrix[0, 0]
+    average = matrix[0, 1:] / count
+    noise = design.colcov.matrix()
+    c, v = noise[1:, 1:] / abs(count), noise[0, 0] * noise[1:, 1:] / 2 / count**2
+    size = average.size
+    grid = {"i": np.arange(size)[:, None], "j": np.arange(size)[None, :]}
+    i, j = (grid[name] for name in first)
+    k, m = (grid[name] for name in second)
+    own = (c[i, k] * c[j, m] + c[i, m] * c[j, k]) / 2
+    a = average
+    by_count = (2 * np.multiply.outer(a, a) - matrix[1:, 1:] / count) * (design.std[0, 0] / count)
+    own = own + by_count[i, j] * by_count[k, m]
+    result = own + a[i] * a[k] * v[j, m] + a[i] * a[m] * v[j, k] + a[j] * a[k] * v[i, m] + a[j] * a[m] * v[i, k]
+    return np.broadcast_to(result, (size, size))

@@ -1,0 +1,73 @@
+"""Private data that are not a table of numbers: graphs and pairs of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from matrixdp.cli.schema_file import Graph, Schema
+from matrixdp.errors import DataError
+from matrixdp.records import read_array
+from matrixdp.records.files import Files
+from matrixdp.records.stored import StoredRecords
+from matrixdp.records.threads import Threads
+from matrixdp.types import Floats
+
+
+def read_graph(source: Files, graph: Graph) -> Floats:
+    """Adjacency matrix of shape (nodes, nodes), from a list of edges or from the matrix itself.
+
+    A table with columns `source` and `target`, and perhaps `weight`, is a list of edges; an edge may be listed in
+    either direction, or in both with the same weight. Any other table must have one column a node, by its name, and
+    one row a node in the schema's order.
+    """
+    if {"source", "target"} <= set(source.all_columns()):
+        return _from_edges(source, graph)
+    matrix = read_numbers(source, graph.nodes)
+    if matrix.shape[0] != len(graph.nodes):
+        raise DataError(f"{source.place} must have one row for each of the {len(graph.nodes)} nodes of the schema.")
+    return matrix
+
+
+def read_numbers(source: Files, columns: Sequence[str]) -> Floats:
+    """Whole columns of numbers, of shape (records, columns)."""
+    records = StoredRecords(source, Threads()).select(columns)
+    return read_array(records, len(columns), columns).astype(np.float64)
+
+
+def _from_edges(source: Files, graph: Graph) -> Floats:
+    numbers = {name: i for i, name in enumerate(graph.nodes)}
+    ends = source.columns(["source", "target"], text=True)
+    weights = np.ones(len(ends[0]))
+    if "weight" in source.all_columns():
+        weights = read_numbers(source, ["weight"])[:, 0]
+    matrix = np.zeros((len(graph.nodes), len(graph.nodes)))
+    seen = np.zeros(matrix.shape, bool)
+    for start, end, weight in zip(*ends, weights, strict=True):
+        i, j = (numbers.get(str(node)) for node in (start, end))
+        if i is None or j is None:
+            raise DataError(f"{source.place} has an edge at a node that is not in the schema. Mend one of them.")
+        if i == j:
+            raise DataError(f"{source.place} has an edge from a node to itself. Take such edges out.")
+        if seen[i, j] and matrix[i, j] != weight:
+            raise DataError(f"{source.place} lists an edge twice with different weights. Add them up first.")
+        matrix[i, j] = matrix[j, i] = weight
+        seen[i, j] = seen[j, i] = True
+    return matrix
+
+
+def read_pairs(source: Files, columns: tuple[str, str], schema: Schema) -> list[tuple[Any, Any]]:
+    """Pairs of categories, one a record; each column is compared with its categories as text."""
+    values = []
+    for name, column in zip(columns, source.columns(columns, text=True), strict=True):
+        categories = {str(category): category for category in schema.categories(name)}
+        try:
+            values.append([categories[str(value)] for value in column])
+        except KeyError:
+            raise DataError(
+                f"{source.place}: column {name!r} has a value that is not among its categories in the schema. Add a "
+                "category for it, such as 'other', or map it to one."
+            ) from None
+    return list(zip(*values, strict=True))

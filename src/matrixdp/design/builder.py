@@ -1,0 +1,172 @@
+"""From a query and a budget to a design: directions, allocation and calibration put together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matrixdp.design.allocation import Allocation, isotropic, optimal, uniform
+from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.design.design import Design
+from matrixdp.design.grid import Grid, fit_grid
+from matrixdp.design.solver import best_covariance
+from matrixdp.design.theorem2 import precision_budget
+from matrixdp.errors import ParameterError, show
+from matrixdp.noise.covariance import Covariance, check_orthonormal
+from matrixdp.privacy import Privacy, gdp_epsilon, share_mu
+from matrixdp.queries import MatrixQuery
+from matrixdp.sensitivity import Vertices
+from matrixdp.types import Floats
+
+_NO_GRID = Grid(0, 0, math.inf)
+_RULES = {None: uniform(), "uniform": uniform(), "isotropic": isotropic(), "optimal": optimal()}
+
+
+def make_design(
+    query: MatrixQuery,
+    privacy: Privacy,
+    *,
+    allocation: Allocation | str | None = None,
+    directions: ArrayLike | None = None,
+    calibration: str = "exact",
+    share: float = 1.0,
+) -> Design:
+    """A design that meets `privacy` for `query`.
+
+    Parameters
+    ----------
+    query : MatrixQuery
+    privacy : Privacy
+    allocation : Allocation or its name, optional
+        `uniform()` by default: noise proportional to each feature's range.
+    directions : array_like of shape (features, features) or PrincipalDirections, optional
+        Orthonormal columns, chosen without the data or from an earlier private release. The standard basis by default.
+    calibration : str
+        'exact', or the paper's 'theorem2', 'theorem2-corrected', 'theorem2-psd'.
+    share : float
+        Share of ``privacy.mu^2`` to use, for a budget that is split among releases.
+
+    Privacy
+    -------
+    Looks at no data. With 'exact', as little noise as the sensitivity set allows for this shape of noise.
+
+    Examples
+    --------
+    >>> from matrixdp.domain.bounds import Bounds
+    >>> from matrixdp.queries import Identity
+    >>> query = Identity(Bounds([0] * 6, [1] * 6), records=248)
+    >>> design = make_design(query, Privacy(epsilon=1, delta=1 / 248))
+    >>> round(float(design.std[0, 0]), 2)
+    5.3
+    """
+    allocation = _RULES.get(allocation, allocation) if allocation is None or isinstance(allocation, str) else allocation
+    directions = getattr(directions, "directions", directions)
+    _check(query, privacy, allocation, calibration)
+    assert isinstance(allocation, Allocation)
+    share_mu(privacy.mu, share)
+    if allocation.rule == "optimal" and isinstance(query.sensitivity, Vertices):
+        if directions is not None or calibration != "exact":
+            raise ParameterError("directions and calibration must be left out when vertices are allocated optimally.")
+        return _optimal_over_vertices(query, query.sensitivity, privacy, share, allocation)
+    basis = None if directions is None else check_orthonormal(directions, query.features)
+    if basis is not None and allocation.named:
+        raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
+    if calibration == "exact":
+        variances = allocation.variances(query, basis)
+        if allocation.rule == "optimal" and basis is not None:
+            variances = min(variances, np.ones(variances.size), key=lambda v: _cost(query, basis, v, allocation))
+    else:
+        variances = 1 / np.sqrt(allocation.precisions(query))
+    rowcov, colcov = _sides(query, *query.lift(variances, basis))
+    plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
+    if calibration == "exact":
+        return _fit(plan, plan.ideal_distance().value / plan.mu)
+    return _fit(plan, _theorem2_scale(query, privacy, share, calibration, rowcov, colcov))
+
+
+def _cost(query: MatrixQuery, basis: Floats, variances: Floats, allocation: Allocation) -> float:
+    """What an optimal allocation minimises, after scaling to unit distance."""
+    rowcov, colcov = _sides(query, *query.lift(variances, basis))
+    distance = query.sensitivity.distance(rowcov, colcov).value
+    noise = float((allocation.weights(query) * variances).sum())
+    return noise * distance if query.side == "both" else noise * distance**2
+
+
+def _fit(plan: Design, scale: float) -> Design:
+    """The plan with its noise multiplied by `scale`, or by the little more that rounding calls for."""
+    for attempt in range(30):
+        rowcov, colcov = _scaled(plan, scale)
+        scaled = replace(plan, rowcov=rowcov, colcov=colcov)
+        ideal = scaled.ideal_distance()
+        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat)
+        if grid.distance <= plan.mu:
+            return replace(scaled, grid=grid, attained=ideal.attained)
+        scale *= max(grid.distance / plan.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
+    raise ParameterError(
+        f"the bounds are too wide for epsilon {plan.privacy.epsilon:g} at delta {plan.privacy.delta:g}: rounding "
+        "alone would use the budget. Give narrower bounds or a larger epsilon."
+    )
+
+
+def _scaled(plan: Design, scale: float) -> tuple[Covariance, Covariance]:
+    """The plan's covariances with all standard deviations multiplied by `scale`."""
+    if plan.flat or plan.query.side == "rows":
+        return plan.rowcov.scaled(scale**2), plan.colcov
+    if plan.query.side == "both":
+        side = plan.colcov.scaled(scale)
+        return side, side
+    return plan.rowcov, plan.colcov.scaled(scale**2)
+
+
+def _sides(query: MatrixQuery, variances: Floats, directions: Floats | None) -> tuple[Covariance, Covariance]:
+    alike = directions is None and bool((variances == variances[0]).all())
+    side = Covariance.identity(variances.size, variances[0]) if alike else Covariance(variances, directions)
+    if query.side == "both":
+        return side, side
+    if query.side == "rows":
+        return side, Covariance.identity(query.shape[1])
+    return Covariance.identity(query.shape[0]), side
+
+
+def _theorem2_scale(
+    query: MatrixQuery, privacy: Privacy, share: float, variant: str, rowcov: Covariance, colcov: Covariance
+) -> float:
+    """Factor on the standard deviations after which ``||sigma(rowcov^-1)|| ||sigma(colcov^-1)|| = phi^2``."""
+    if share != 1.0:
+        mu = share_mu(privacy.mu, share)
+        privacy = Privacy(gdp_epsilon(mu, privacy.delta), privacy.delta)
+    budget = precision_budget(
+        privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=variant
+    )
+    norms = [math.sqrt(float((1 / cov.variances**2).sum())) for cov in (rowcov, colcov)]
+    return math.sqrt(norms[0] * norms[1] / budget)
+
+
+def _optimal_over_vertices(
+    query: MatrixQuery, changes: Vertices, privacy: Privacy, share: float, allocation: Allocation
+) -> Design:
+    size = query.shape[0] * query.shape[1]
+    weights = (
+        np.ones(size) if allocation.values is None else np.broadcast_to(allocation.values, query.shape).reshape(-1)
+    )
+    solution = best_covariance(changes.changes.reshape(-1, size), weights)
+    rowcov, colcov = Covariance.dense(solution.covariance), Covariance.identity(1)
+    plan = Design(query, privacy, share, "exact", allocation, rowcov, colcov, _NO_GRID, 0.0, flat=True)
+    return _fit(plan, plan.ideal_distance().value / plan.mu)
+
+
+def _check(query: Any, privacy: Any, allocation: Any, calibration: Any) -> None:
+    if not isinstance(query, MatrixQuery):
+        raise ParameterError(
+            f"query must be a query such as Moments(bounds, records=...), got {type(query).__name__} instead."
+        )
+    if not isinstance(privacy, Privacy):
+        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
+    if not isinstance(allocation, Allocation):
+        raise ParameterError("allocation must be uniform(), isotropic(), binary(...), shares(...) or optimal(...).")
+    if calibration not in CALIBRATIONS:
+        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")

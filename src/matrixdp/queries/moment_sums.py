@@ -1,0 +1,133 @@
+"""Exact moments of records that come in any number of pieces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.domain.bounds import Bounds
+from matrixdp.noise.sums import GramSum
+from matrixdp.records import is_columnar, to_array, to_columns
+from matrixdp.types import Floats
+
+_BLOCK = 1 << 19  # entries quantised at a time
+_MAX_BITS = 20
+
+
+def levels(records: int) -> int:
+    """Half the steps of the grid: as fine as sums of that many products in int64 allow, from 2^7 to 2^19."""
+    spare = (62 - math.ceil(math.log2(2 * records))) // 2
+    return 1 << min(_MAX_BITS - 1, max(7, spare))
+
+
+class MomentSum:
+    """Running ``sum x x'`` over records, quantised about the midpoint of `box`, by exact integer sums.
+
+    The order and the partition of the records cannot change a bit of it. With `constant`, each record gets a 1 put
+    before it.
+    """
+
+    def __init__(self, bounds: Bounds, box: Bounds, records: int, *, constant: bool, clip: bool, missing: str) -> None:
+        self._bounds, self._box, self._public_records = bounds, box, records
+        self._constant, self._clip, self._missing = constant, clip, missing
+        self._grid = levels(records)
+        self.total = GramSum(bounds.size + constant, limit=self._grid)
+        self._step = max(256, _BLOCK // bounds.size // 256 * 256)
+        self._buffer = np.empty(0)
+
+    @property
+    def records(self) -> int:
+        """How many there were so far."""
+        return self.total.records
+
+    def add(self, array: NDArray[np.generic]) -> None:
+        """Add records, of shape (rows, features)."""
+        rows, columns = array.shape
+        for start in range(0, rows, self._step):
+            block = array[start : start + self._step]
+            # Contiguous, apart from the constant: several times faster to work on than part of each row.
+            whole = self._memory(len(block), columns)
+            self._quantise(block, out=whole)
+            if self._constant:
+                out = self._memory(len(block), columns + 1, after=whole.size)
+                out[:, 0] = self._grid
+                out[:, 1:] = whole
+            self.total.add(out if self._constant else whole)
+
+    def add_columns(self, columns: Sequence[NDArray[np.generic]]) -> None:
+        """Add records that are given column by column, each of shape (rows,)."""
+        if self._box.radius is not None:  # lengths of records are sums, whose bits must not depend on the layout
+            self.add(np.column_stack(columns))
+            return
+        size, first = len(columns) + self._constant, int(self._constant)
+        for start in range(0, len(columns[0]), self._step):
+            rows = min(self._step, len(columns[0]) - start)
+            out = self._memory(size, rows)
+            block = self._memory(len(columns), rows, after=out.size)
+            for row, column in zip(block, columns, strict=True):
+                row[:] = column[start : start + rows]
+            out[:first] = self._grid
+            self._quantise(block.T, out=out[first:].T)
+            self.total.add(out.T)
+
+    def _memory(self, rows: int, columns: int, *, after: int = 0) -> Floats:
+        """A matrix in memory that is used again, `after` entries that are taken already."""
+        size = rows * columns
+        if self._buffer.size < after + size:
+            self._buffer = np.empty(2 * size + max(rows, columns))
+        return self._buffer[after : after + size].reshape(rows, columns)
+
+    def _quantise(self, block: NDArray[np.generic], out: Floats) -> None:
+        bounds, box, clip, missing = self._bounds, self._box, self._clip, self._missing
+        if box is not bounds:
+            block = np.clip(bounds.checked(block, clip=clip, missing=missing), bounds.lower, bounds.upper)
+        box.quantise(block, self._grid, out=out, clip=clip or box is not bounds, missing=missing)
+
+    def value(self) -> Floats:
+        """``(1/records) sum x x'``, the public number of records being that of the query."""
+        unit = self._box.steps(self._grid)
+        if self._constant:
+            unit = np.concatenate([[1.0 / self._grid], unit])
+        return self.total.value() * unit[:, None] * unit / self._public_records
+
+
+@dataclass(frozen=True, eq=False)
+class MomentTask:
+    """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
+
+    Attributes
+    ----------
+    bounds, box : Bounds
+    records : int
+        The public number of all records.
+    constant, clip, missing
+        As for `MomentSum`.
+    """
+
+    bounds: Bounds
+    box: Bounds
+    records: int
+    constant: bool
+    clip: bool
+    missing: str
+
+    def start(self) -> MomentSum:
+        """A sum without records."""
+        return MomentSum(
+            self.bounds, self.box, self.records, constant=self.constant, clip=self.clip, missing=self.missing
+        )
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum:
+        """The part's exact sum, of a few kilobytes."""
+        moments = self.start()
+        for block in blocks:
+            if is_columnar(block):
+                moments.add_columns(to_columns(block, self.bounds.size, self.bounds.names))
+            else:
+                moments.add(to_array(block, self.bounds.size, self.bounds.names))
+        return moments.total

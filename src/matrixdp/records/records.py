@@ -1,0 +1,96 @@
+"""The interface of records that are read in parts, and the plainest implementation of it."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.records.tables import check_same_columns
+
+T = TypeVar("T")
+
+# What is computed from one part: a function of the part's number and its blocks (arrays or tables).
+Task: TypeAlias = Callable[[int, Iterable[Any]], T]
+
+
+class Records(ABC):
+    """Records in parts that are processed independently: in threads, or on other machines.
+
+    Results must be combined in a way that depends neither on the order of the parts nor on where one ends and the
+    next begins.
+
+    Attributes
+    ----------
+    once : bool
+        Whether the records can be read only once, as from an iterator.
+    ordered : bool
+        Whether the order of the records is public. It is not where folders named ``key=value`` sort them by a value.
+    """
+
+    once: bool = False
+    ordered: bool = True
+
+    def select(self, names: Sequence[str] | None) -> Records:
+        """The same records with only the named columns; None keeps all."""
+        return self
+
+    @abstractmethod
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """Results of `task` on every part, in any order.
+
+        The task may be sent to another process and run again there after a failure. With `whole`, the parts are the
+        same for any number of workers; otherwise a few large ones may be split among the workers.
+        """
+
+    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most records lie in no folder)
+        """Raise a `ParameterError` if the folder `out` holds the records, or lies among them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Records):
+    """Records that are produced block by block, so that moments of them need not fit into memory.
+
+    Parameters
+    ----------
+    read : callable
+        Returns an iterable of blocks each time it is called: arrays or tables of shape (some records, features). A
+        block may be overwritten once the next one is requested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [block.shape for block in Blocks(lambda: (np.zeros((rows, 2)) for rows in (3, 1)))]
+    [(3, 2), (1, 2)]
+    """
+
+    read: Callable[[], Iterable[Any]]
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """All blocks form one part."""
+        yield task(0, self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return check_same_columns(self.read())
+
+
+def require_public_order(records: Records) -> None:
+    """Raise a `DataError` if the order of the records shows one of their values, for answers with a row a record."""
+    if not records.ordered:
+        raise DataError(
+            "records in folders named key=value are ordered by the key, so that rows would show it, and a record with "
+            "another key would move all rows behind it. Give files whose order is public for such a query."
+        )
+
+
+def require_rereadable(records: Records) -> Records:
+    """`records`, or a `ParameterError` if they can be read only once."""
+    if records.once:
+        raise ParameterError(
+            "data must be readable more than once, which an iterator is not. Give Blocks(function), whose function "
+            "makes the iterator anew, or files."
+        )
+    return records

@@ -1,0 +1,183 @@
+"""A noisy data set that need not fit into memory, written as a set of Parquet files where the data are."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matrixdp.design import Design
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.ledger import Ledger
+from matrixdp.noise import BlockKey, Stream
+from matrixdp.queries import Identity
+from matrixdp.queries.identity import check_count
+from matrixdp.records import Records, open_records, require_public_order, require_rereadable
+from matrixdp.release.charging import open_account
+from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
+from matrixdp.release.mechanism import check_stream
+from matrixdp.release.noisy_rows import check_rows
+from matrixdp.release.output_folder import OutputFolder
+from matrixdp.release.result import Guaranteed
+from matrixdp.serialise import from_plain
+from matrixdp.types import Floats
+from matrixdp.version import __version__
+
+MANIFEST = "_release.json"  # readers of data sets pass over names that begin so
+_FORMAT = "matrixdp data set 1"
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetRelease(Guaranteed):
+    """A noisy data set in a folder of Parquet files. Nothing in it is private.
+
+    Attributes
+    ----------
+    path : Path
+        The folder: ``part-*.parquet`` in the records' order, and ``_release.json``, written last.
+    design : Design
+    files : tuple of str
+    version : str
+        Of the software that made it.
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+    """
+
+    path: Path
+    design: Design
+    files: tuple[str, ...]
+    version: str = __version__
+    simulation: bool = False
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of the noise in each column, of shape (features,)."""
+        return np.asarray(self.design.std[0])
+
+    def __str__(self) -> str:
+        rows, columns = self.design.query.shape
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
+
+    def to_json(self) -> str:
+        """What ``_release.json`` holds."""
+        return json.dumps({**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}, allow_nan=False)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:
+        """The data set in a folder, which must be complete."""
+        place = Path(path)
+        try:
+            content = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+            if content["format"] != _FORMAT:
+                raise KeyError(content["format"])
+            files = tuple(map(str, content["files"]))
+            design = from_plain(content["design"])
+            found = cls(place, design, files, str(content["version"]), bool(content["simulation"]))
+        except OSError:
+            raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None
+        except (KeyError, TypeError, ValueError):
+            raise ParameterError(f"{place / MANIFEST} must be one that matrixdp wrote; it was altered.") from None
+        lost = [name for name in found.files if not (place / name).is_file()]
+        if lost:
+            raise ParameterError(f"path must be a complete data set, but {place / lost[0]} is not there.")
+        found.design.check()
+        return found
+
+
+def release_dataset(
+    design: Design,
+    data: Any,
+    out: str | os.PathLike[str],
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    workers: Any = None,
+    force: bool = False,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> DatasetRelease:
+    """Release records with noise as a set of Parquet files, without ever holding all of them in memory.
+
+    The records are read twice: once to find errors, before anything is charged; then to add noise, block by block,
+    where they are. Each file is put in place when it is complete, and the folder when all files are.
+
+    Parameters
+    ----------
+    design : Design
+        For an `Identity` query.
+    data : what `open_records` takes
+    out : path
+        A new or empty folder; with a cluster, one that all workers see under this path.
+    clip, missing, ledger, dataset, stream, simulation
+        As for `matrixdp.release.release`.
+    workers : int, str or distributed.Client, optional
+        As for `open_records`.
+    force : bool
+        Put the folder in the place of one that is there.
+
+    Privacy
+    -------
+    `design.distance`-GDP for replace-one neighbours. Noise belongs to the number of a record, so a part that is worked
+    on twice gives the same bits; that its records are the same as well is checked by their SHA-256, and a file that
+    was altered in between is an error. The release's key is sent to the workers: their connections must be as
+    trustworthy as those that the data take. After an error the folder does not exist, and the ledger shows the charge
+    as not released, if it had been made.
+    """
+    check_stream(stream, simulation=simulation)
+    check_rows(design)
+    query = design.query
+    assert isinstance(query, Identity)
+    account = open_account(design, ledger, dataset, None, simulation=simulation)
+    records = require_rereadable(open_records(data, workers=workers)).select(query.bounds.names)
+    require_public_order(records)
+    records.check_output(out)
+    with OutputFolder(out, force=force) as folder, _drafts(folder) as drafts:
+        checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
+        check_count(sum(part.rows for part in checked), query.records)
+        receipt = account.charge() if account is not None else None
+        key = BlockKey(Stream() if stream is None else stream)
+        names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
+        starts = (0, *accumulate(part.rows for part in checked))
+        task = WriteTask(design, key, tuple(checked), starts, clip, missing, str(folder.path), str(drafts), names)
+        files = _written(records, task)
+        released = DatasetRelease(folder.place, design, files, simulation=simulation)
+        _finish(folder, released)
+        if account is not None and receipt is not None:
+            account.complete(receipt, released.to_json)
+    return released
+
+
+@contextmanager
+def _drafts(folder: OutputFolder) -> Iterator[Path]:
+    """A folder beside the one that will be put in place: what a task leaves behind there is never seen."""
+    place = folder.path.with_name(folder.path.name + ".drafts")
+    with writing(place):
+        place.mkdir()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _written(records: Records, task: WriteTask) -> tuple[str, ...]:
+    found = dict(records.map(task, whole=True))
+    if len(found) != len(task.parts):
+        raise DataError(ALTERED)
+    return tuple(name for _, name in sorted(found.items()) if name is not None)
+
+
+def _finish(folder: OutputFolder, released: DatasetRelease) -> None:
+    with writing(folder.place):
+        (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
+        folder.finish()

@@ -1,0 +1,140 @@
+"""What a release gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.answers.moments import Estimate, correlation, covariance, mean, nearest_psd
+from matrixdp.design.design import Design
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.serialise import from_plain, to_plain
+from matrixdp.types import Floats
+from matrixdp.version import __version__
+
+_FORMAT = "matrixdp release 1"
+
+
+class Guaranteed:
+    """Whatever was released by a design, and so has its guarantee."""
+
+    design: Design
+    version: str
+    simulation: bool
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee."""
+        return self.design.privacy
+
+    @property
+    def mu(self) -> float:
+        """What was spent, as Gaussian differential privacy."""
+        return self.design.distance
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        return self.design.neighbours
+
+    def facts(self, form: str) -> dict[str, Any]:
+        """What every released file says of itself."""
+        return {
+            "format": form,
+            "version": self.version,
+            "simulation": self.simulation,
+            "neighbours": str(self.neighbours),
+            "mu": self.mu,
+            "design": to_plain(self.design),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Guaranteed):
+    """A noisy matrix and all that is needed to read it. Nothing in it is private.
+
+    Attributes
+    ----------
+    matrix : float64 array of the query's shape
+    design : Design
+    version : str
+        Of the software that made it.
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+    """
+
+    matrix: Floats
+    design: Design
+    version: str = __version__
+    simulation: bool = False
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of the noise in each entry."""
+        return self.design.std
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The matrix."""
+        return np.array(self.matrix, dtype=dtype, copy=True if copy is None else copy)
+
+    def __str__(self) -> str:
+        design = self.design
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
+        return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
+
+    def possible(self) -> Floats:
+        """The matrix with each entry moved into the range that it can have. Costs nothing."""
+        return np.clip(self.matrix, *self.design.query.possible)
+
+    def nearest_psd(self) -> Floats:
+        """The nearest positive semidefinite matrix. Costs nothing."""
+        return nearest_psd(self.matrix)
+
+    def mean(self) -> Estimate:
+        """Mean of each feature, from moments, with error bars."""
+        return mean(self.matrix, self.design)
+
+    def covariance(self) -> Estimate:
+        """Covariance about the mean, from moments, with error bars."""
+        return covariance(self.matrix, self.design)
+
+    def correlation(self) -> Estimate:
+        """Correlation, from moments, with error bars."""
+        return correlation(self.matrix, self.design)
+
+    def to_json(self) -> str:
+        """The release as JSON text; `from_json` gives it back bit by bit."""
+        return json.dumps({**self.facts(_FORMAT), "matrix": self.matrix.tolist()}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Release:
+        """The release that `to_json` wrote."""
+        try:
+            content = json.loads(text)
+        except (TypeError, ValueError):
+            raise ParameterError("text must be JSON of Release.to_json; of a file give its content.") from None
+        try:
+            if content["format"] != _FORMAT:
+                raise KeyError(content["format"])
+            matrix = np.array(content["matrix"], np.float64)
+            released = cls(matrix, from_plain(content["design"]), str(content["version"]), bool(content["simulation"]))
+            if not isinstance(released.design, Design) or matrix.shape != released.design.query.shape:
+                raise KeyError("design")
+            if (content["mu"], content["neighbours"]) != (released.mu, released.neighbours):
+                raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError(
+                "text must be a release as written by Release.to_json of this or an earlier version."
+            ) from None
+        released.design.check()
+        return released

@@ -1,0 +1,176 @@
+"""The private moment: its budget, its steps, its errors."""
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.adaptive.moment import private_moment
+from matrixdp.privacy import compose_mu
+
+RNG = np.random.default_rng(0)
+SHAPE = RNG.normal(size=(4, 4)) @ np.diag([1.0, 0.5, 0.2, 0.1])
+DATA = np.clip(RNG.normal(size=(3000, 4)) @ SHAPE.T + [1.0, 0, 0, -2.0], -6, 6)
+BOUNDS = mdp.Bounds([-6] * 4, [6] * 4)
+PRIVACY = mdp.Privacy(1, 1e-6)
+
+
+def simulate(data=DATA, bounds=BOUNDS, privacy=PRIVACY, seed=0, **options):
+    return private_moment(data, bounds, privacy, stream=mdp.Stream(seed=seed), simulation=True, **options)
+
+
+@pytest.mark.parametrize("aim", ["covariance", "components", "regression"])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 8.0])
+def test_the_steps_spend_the_budget_and_no_more(aim, epsilon):
+    privacy = mdp.Privacy(epsilon, 1e-6)
+    moment = simulate(privacy=privacy, aim=aim)
+    assert 0.999 * privacy.mu <= moment.mu <= privacy.mu
+    assert compose_mu(step.mu for step in moment.steps) <= privacy.mu * (1 + 1e-12)
+    assert sum(step.share for step in moment.steps) == pytest.approx(1, rel=1e-6)
+
+
+def test_the_estimate_comes_close():
+    moment = simulate(privacy=mdp.Privacy(3, 1e-6))
+    truth = np.cov(DATA.T, bias=True)
+    assert np.linalg.norm(moment.covariance - truth) < 0.1 * np.linalg.norm(truth)
+    assert np.abs(moment.mean - DATA.mean(axis=0)).max() < 0.1
+    assert np.linalg.eigvalsh(moment.covariance)[0] >= -1e-12
+    about = DATA - BOUNDS.midpoint
+    assert np.linalg.norm(moment.second_moment - about.T @ about / len(DATA)) < 0.1 * np.linalg.norm(truth)
+
+
+def test_error_bars_are_of_the_right_size():
+    draws = [simulate(privacy=mdp.Privacy(20, 1e-6), seed=seed) for seed in range(60)]
+    spread = np.std([draw.mean for draw in draws], axis=0)
+    claimed = np.mean([draw.mean_std for draw in draws], axis=0)
+    assert ((spread / claimed > 0.4) & (spread / claimed < 2.0)).all()
+    spread = np.std([draw.covariance for draw in draws], axis=0)
+    claimed = np.mean([draw.covariance_std for draw in draws], axis=0)
+    assert 0.4 < np.linalg.norm(spread) / np.linalg.norm(claimed) < 2.0
+
+
+def test_learned_directions_beat_standard_ones_on_a_thin_ellipsoid():
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(2000, 1)) @ np.ones((1, 20)) + 0.05 * rng.normal(size=(2000, 20))
+    bounds, truth = mdp.Bounds([-6] * 20, [6] * 20), np.cov(data.T, bias=True)
+
+    def error(directions):
+        runs = [simulate(data, bounds, seed=seed, directions=directions) for seed in range(5)]
+        return np.mean([np.linalg.norm(run.covariance - truth) for run in runs])
+
+    assert error("learned") < error("standard")
+
+
+def test_too_few_records_take_one_step():
+    names = [step.name for step in simulate(DATA[:20]).steps]
+    assert names == ["moment"]
+    assert [step.name for step in simulate(DATA[:200], privacy=mdp.Privacy(0.5, 1e-6)).steps][-1] == "final moment"
+
+
+@pytest.mark.parametrize("directions", ["standard", np.linalg.qr(np.arange(16.0).reshape(4, 4) ** 0.5 + np.eye(4))[0]])
+def test_public_directions(directions):
+    moment = simulate(directions=directions, privacy=mdp.Privacy(5, 1e-6))
+    assert np.linalg.norm(moment.covariance - np.cov(DATA.T)) < 0.15 * np.linalg.norm(np.cov(DATA.T))
+
+
+def test_added_or_removed_records():
+    moment = simulate(neighbours="add-remove", records=3100, privacy=mdp.Privacy(5, 1e-6))
+    assert moment.neighbours == "add-remove"
+    assert np.linalg.norm(moment.covariance - np.cov(DATA.T)) < 0.15 * np.linalg.norm(np.cov(DATA.T))
+    assert moment.mu <= moment.privacy.mu
+    with pytest.raises(mdp.ParameterError, match="records must be given"):
+        simulate(neighbours="add-remove")
+    with pytest.raises(mdp.DataError, match="at most 2 x 100"):
+        simulate(neighbours="add-remove", records=100)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (500, 1), (5, 40)])
+def test_odd_shapes(shape):
+    moment = simulate(np.zeros(shape), mdp.Bounds([-1] * shape[1], [1] * shape[1]))
+    assert moment.covariance.shape == (shape[1], shape[1])
+    assert np.isfinite(moment.covariance).all()
+    assert np.isfinite(moment.mean).all()
+
+
+def test_constant_columns():
+    data = DATA.copy()
+    data[:, 1] = 0.25
+    moment = simulate(data, privacy=mdp.Privacy(8, 1e-6))
+    assert moment.covariance[1, 1] < 0.05
+    assert moment.mean[1] == pytest.approx(0.25, abs=0.1)
+
+
+def test_the_order_of_records_does_not_matter():
+    first, second = simulate(), simulate(DATA[::-1])
+    assert np.array_equal(first.covariance, second.covariance)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"aim": "mean"}, "aim must be"),
+        ({"aim": "regression", "targets": 0}, "targets must be"),
+        ({"aim": "regression", "targets": 5}, "targets must be"),
+        ({"directions": "random"}, "directions must be"),
+        ({"directions": np.ones((4, 4))}, "orthonormal"),
+        ({"records": 7}, "records must be .*, as the data have, or be left out"),
+        ({"neighbours": "friends"}, "neighbours must be"),
+        ({"ledger": "x.db", "dataset": "clinic"}, "left out for a simulation"),
+        ({"dataset": "clinic"}, "ledger must be given"),
+        ({"bounds": None}, "bounds must be"),
+        ({"privacy": 1.0}, "privacy must be"),
+    ],
+)
+def test_unfit_arguments_are_named(options, message):
+    with pytest.raises(mdp.ParameterError, match=message):
+        simulate(**options)
+
+
+def test_a_seeded_stream_needs_the_word_simulation():
+    with pytest.raises(mdp.StreamError):
+        private_moment(DATA, BOUNDS, PRIVACY, stream=mdp.Stream(seed=1))
+
+
+class TestLedger:
+    @pytest.fixture
+    def ledger(self, tmp_path):
+        with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
+            ledger.register("clinic", PRIVACY, "replace")
+            yield ledger
+
+    def test_one_charge_for_the_whole_fit(self, ledger):
+        half = mdp.Privacy(0.5, 1e-6)
+        private_moment(DATA, BOUNDS, half, ledger=ledger.path, dataset="clinic")
+        (charge,) = ledger.history("clinic")
+        assert charge.event.mu == half.mu
+        assert charge.released
+
+    def test_charged_before_the_first_random_bit(self, ledger, monkeypatch):
+        seen, draw = [], mdp.Stream.words
+
+        def words(self, size, out=None):
+            seen.append(len(ledger.history("clinic")))
+            return draw(self, size, out=out)
+
+        monkeypatch.setattr(mdp.Stream, "words", words)
+        private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
+        assert set(seen) == {1}
+
+    @pytest.mark.parametrize("bad", [DATA * np.nan, DATA[:, :3], DATA[:0], DATA.astype(str)])
+    def test_bad_data_cost_nothing(self, ledger, bad):
+        with pytest.raises(mdp.DataError):
+            private_moment(bad, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
+        assert ledger.history("clinic") == []
+
+    def test_an_overdraft_is_refused_and_nothing_is_drawn(self, ledger, monkeypatch):
+        private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
+
+        def words(self, size, out=None):
+            raise AssertionError("noise was drawn")
+
+        monkeypatch.setattr(mdp.Stream, "words", words)
+        with pytest.raises(mdp.BudgetExceededError):
+            private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
+
+    def test_a_handle_is_refused(self, ledger):
+        with pytest.raises(mdp.ParameterError, match="path of a ledger"):
+            private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
