@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         Moments,
         Query,
         SecondMoment,
-        TransitionCounts,
     )
     from matrixdp.records import Blocks, open_records
     from matrixdp.release import DatasetRelease, Release, release_dataset
@@ -84,7 +83,6 @@ __all__ = [
     "SecondMoment",
     "Stream",
     "StreamError",
-    "TransitionCounts",
     "Vertices",
     "__version__",
     "binary",
@@ -141,7 +139,6 @@ _HOMES = {
         "Moments",
         "Query",
         "SecondMoment",
-        "TransitionCounts",
     ),
     "matrixdp.records": ("Blocks", "open_records"),
     "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),

@@ -1,8 +1,13 @@
-"""Values as plain JSON and back: frozen dataclasses of numbers, strings, arrays and each other."""
+"""Frozen dataclasses as JSON content and back, bit by bit.
+
+Classes of the package are stored under their bare names. Classes of other packages are stored under their qualified
+names (`register`), which contain a dot, so that none can be mistaken for one of ours.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -10,13 +15,53 @@ import numpy as np
 
 from matrixdp.errors import ParameterError
 
-T = TypeVar("T")
-_KINDS: dict[str, type] = {}
+C = TypeVar("C", bound=type)
+_KIND_OF: dict[type, str] = {}
+_READERS: dict[str, Callable[..., Any]] = {}
 
 
-def plain(cls: type[T]) -> type[T]:
-    """Class decorator: let `to_plain` and `from_plain` carry this frozen dataclass."""
-    _KINDS[cls.__name__] = cls
+def plain(cls: C) -> C:
+    """Class decorator for classes of this package: store instances under the bare name of the class."""
+    return _add(cls, cls.__name__, cls)
+
+
+def register(cls: C) -> C:
+    """Class decorator for a query, sensitivity set or allocation of your own: let JSON hold its instances.
+
+    Without it a design that uses the class can neither be charged nor stored.
+
+    Parameters
+    ----------
+    cls : type
+        A frozen dataclass whose fields are numbers, strings, arrays, tuples and other registered classes. JSON names
+        it by module and qualified name: import that module before reading releases back.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @register
+    ... @dataclass(frozen=True)
+    ... class Annulus:
+    ...     inner: float
+    ...     outer: float
+    >>> to_plain(Annulus(1.0, 2.0)) == {"kind": f"{__name__}.Annulus", "inner": 1.0, "outer": 2.0}
+    True
+    """
+    if not isinstance(cls, type) or not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        name = getattr(cls, "__name__", type(cls).__name__)
+        raise ParameterError(f"only a frozen dataclass can be registered: put @dataclass(frozen=True) on {name}.")
+    return _add(cls, f"{cls.__module__}.{cls.__qualname__}", cls)
+
+
+def register_family(base: type, kind: str, read: Callable[..., Any]) -> None:
+    """Store all classes that share one kind: each has a method `to_fields`, and `read` rebuilds it from the fields."""
+    _KIND_OF[base] = kind
+    _READERS[kind] = read
+
+
+def _add(cls: C, kind: str, read: Callable[..., Any]) -> C:
+    _KIND_OF[cls] = kind
+    _READERS[kind] = read  # a notebook may define the same class again
     return cls
 
 
@@ -42,14 +87,24 @@ def to_plain(value: Any) -> Any:
         return {"array": value.tolist()}
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
-    if type(value).__name__ in _KINDS:
-        fields = {
-            field.name: to_plain(field.metadata.get("plain", _same)(getattr(value, field.name)))
-            for field in dataclasses.fields(value)
-            if field.init
-        }
-        return {"kind": type(value).__name__, **fields}
-    raise ParameterError(f"{type(value).__name__} cannot be written as JSON.")
+    kind = _KIND_OF.get(type(value))
+    if kind is None:
+        raise ParameterError(
+            f"{type(value).__name__} cannot be written as JSON. Put @matrixdp.register on the class, above its "
+            "@dataclass(frozen=True)."
+        )
+    return {"kind": kind, **{name: to_plain(field) for name, field in _fields(value).items()}}
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """What is stored of an instance: the fields of its constructor, or what `to_fields` returns."""
+    if hasattr(value, "to_fields"):
+        return dict(value.to_fields())
+    return {
+        field.name: field.metadata.get("plain", _same)(getattr(value, field.name))
+        for field in dataclasses.fields(value)
+        if field.init
+    }
 
 
 def _same(value: Any) -> Any:
@@ -72,10 +127,12 @@ def from_plain(value: Any) -> Any:
         return np.array(value["array"], np.float64)
     if "repeat" in value:
         return np.broadcast_to(np.array([value["repeat"]]), (int(value["times"]),))
+    kind = value.get("kind", "no kind given")
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None and isinstance(kind, str) and "." in kind:
+        raise ParameterError(f"{kind!r} is not registered. Import the module that registers it, and read again.")
     fields = {name: from_plain(item) for name, item in value.items() if name != "kind"}
     try:
-        return _KINDS[value["kind"]](**fields)
+        return read(**fields)  # type: ignore[misc]  # None is a TypeError, too
     except (KeyError, TypeError, ValueError):
-        raise ParameterError(
-            f"not a record that this version can read: {value.get('kind', 'no kind given')!r}."
-        ) from None
+        raise ParameterError(f"not a record that this version can read: {kind!r}.") from None

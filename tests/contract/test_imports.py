@@ -81,7 +81,6 @@ NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "BlockKey"}
 # Modules outside of `noise` that may name the samplers, and why.
 DRAWS = {
     "release/mechanism.py": "adds noise to an answer",
-    "release/noisy_rows.py": "adds noise to the rows of a data set",
     "release/dataset.py": "makes the key of a data set's noise",
     "release/dataset_passes.py": "sends that key to the workers",
     "baselines/bingham.py": "a mechanism for comparison",

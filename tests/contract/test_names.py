@@ -11,7 +11,7 @@ NAMES = {
     "DatasetRelease", "Design", "EngineError", "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger",
     "LedgerError", "MatrixDPError",
     "MatrixGaussian", "MissingExtraError", "Moments", "Neighbours", "ParameterError", "PrincipalDirections",
-    "Privacy", "Query", "Release", "SecondMoment", "Stream", "StreamError", "TransitionCounts", "Vertices",
+    "Privacy", "Query", "Release", "SecondMoment", "Stream", "StreamError", "Vertices",
     "__version__", "binary", "draw_gaussian", "equimodal", "gdp_delta", "gdp_epsilon", "isotropic",
     "isotropic_scale", "make_design", "open_records", "optimal", "principal_directions",
     "release_dataset", "shares", "uniform", "unimodal",

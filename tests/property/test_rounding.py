@@ -7,19 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.design.grid import column_factors, column_limits, monotone
-from matrixdp.release.mechanism import _prepare
+from matrixdp.design.grid import column_factors, rounds_entrywise
+from matrixdp.release.mechanism import prepare
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def integers(design, data):
     """What a release adds noise to."""
-    prepared = _prepare(design, data, clip=True, missing="error")
-    if not monotone(design.query, design.noise):
+    prepared = prepare(design, data, clip=True, missing="error")
+    if not rounds_entrywise(design.query, design.noise):
         return [int(k) for k in prepared.ravel()]
     factors = column_factors(design.noise, design.grid.bits)
-    limits = np.array(column_limits(design.query, design.noise, design.grid.bits), float)
+    limits = design.query.row_limits(column_factors(design.noise, design.grid.bits))
     steps = np.rint((np.asarray(prepared, float) - design.query.bounds.midpoint) * factors)
     return [int(k) for k in np.clip(steps, -limits, limits).ravel()]
 

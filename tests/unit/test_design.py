@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.design.solver import best_covariance
+from matrixdp.sensitivity.best_covariance import best_covariance
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, 0, 0], [1, 4, 2], names=["a", "b", "c"])
@@ -29,7 +29,7 @@ def queries(bounds, records):
         mdp.GramMatrix(bounds, 5),
         mdp.Adjacency(4),
         mdp.Laplacian(4, weight=3.0),
-        mdp.TransitionCounts(range(m + 1), records=records),
+        mdp.ContingencyTable.transitions(range(m + 1), records=records),
         mdp.Query((2, 3), mdp.FrobeniusBall(0.3), bound=2.0),
         mdp.Query((3, 3), mdp.FrobeniusBall(0.3), bound=2.0, side="both"),
         mdp.Query((2, 3), mdp.Vertices(np.ones((1, 2, 3))), bound=2.0, side="rows"),

@@ -22,7 +22,6 @@ from matrixdp import (
     ParameterError,
     Query,
     SecondMoment,
-    TransitionCounts,
     Vertices,
 )
 
@@ -223,7 +222,7 @@ def test_tables_of_counts():
     pairs = [["yes", "a"], ["no", "b"], ["yes", "b"], ["yes", "a"]]
     table = ContingencyTable(["yes", "no"], ["a", "b"], records=4)
     assert answer(table, pairs).tolist() == [[2, 1], [0, 1]]
-    moves = TransitionCounts([1, 2, 3], records=2)
+    moves = ContingencyTable.transitions([1, 2, 3], records=2)
     assert answer(moves, np.array([[1, 2], [3, 3]])).tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
     mixed = ContingencyTable([1, "1"], ["a"], records=2)
     assert answer(mixed, [[1, "a"], ["1", "a"]]).tolist() == [[1], [1]]  # one record does not recode another
@@ -240,7 +239,10 @@ def test_tables_of_counts():
     assert "secret" not in str(caught.value)
     with pytest.raises(ParameterError, match="number of pairs"):
         answer(table, pairs[:3])
-    assert answer(ContingencyTable(["yes", "no"], ["a"], 9, "add-remove"), [["yes", "a"]]).tolist() == [[1], [0]]
+    assert answer(ContingencyTable(["yes", "no"], ["a"], 9, neighbours="add-remove"), [["yes", "a"]]).tolist() == [
+        [1],
+        [0],
+    ]
 
 
 def test_a_function_of_ones_own():

@@ -16,7 +16,6 @@ from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain.bounds import Bounds
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
-from matrixdp.queries.moments import check_number
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
@@ -39,7 +38,7 @@ class BallMoments(Moments):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments of records with their sums."""
         assert isinstance(data, Clippable)
-        check_number(self, len(data))
+        self.check_number(len(data))
         return data.moment(self.bounds, self.records)
 
 
@@ -165,5 +164,5 @@ def ball_query(
 ) -> BallMoments | TracedMoments:
     """Moments in a ball about the origin, with the trace beside them for replaced records."""
     bounds = Bounds(np.full(size, -radius), np.full(size, radius), radius=radius)
-    moments = BallMoments(bounds, public, neighbours, mean_share=ratio / (1 + ratio))
+    moments = BallMoments(bounds, public, neighbours=neighbours, mean_share=ratio / (1 + ratio))
     return TracedMoments(moments, ratio) if neighbours is Neighbours.REPLACE else moments

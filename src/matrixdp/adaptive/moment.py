@@ -19,7 +19,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries.query import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.types import Floats
 
 

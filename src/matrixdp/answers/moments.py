@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.design.design import Design
+from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
-from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 
@@ -63,23 +63,23 @@ def nearest_psd(matrix: Floats) -> Floats:
 
 def mean(matrix: Floats, design: Design) -> Estimate:
     """Mean of each feature in the data's units, of shape (m,)."""
-    query = _moments(design)
+    bounds = _bounds(design)
     count = matrix[0, 0]
     average = matrix[0, 1:] / count
     std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
-    return Estimate(query.bounds.midpoint + average, std, query.names)
+    return Estimate(bounds.midpoint + average, std, bounds.names)
 
 
 def covariance(matrix: Floats, design: Design) -> Estimate:
     """Covariance about the mean, of shape (m, m): the second moment less the mean's square, less its noise."""
-    _moments(design)
+    _bounds(design)
     std = np.sqrt(_entry_covariance(matrix, design, "ij", "ij"))
     return Estimate(_covariance_value(matrix, design), std, design.query.names)
 
 
 def correlation(matrix: Floats, design: Design) -> Estimate:
     """Correlation, of shape (m, m), from the covariance; undefined (NaN) where noise made a variance negative."""
-    _moments(design)
+    _bounds(design)
     cov = _covariance_value(matrix, design)
     variances = np.where(np.diagonal(cov) > 0, np.diagonal(cov), np.nan)
     scale = np.sqrt(np.multiply.outer(variances, variances))
@@ -99,10 +99,12 @@ def correlation(matrix: Floats, design: Design) -> Estimate:
     return Estimate(np.clip(value, -1.0, 1.0), np.sqrt(np.maximum(spread, 0.0)), design.query.names)
 
 
-def _moments(design: Design) -> Moments:
-    if not isinstance(design.query, Moments):
+def _bounds(design: Design) -> Bounds:
+    """Bounds of the features; a `ParameterError` unless the answer is a matrix of moments."""
+    bounds = design.query.moment_bounds
+    if bounds is None:
         raise ParameterError(f"means and covariances follow from Moments, got {type(design.query).__name__} instead.")
-    return design.query
+    return bounds
 
 
 def _covariance_value(matrix: Floats, design: Design) -> Floats:

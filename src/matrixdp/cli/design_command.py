@@ -17,9 +17,6 @@ from matrixdp.cli.output import echo_json, write_file
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import share_mu
-from matrixdp.queries import Moments
-from matrixdp.release import Release
-from matrixdp.report.content import entry_names
 from matrixdp.report.pictures import design_picture
 from matrixdp.report.tables import matrix_table, table
 from matrixdp.types import Floats
@@ -56,11 +53,11 @@ def predicted(asked: Asked, design: Design) -> tuple[Floats, Sequence[str], Sequ
     For a covariance or correlation they depend on the data; here for features that are uncorrelated and spread evenly
     over their bounds.
     """
-    rows, columns = entry_names(Release(np.empty((0, 0)), design))
+    rows, columns = design.query.entry_names
     if asked.kind == "matrix":
         return design.std, rows, columns
-    assert isinstance(design.query, Moments)
-    supposed = np.diag(np.concatenate([[1.0], design.query.bounds.halfwidths**2 / 3]))
+    assert design.query.moment_bounds is not None
+    supposed = np.diag(np.concatenate([[1.0], design.query.moment_bounds.halfwidths**2 / 3]))
     estimate = (covariance if asked.kind == "covariance" else correlation)(supposed, design)
     return estimate.std, rows[1:], columns[1:]
 
@@ -156,7 +153,7 @@ def _cost(asked: Asked, design: Design, left: tuple[float, float] | None) -> str
 
 
 def _plot(design: Design, path: Path, features: str | None) -> None:
-    rows, columns = entry_names(Release(np.empty((0, 0)), design))
+    rows, columns = design.query.entry_names
     names = columns[-design.query.features :] if design.query.side != "rows" else rows
     pair = _pair(features, names)
     chosen = ("", "") if pair is None else (names[pair[0]], names[pair[1]])

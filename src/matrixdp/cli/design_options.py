@@ -94,20 +94,23 @@ def make_query(asked: Asked, schema: Schema, records: int | None) -> MatrixQuery
         if schema.graph is None:
             raise ParameterError(f"{schema.path}: a graph needs [graph] with its public nodes.")
         kind = Adjacency if asked.query == "adjacency" else Laplacian
-        return kind(len(schema.graph.nodes), schema.graph.weight, schema.graph.nodes, neighbours)
+        nodes, weight = schema.graph.nodes, schema.graph.weight
+        return kind(len(nodes), weight, node_names=nodes, neighbours=neighbours)
     assert records is not None
     if asked.query == "counts":
         rows, columns = (schema.categories(name) for name in asked.cell_columns())
-        return ContingencyTable(rows, columns, records, neighbours)
+        return ContingencyTable(rows, columns, records, neighbours=neighbours)
     bounds = schema.bounds()
-    if asked.query == "second-moment":
-        return SecondMoment(bounds, records, neighbours)
-    if asked.query == "identity":
-        return Identity(bounds, records, neighbours)
     if asked.query == "gram":
         points = None if asked.points is None else _read_points(asked.points, bounds.names or ())
-        return GramMatrix(bounds, records, points, asked.kernel, asked.bandwidth, neighbours)
-    return Moments(bounds, records, neighbours)
+        return GramMatrix(
+            bounds, records, points, kernel=asked.kernel, bandwidth=asked.bandwidth, neighbours=neighbours
+        )
+    if asked.query == "second-moment":
+        return SecondMoment(bounds, records, neighbours=neighbours)
+    if asked.query == "identity":
+        return Identity(bounds, records, neighbours=neighbours)
+    return Moments(bounds, records, neighbours=neighbours)
 
 
 def make_asked_design(asked: Asked, query: MatrixQuery, directions: Floats | None = None) -> Design:

@@ -24,7 +24,7 @@ from matrixdp.design import Design
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import Identity, MatrixQuery
+from matrixdp.queries import MatrixQuery
 from matrixdp.records.files import Files, open_files
 from matrixdp.release import release_dataset
 from matrixdp.release.output_folder import OutputFolder
@@ -43,7 +43,7 @@ def run_release(asked: Asked, job: Job) -> None:
     source.check_output(job.out)
     query = make_query(asked, schema, _records(asked, schema, source))
     planned = _plan(asked, query)
-    if isinstance(query, Identity) and query.shape[0] * query.shape[1] > _IN_MEMORY:
+    if query.rowwise and query.shape[0] * query.shape[1] > _IN_MEMORY:
         _release_files(asked, job, schema, source, planned)
         return
     with (

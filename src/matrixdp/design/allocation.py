@@ -1,66 +1,166 @@
-"""How much of the budget each direction gets."""
+"""How the privacy loss is divided among the directions of the noise: one class a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
-from matrixdp.serialise import plain
+from matrixdp.serialise import register_family
 from matrixdp.types import Floats
 
 
-@plain
-@dataclass(frozen=True, eq=False)
-class Allocation:
-    """A rule that turns a query and its directions into shares of the privacy loss.
+class Allocation(ABC):
+    """A rule that divides the privacy loss among directions. Subclass it for a rule of your own.
 
-    Made by `uniform`, `isotropic`, `binary`, `shares` or `optimal`.
+    Attributes
+    ----------
+    rule : str
+        Name of the rule in reports and ledgers.
+    named : bool
+        Whether the rule refers to features by name, which means nothing in another basis.
+
+    Privacy
+    -------
+    An allocation only shapes the noise: `make_design` scales it until the distance between neighbours fits the budget.
     """
 
-    rule: str
-    values: Any = None
-    share: float = 1.0
+    rule: ClassVar[str] = "custom"
 
     @property
     def named(self) -> bool:
         """Whether features are given by name."""
-        return isinstance(self.values, tuple) and any(isinstance(value, str) for value in self.values)
+        return False
 
+    @abstractmethod
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
-        """Variance along each direction up to a common factor, of shape (features,)."""
-        extent = query.extent(directions)
-        if self.rule == "isotropic":
-            return np.ones(extent.size)
-        if self.rule == "optimal":
-            return _optimal_variances(self.weights(query), extent, _radius(query))
-        return extent**2 / self.theta(query)
+        """Variance of the noise along each direction, up to a common factor, of shape (features,)."""
 
     def precisions(self, query: MatrixQuery) -> Floats:
-        """Shares of the paper's precision budget, of shape (features,); the paper knows nothing of ranges."""
-        if self.rule == "optimal":  # minimises sum weights_i sigma_i subject to sum 1/sigma_i^2
-            weights = self.weights(query) ** (2 / 3)
-            return np.asarray(weights / weights.sum())
+        """Shares of the precision budget of the paper's Theorem 2, of shape (features,); uniform by default."""
+        return np.full(query.features, 1 / query.features)
+
+    def entry_covariance(self, query: MatrixQuery) -> Covariance | None:
+        """Covariance of all entries in one column, for a rule that shapes each entry; None for one of directions."""
+        return None
+
+
+class _BuiltIn(Allocation):
+    """The rules of this module, which share one form in JSON."""
+
+    def to_fields(self) -> Mapping[str, Any]:
+        """Rule, values and share, as JSON has them."""
+        return {"rule": self.rule, "values": None, "share": 1.0}
+
+
+@dataclass(frozen=True)
+class Isotropic(_BuiltIn):
+    """The same noise in every direction."""
+
+    rule: ClassVar[str] = "isotropic"
+
+    def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
+        """Ones."""
+        return np.ones(query.features)
+
+
+class _SharesOfLoss(_BuiltIn):
+    """Each direction causes a given share of the privacy loss: its variance is its squared range over that share."""
+
+    def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
+        """Squared ranges over the shares."""
+        return query.extent(directions) ** 2 / self.theta(query)
+
+    def precisions(self, query: MatrixQuery) -> Floats:
+        """The shares; the paper does not use the ranges of features."""
         return self.theta(query)
 
     def theta(self, query: MatrixQuery) -> Floats:
-        """Shares of a uniform, binary or given allocation, of shape (features,)."""
+        """Share of each direction, of shape (features,)."""
+        return np.full(query.features, 1 / query.features)
+
+
+@dataclass(frozen=True)
+class Uniform(_SharesOfLoss):
+    """Every direction causes the same share of the privacy loss."""
+
+    rule: ClassVar[str] = "uniform"
+
+
+@dataclass(frozen=True)
+class Binary(_SharesOfLoss):
+    """The important directions cause `share` of the privacy loss together, the others the rest."""
+
+    rule: ClassVar[str] = "binary"
+    important: tuple[str | int, ...] | int
+    share: float
+
+    def to_fields(self) -> Mapping[str, Any]:
+        """Rule, values and share, as JSON has them."""
+        return {"rule": self.rule, "values": self.important, "share": self.share}
+
+    @property
+    def named(self) -> bool:
+        """Whether features are given by name."""
+        return isinstance(self.important, tuple) and any(isinstance(item, str) for item in self.important)
+
+    def theta(self, query: MatrixQuery) -> Floats:
+        """Equal shares within either group."""
         m = query.features
-        if self.rule == "binary":
-            return _binary(query, self.values, self.share)
-        if self.rule == "shares":
-            if self.values.shape != (m,):
-                raise ParameterError(f"shares must be {m} numbers, one a direction, got {self.values.size} instead.")
-            return np.asarray(self.values)
-        return np.full(m, 1 / m)
+        count = self.important
+        chosen = range(count) if isinstance(count, int) else [_find(query, item) for item in count]
+        marked = np.zeros(m, bool)
+        for i in chosen:
+            if not 0 <= i < m:
+                raise ParameterError(f"important must be among {m} directions, got number {i} instead.")
+            marked[i] = True
+        found = int(marked.sum())
+        if not 0 < found < m:
+            raise ParameterError(
+                f"important must be at least 1 and at most {m - 1} of {m} directions, got {found} instead."
+            )
+        return np.where(marked, self.share / found, (1 - self.share) / (m - found))
+
+
+@dataclass(frozen=True, eq=False)
+class Shares(_SharesOfLoss):
+    """Given shares of the privacy loss."""
+
+    rule: ClassVar[str] = "shares"
+    values: Floats
+
+    def to_fields(self) -> Mapping[str, Any]:
+        """Rule, values and share, as JSON has them."""
+        return {"rule": self.rule, "values": self.values, "share": 1.0}
+
+    def theta(self, query: MatrixQuery) -> Floats:
+        """The shares."""
+        m = query.features
+        if self.values.shape != (m,):
+            raise ParameterError(f"shares must be {m} numbers, one a direction, got {self.values.size} instead.")
+        return np.asarray(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimal(_BuiltIn):
+    """The least weighted noise."""
+
+    rule: ClassVar[str] = "optimal"
+    values: Floats | None = None
+
+    def to_fields(self) -> Mapping[str, Any]:
+        """Rule, values and share, as JSON has them."""
+        return {"rule": self.rule, "values": self.values, "share": 1.0}
 
     def weights(self, query: MatrixQuery) -> Floats:
-        """Weights of an optimal allocation, of shape (features,)."""
+        """Weight of each feature's variance, of shape (features,)."""
         if self.values is None:
             return np.asarray(1 / query.extent(None) ** 2)
         if self.values.shape != (query.features,):
@@ -69,18 +169,37 @@ class Allocation:
             )
         return np.asarray(self.values)
 
+    def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
+        """The closed form for a box; with directions, that or isotropic noise, whichever costs less."""
+        weights, changes = self.weights(query), query.sensitivity
+        if changes.ball:
+            return np.ones(weights.size)
+        best = _optimal_variances(weights, query.extent(directions), changes.record_radius)
+        if directions is None:
+            return best
+        return min(best, np.ones(best.size), key=lambda variances: _cost(query, directions, variances, weights))
+
+    def precisions(self, query: MatrixQuery) -> Floats:
+        """Minimises ``sum weights_i sigma_i`` for a given ``sum 1/sigma_i^2``."""
+        weights = self.weights(query) ** (2 / 3)
+        return np.asarray(weights / weights.sum())
+
+    def entry_covariance(self, query: MatrixQuery) -> Covariance | None:
+        """The best covariance of all entries, where the sensitivity set can be optimised over."""
+        return query.sensitivity.best_covariance(query.shape, self.values)
+
 
 def uniform() -> Allocation:
     """Every direction uses the same share of the privacy loss: its noise is proportional to its range."""
-    return Allocation("uniform")
+    return Uniform()
 
 
 def isotropic() -> Allocation:
     """The same noise in every direction."""
-    return Allocation("isotropic")
+    return Isotropic()
 
 
-def binary(important: Sequence[str | int] | int, share: float) -> Allocation:
+def binary(important: Sequence[str | int] | int, share: float) -> Binary:
     """The paper's strategy: the important directions use `share` of the privacy loss, the others the rest.
 
     Parameters
@@ -102,7 +221,7 @@ def binary(important: Sequence[str | int] | int, share: float) -> Allocation:
         raise ParameterError(f"share must be strictly between 0 and 1, got {show(share)} instead.")
     if isinstance(important, str):
         important = (important,)
-    return Allocation("binary", important if isinstance(important, int) else tuple(important), float(share))
+    return Binary(important if isinstance(important, int) else tuple(important), float(share))
 
 
 def shares(theta: ArrayLike) -> Allocation:
@@ -113,16 +232,16 @@ def shares(theta: ArrayLike) -> Allocation:
     >>> shares([0.5, 0.25, 0.25]).rule
     'shares'
     """
-    return Allocation("shares", check_theta(theta))
+    return Shares(check_theta(theta))
 
 
 def optimal(weights: ArrayLike | None = None) -> Allocation:
     """The shares with the least noise, ``sum weights_i variance_i``.
 
-    For a symmetric answer ``sum weights_i weights_j variance_ij``. In closed form for records in a box, perhaps cut
-    with a ball, and standard directions: the best of all covariances for the identity query, and for second moments
-    the best with one diagonal covariance on both sides. For a sensitivity set of vertices by a solver that certifies
-    its optimality, over all covariances of the entries; `weights` are then of the answer's shape.
+    For a symmetric answer ``sum weights_i weights_j variance_ij``. In closed form for records in a box, optionally
+    intersected with a ball, and standard directions: the best of all covariances for the identity query, and for second
+    moments the best with one diagonal covariance on both sides. For a sensitivity set of vertices by a solver that
+    certifies its optimality, over all covariances of the entries; `weights` then have the shape of the answer.
 
     Parameters
     ----------
@@ -131,15 +250,25 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
         noise counts relative to it (for vertices, ones).
     """
     if weights is None:
-        return Allocation("optimal")
+        return Optimal()
     array = np.array(weights, np.float64)
     if not array.size or not (np.isfinite(array) & (array > 0)).all():
         raise ParameterError("weights must be finite and positive.")
-    return Allocation("optimal", array)
+    return Optimal(array)
+
+
+def parse_allocation(allocation: Any) -> Allocation:
+    """The allocation that a name, None (uniform) or an allocation means."""
+    by_name = {None: Uniform, "uniform": Uniform, "isotropic": Isotropic, "optimal": Optimal}
+    if allocation is None or isinstance(allocation, str):
+        allocation = by_name[allocation]() if allocation in by_name else allocation
+    if not isinstance(allocation, Allocation):
+        raise ParameterError("allocation must be uniform(), isotropic(), binary(...), shares(...) or optimal(...).")
+    return allocation
 
 
 def check_theta(theta: ArrayLike) -> Floats:
-    """Shares as floats, after a look at their sign and sum."""
+    """Shares as floats, after a check of their signs and their sum."""
     array = np.array(theta, np.float64)
     if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array > 0)).all():
         raise ParameterError("theta must be a vector of positive shares: noise must be added in every direction.")
@@ -148,20 +277,36 @@ def check_theta(theta: ArrayLike) -> Floats:
     return array
 
 
-def _binary(query: MatrixQuery, important: Any, share: float) -> Floats:
-    m = query.features
-    chosen = range(important) if isinstance(important, int) else [_find(query, item) for item in important]
-    marked = np.zeros(m, bool)
-    for i in chosen:
-        if not 0 <= i < m:
-            raise ParameterError(f"important must be among {m} directions, got number {i} instead.")
-        marked[i] = True
-    count = int(marked.sum())
-    if not 0 < count < m:
-        raise ParameterError(
-            f"important must be at least 1 and at most {m - 1} of {m} directions, got {count} instead."
-        )
-    return np.where(marked, share / count, (1 - share) / (m - count))
+def noise_sides(query: MatrixQuery, variances: Floats, directions: Floats | None) -> tuple[Covariance, Covariance]:
+    """Covariances of rows and columns from the variances along the directions of the query's side."""
+    variances, directions = query.lift(variances, directions)
+    alike = directions is None and bool((variances == variances[0]).all())
+    side = Covariance.identity(variances.size, variances[0]) if alike else Covariance(variances, directions)
+    if query.side == "both":
+        return side, side
+    if query.side == "rows":
+        return side, Covariance.identity(query.shape[1])
+    return Covariance.identity(query.shape[0]), side
+
+
+def _from_fields(rule: str, values: Any = None, share: float = 1.0) -> Allocation:
+    """An allocation from what JSON holds of it."""
+    match rule:
+        case "uniform":
+            return Uniform()
+        case "isotropic":
+            return Isotropic()
+        case "binary":
+            return Binary(values, share)
+        case "shares":
+            return Shares(values)
+        case "optimal":
+            return Optimal(values)
+    raise ParameterError(f"unknown allocation {rule!r}.")
+
+
+for _rule in (Uniform, Isotropic, Binary, Shares, Optimal):
+    register_family(_rule, "Allocation", _from_fields)
 
 
 def _find(query: MatrixQuery, item: str | int) -> int:
@@ -173,20 +318,23 @@ def _find(query: MatrixQuery, item: str | int) -> int:
     return int(item)
 
 
-def _radius(query: MatrixQuery) -> float | None:
-    return getattr(query.sensitivity, "radius", None)
+def _cost(query: MatrixQuery, directions: Floats, variances: Floats, weights: Floats) -> float:
+    """The weighted noise of an optimal allocation, after scaling to unit distance."""
+    distance = query.sensitivity.distance(*noise_sides(query, variances, directions)).value
+    noise = float((weights * variances).sum())
+    return noise * distance if query.side == "both" else noise * distance**2
 
 
 def _optimal_variances(weights: Floats, extent: Floats, radius: float | None) -> Floats:
     """``sqrt(y/weights)``, y the maximiser of ``sum sqrt(weights y)`` over ``0 <= y <= extent^2``, ``sum y <= R^2``.
 
-    y is the most harmful record, squared. In a box it is the corner; a ball fills it up like water: ``y_i =
-    min(extent_i^2, level weights_i)``.
+    y holds the squared coordinates of the record that the noise must hide. In a box it is a corner; a ball limits it to
+    ``y_i = min(extent_i^2, level weights_i)`` (water filling).
     """
     y = extent**2
     if radius is not None and y.sum() > radius**2:
         order = np.argsort(y / weights)
-        full = np.concatenate([[0.0], np.cumsum(y[order])])[:-1]  # used by the features that are filled up before each
+        full = np.concatenate([[0.0], np.cumsum(y[order])])[:-1]  # used by the features that reach their bound earlier
         level = (radius**2 - full) / np.cumsum(weights[order][::-1])[::-1]
         first = int(np.argmax(level <= (y / weights)[order]))
         y = np.minimum(y, level[first] * weights)

@@ -1,4 +1,4 @@
-"""From a query and a budget to a design: directions, allocation and calibration put together."""
+"""`make_design`: from a query and a budget to a design."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.design.allocation import Allocation, isotropic, optimal, uniform
+from matrixdp.design.allocation import Allocation, noise_sides, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
-from matrixdp.design.solver import best_covariance
 from matrixdp.design.theorem2 import precision_budget
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
-from matrixdp.sensitivity import Vertices
-from matrixdp.types import Floats
 
 _NO_GRID = Grid(0, 0, math.inf)
-_RULES = {None: uniform(), "uniform": uniform(), "isotropic": isotropic(), "optimal": optimal()}
 
 
 def make_design(
@@ -63,41 +59,29 @@ def make_design(
     >>> round(float(design.std[0, 0]), 2)
     5.3
     """
-    allocation = _RULES.get(allocation, allocation) if allocation is None or isinstance(allocation, str) else allocation
     directions = getattr(directions, "directions", directions)
-    _check(query, privacy, allocation, calibration)
-    assert isinstance(allocation, Allocation)
+    allocation = parse_allocation(allocation)
+    _check(query, privacy, calibration)
     share_mu(privacy.mu, share)
-    if allocation.rule == "optimal" and isinstance(query.sensitivity, Vertices):
+    entries = allocation.entry_covariance(query)
+    if entries is not None:
         if directions is not None or calibration != "exact":
             raise ParameterError("directions and calibration must be left out when vertices are allocated optimally.")
-        return _optimal_over_vertices(query, query.sensitivity, privacy, share, allocation)
+        columns = Covariance.identity(1)
+        plan = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
+        return _fit(plan, plan.ideal_distance().value / plan.mu)
     basis = None if directions is None else check_orthonormal(directions, query.features)
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
-    if calibration == "exact":
-        variances = allocation.variances(query, basis)
-        if allocation.rule == "optimal" and basis is not None:
-            variances = min(variances, np.ones(variances.size), key=lambda v: _cost(query, basis, v, allocation))
-    else:
-        variances = 1 / np.sqrt(allocation.precisions(query))
-    rowcov, colcov = _sides(query, *query.lift(variances, basis))
+    exact = calibration == "exact"
+    variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
+    rowcov, colcov = noise_sides(query, variances, basis)
     plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
-    if calibration == "exact":
-        return _fit(plan, plan.ideal_distance().value / plan.mu)
-    return _fit(plan, _theorem2_scale(query, privacy, share, calibration, rowcov, colcov))
-
-
-def _cost(query: MatrixQuery, basis: Floats, variances: Floats, allocation: Allocation) -> float:
-    """What an optimal allocation minimises, after scaling to unit distance."""
-    rowcov, colcov = _sides(query, *query.lift(variances, basis))
-    distance = query.sensitivity.distance(rowcov, colcov).value
-    noise = float((allocation.weights(query) * variances).sum())
-    return noise * distance if query.side == "both" else noise * distance**2
+    return _fit(plan, plan.ideal_distance().value / plan.mu if exact else _theorem2_scale(plan))
 
 
 def _fit(plan: Design, scale: float) -> Design:
-    """The plan with its noise multiplied by `scale`, or by the little more that rounding calls for."""
+    """The plan with its noise multiplied by `scale`, or by a little more to make room for rounding."""
     for attempt in range(30):
         rowcov, colcov = _scaled(plan, scale)
         scaled = replace(plan, rowcov=rowcov, colcov=colcov)
@@ -122,51 +106,24 @@ def _scaled(plan: Design, scale: float) -> tuple[Covariance, Covariance]:
     return plan.rowcov, plan.colcov.scaled(scale**2)
 
 
-def _sides(query: MatrixQuery, variances: Floats, directions: Floats | None) -> tuple[Covariance, Covariance]:
-    alike = directions is None and bool((variances == variances[0]).all())
-    side = Covariance.identity(variances.size, variances[0]) if alike else Covariance(variances, directions)
-    if query.side == "both":
-        return side, side
-    if query.side == "rows":
-        return side, Covariance.identity(query.shape[1])
-    return Covariance.identity(query.shape[0]), side
-
-
-def _theorem2_scale(
-    query: MatrixQuery, privacy: Privacy, share: float, variant: str, rowcov: Covariance, colcov: Covariance
-) -> float:
+def _theorem2_scale(plan: Design) -> float:
     """Factor on the standard deviations after which ``||sigma(rowcov^-1)|| ||sigma(colcov^-1)|| = phi^2``."""
-    if share != 1.0:
-        mu = share_mu(privacy.mu, share)
-        privacy = Privacy(gdp_epsilon(mu, privacy.delta), privacy.delta)
+    query, privacy = plan.query, plan.privacy
+    if plan.share != 1.0:
+        privacy = Privacy(gdp_epsilon(plan.mu, privacy.delta), privacy.delta)
     budget = precision_budget(
-        privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=variant
+        privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=plan.calibration
     )
-    norms = [math.sqrt(float((1 / cov.variances**2).sum())) for cov in (rowcov, colcov)]
+    norms = [math.sqrt(float((1 / cov.variances**2).sum())) for cov in (plan.rowcov, plan.colcov)]
     return math.sqrt(norms[0] * norms[1] / budget)
 
 
-def _optimal_over_vertices(
-    query: MatrixQuery, changes: Vertices, privacy: Privacy, share: float, allocation: Allocation
-) -> Design:
-    size = query.shape[0] * query.shape[1]
-    weights = (
-        np.ones(size) if allocation.values is None else np.broadcast_to(allocation.values, query.shape).reshape(-1)
-    )
-    solution = best_covariance(changes.changes.reshape(-1, size), weights)
-    rowcov, colcov = Covariance.dense(solution.covariance), Covariance.identity(1)
-    plan = Design(query, privacy, share, "exact", allocation, rowcov, colcov, _NO_GRID, 0.0, flat=True)
-    return _fit(plan, plan.ideal_distance().value / plan.mu)
-
-
-def _check(query: Any, privacy: Any, allocation: Any, calibration: Any) -> None:
+def _check(query: Any, privacy: Any, calibration: Any) -> None:
     if not isinstance(query, MatrixQuery):
         raise ParameterError(
             f"query must be a query such as Moments(bounds, records=...), got {type(query).__name__} instead."
         )
     if not isinstance(privacy, Privacy):
         raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
-    if not isinstance(allocation, Allocation):
-        raise ParameterError("allocation must be uniform(), isotropic(), binary(...), shares(...) or optimal(...).")
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")

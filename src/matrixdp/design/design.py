@@ -19,7 +19,7 @@ from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
 from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
-from matrixdp.sensitivity import Distance, Vertices
+from matrixdp.sensitivity import Distance
 from matrixdp.serialise import plain
 from matrixdp.types import Floats
 
@@ -78,9 +78,7 @@ class Design:
     def ideal_distance(self) -> Distance:
         """Distance between neighbours before rounding, for the covariances as they are."""
         changes = self.query.sensitivity
-        return (changes.flat() if self.flat and isinstance(changes, Vertices) else changes).distance(
-            self.rowcov, self.colcov
-        )
+        return (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
 
     def check(self) -> None:
         """An error unless the stored distance covers what query and noise imply, and the budget covers the distance."""

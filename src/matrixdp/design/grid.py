@@ -14,7 +14,7 @@ import numpy as np
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
-from matrixdp.queries import Identity, MatrixQuery
+from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity.distance import is_diagonal
 from matrixdp.serialise import plain
 from matrixdp.types import Factor, Floats
@@ -65,8 +65,8 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
             "ask for less accuracy or give narrower bounds."
         )
     limit = math.ceil(largest * (1 + 1e-12) * 2.0**bits) + 1
-    if monotone(query, noise):
-        steps = [2 * k for k in column_limits(query, noise, bits)]
+    if rounds_entrywise(query, noise):
+        steps = [2 * int(k) for k in query.row_limits(column_factors(noise, bits))]
         return Grid(
             bits,
             limit,
@@ -80,26 +80,17 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
     return Grid(bits, limit, distance * (1 + 8 * _EPS))
 
 
-def monotone(query: MatrixQuery, noise: MatrixGaussian) -> bool:
-    """Whether each entry is a monotone function of one value of one record, so that rounding cannot widen its range."""
-    plain_rows = (
-        isinstance(query, Identity)
-        and query.bounds.radius is None
-        and not isinstance(noise.rowcov.whitening, np.ndarray)
-    )
-    return plain_rows and is_diagonal(noise.colcov.whitening)
+def rounds_entrywise(query: MatrixQuery, noise: MatrixGaussian) -> bool:
+    """Whether each rounded entry is a monotone function of one value of one record, which cannot widen its range."""
+    left, right = noise.rowcov.whitening, noise.colcov.whitening
+    return query.entrywise and not isinstance(left, np.ndarray) and is_diagonal(right)
 
 
 def column_factors(noise: MatrixGaussian, bits: int) -> Floats:
-    """Grid steps for one unit of each column of a monotone query, of shape (n,)."""
+    """Grid steps for one unit of each column of a query that rounds entrywise, of shape (n,)."""
     right = noise.colcov.whitening
     values = np.full(noise.shape[1], right) if not isinstance(right, np.ndarray) else right
     return values * (noise.rowcov.whitening * 2.0**bits)
-
-
-def column_limits(query: MatrixQuery, noise: MatrixGaussian, bits: int) -> list[int]:
-    """Largest rounded value of each column of a monotone query."""
-    return [int(k) for k in np.rint(column_factors(noise, bits) * query.magnitude[0])]
 
 
 def _whitened_magnitude(query: MatrixQuery, left: Factor, right: Factor, shape: tuple[int, int]) -> tuple[float, float]:

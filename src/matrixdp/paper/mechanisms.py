@@ -60,7 +60,7 @@ def mvg_moment(
     query: SecondMoment, privacy: Privacy, *, important: Sequence[str] | None, tau: float, calibration: str
 ) -> Mechanism:
     """Algorithm 2 with the paper's own inputs, for the sensitivity 2 gamma/N that it prints (8/2021 in Exp. II)."""
-    theta = _allocation(important, tau).theta(query)
+    theta = _allocation(important, tau).precisions(query)
     design = equimodal(
         epsilon=privacy.epsilon,
         delta=privacy.delta,

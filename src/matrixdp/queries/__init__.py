@@ -1,11 +1,12 @@
 """Queries: matrices to release, each with its public domain and the changes that one person can make."""
 
-from matrixdp.queries.counts import ContingencyTable, TransitionCounts
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.counts import ContingencyTable
 from matrixdp.queries.gram import GramMatrix
 from matrixdp.queries.graphs import Adjacency, Laplacian
 from matrixdp.queries.identity import Identity
 from matrixdp.queries.moments import Moments, SecondMoment
-from matrixdp.queries.query import MatrixQuery, Query, paper_query
+from matrixdp.queries.query import Query, paper_query
 
 __all__ = [
     "Adjacency",
@@ -17,6 +18,5 @@ __all__ = [
     "Moments",
     "Query",
     "SecondMoment",
-    "TransitionCounts",
     "paper_query",
 ]

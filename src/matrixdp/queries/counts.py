@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.queries.base import MatrixQuery, parse_records
 from matrixdp.records import as_records
 from matrixdp.sensitivity import CellChange
 from matrixdp.serialise import plain
@@ -46,13 +46,29 @@ class ContingencyTable(MatrixQuery):
     rows: tuple[Any, ...]
     columns: tuple[Any, ...]
     records: int
-    neighbours: Neighbours = Neighbours.REPLACE
+    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    title = "table of counts"
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
             object.__setattr__(self, name, _categories(getattr(self, name), name))
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+
+    @classmethod
+    def transitions(cls, states: Sequence[Any], records: int, *, neighbours: str = "replace") -> ContingencyTable:
+        """Counts of transitions between public states, given as pairs (from, to), of shape (states, states).
+
+        Privacy
+        -------
+        One record is one transition. Where one person contributes several, the guarantee is for one of them.
+
+        Examples
+        --------
+        >>> ContingencyTable.transitions(["well", "ill"], records=1000).shape
+        (2, 2)
+        """
+        return cls(tuple(states), tuple(states), records, neighbours=Neighbours.parse(neighbours))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,6 +84,15 @@ class ContingencyTable(MatrixQuery):
     def names(self) -> tuple[str, ...]:
         """The columns' categories."""
         return tuple(map(str, self.columns))
+
+    @property
+    def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The categories."""
+        return tuple(map(str, self.rows)), tuple(map(str, self.columns))
+
+    def subject(self, records: str) -> str:
+        """One sentence on what is released."""
+        return f"A {self.shape[0]:,} x {self.shape[1]:,} table of counts{records}."
 
     @property
     def sensitivity(self) -> CellChange:
@@ -121,23 +146,6 @@ class _CountTask:
             )
             cells += np.bincount(row * len(self.columns) + column, minlength=len(cells))
         return cells.reshape(len(self.rows), len(self.columns))
-
-
-def TransitionCounts(  # noqa: N802  (reads as a query)
-    states: Sequence[Any], *, records: int, neighbours: str = Neighbours.REPLACE
-) -> ContingencyTable:
-    """Counts of transitions between public states, given as pairs (from, to), of shape (states, states).
-
-    Privacy
-    -------
-    One record is one transition. Where one person gives many, the guarantee is for one of them.
-
-    Examples
-    --------
-    >>> TransitionCounts(["well", "ill"], records=1000).shape
-    (2, 2)
-    """
-    return ContingencyTable(tuple(states), tuple(states), records, Neighbours.parse(neighbours))
 
 
 def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:

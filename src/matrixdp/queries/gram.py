@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.identity import check_count
-from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.queries.base import check_count, require_replace
+from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
 from matrixdp.serialise import plain
@@ -28,7 +27,7 @@ _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 @plain
 @dataclass(frozen=True, eq=False)
-class GramMatrix(MatrixQuery):
+class GramMatrix(BoundedQuery):
     """Values of a kernel between 0 and 1: ``exp(-|x - y|^2/(2 bandwidth^2))`` or ``exp(-|x - y|_1/bandwidth)``.
 
     Parameters
@@ -51,26 +50,21 @@ class GramMatrix(MatrixQuery):
 
     Examples
     --------
+    >>> from matrixdp.domain import Bounds
     >>> bounds = Bounds([0, 0], [1, 1])
     >>> GramMatrix(bounds, records=100, points=[[0.5, 0.5], [0.1, 0.9]]).shape
     (100, 2)
     """
 
-    bounds: Bounds
-    records: int
     points: NDArray[np.float64] | None = None
-    kernel: str = "gaussian"
-    bandwidth: float = 1.0
-    neighbours: Neighbours = Neighbours.REPLACE
+    kernel: str = field(default="gaussian", kw_only=True)
+    bandwidth: float = field(default=1.0, kw_only=True)
+    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    title = "Gram matrix"
 
     def __post_init__(self) -> None:
-        check_bounds(self.bounds)
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        if self.neighbours is not Neighbours.REPLACE:
-            raise ParameterError(
-                "neighbours must be 'replace' for a Gram matrix: its shape shows the number of records."
-            )
+        super().__post_init__()
+        require_replace(self, "a Gram matrix: its shape shows the number of records.")
         if self.kernel not in _METRICS:
             raise ParameterError(
                 f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
@@ -98,6 +92,14 @@ class GramMatrix(MatrixQuery):
     def side(self) -> str:
         """Columns with public points; both without."""
         return "both" if self.points is None else "columns"
+
+    @property
+    def names(self) -> None:
+        """Columns are points or records, which have no names."""
+
+    def extent(self, directions: Floats | None) -> Floats:
+        """Ones: all columns have like ranges."""
+        return np.ones(self.features)
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from matrixdp.domain.bounds import check_missing
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.query import MatrixQuery
+from matrixdp.queries.base import MatrixQuery
 from matrixdp.records import is_out_of_core, read_array
 from matrixdp.sensitivity import EdgeChange
 from matrixdp.serialise import plain
@@ -26,8 +26,8 @@ _GRID = 1 << 20  # steps from no edge to one of full weight
 class _Graph(MatrixQuery):
     nodes: int
     weight: float = 1.0
-    node_names: tuple[str, ...] | None = None
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    node_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
     protects = "one edge"
 
     def __post_init__(self) -> None:
@@ -62,6 +62,16 @@ class _Graph(MatrixQuery):
     def names(self) -> tuple[str, ...] | None:
         """Names of the nodes."""
         return self.node_names
+
+    @property
+    def uncertainty(self) -> str:
+        """What an adversary cannot tell."""
+        return "any one edge is in the graph or not"
+
+    @property
+    def adjacency(self) -> str:
+        """The pairs of graphs that the guarantee compares."""
+        return "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)"
 
     @property
     def relative_error(self) -> float:
@@ -120,6 +130,8 @@ class Adjacency(_Graph):
     (34, 34)
     """
 
+    title = "adjacency matrix"
+
     @property
     def sensitivity(self) -> EdgeChange:
         """Two entries change."""
@@ -177,6 +189,8 @@ class Laplacian(_Graph):
     >>> Laplacian(nodes=34).sensitivity.frobenius
     2.0
     """
+
+    title = "graph Laplacian"
 
     @property
     def sensitivity(self) -> EdgeChange:

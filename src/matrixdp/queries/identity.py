@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import Bounds, check_bounds
-from matrixdp.errors import ParameterError
+from matrixdp.domain import Rescaling
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.query import MatrixQuery, parse_records
+from matrixdp.queries.base import RowRounding, check_count, require_replace
+from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import RecordChange
 from matrixdp.serialise import plain
@@ -20,7 +21,7 @@ from matrixdp.types import Floats
 
 @plain
 @dataclass(frozen=True, eq=False)
-class Identity(MatrixQuery):
+class Identity(BoundedQuery):
     """All records, of shape (records, m), each with noise of its own.
 
     Parameters
@@ -37,23 +38,17 @@ class Identity(MatrixQuery):
 
     Examples
     --------
+    >>> from matrixdp.domain import Bounds
     >>> Identity(Bounds([0, 0], [1, 1]), records=248).shape
     (248, 2)
     """
 
-    bounds: Bounds
-    records: int
-    neighbours: Neighbours = Neighbours.REPLACE
+    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    title = "data set"
 
     def __post_init__(self) -> None:
-        check_bounds(self.bounds)
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        if self.neighbours is not Neighbours.REPLACE:
-            raise ParameterError(
-                "neighbours must be 'replace' for the identity query: its answer has one row a record, "
-                "which shows their number."
-            )
+        super().__post_init__()
+        require_replace(self, "the identity query: its answer has one row a record, which shows their number.")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,11 +59,6 @@ class Identity(MatrixQuery):
     def side(self) -> str:
         """Columns."""
         return "columns"
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The bounds' names."""
-        return self.bounds.names
 
     @property
     def sensitivity(self) -> RecordChange:
@@ -83,22 +73,49 @@ class Identity(MatrixQuery):
     @property
     def gamma(self) -> float:
         """Bound on the norm of the data set, measured from the origin."""
-        largest = np.maximum(np.abs(self.bounds.lower), np.abs(self.bounds.upper))
-        return math.sqrt(self.records * float(np.square(largest).sum()))
+        return math.sqrt(self.records * float(np.square(self.scale).sum()))
 
-    def extent(self, directions: Floats | None) -> Floats:
-        """Half the width of the domain along each direction."""
-        return self.bounds.reach(directions)
+    @property
+    def scale(self) -> Floats:
+        """Largest absolute value of each column."""
+        return np.maximum(np.abs(self.bounds.lower), np.abs(self.bounds.upper))[None, :]
 
-    def checked(self, data: Any) -> np.ndarray[Any, Any]:
-        """The records, after a look at their number and kind."""
-        array = read_array(data, self.bounds.size, self.bounds.names)
-        check_count(len(array), self.records)
-        return array
+    @property
+    def rowwise(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def entrywise(self) -> bool:
+        """Whether the domain is a box; a ball moves the values of a record together."""
+        return self.bounds.radius is None
+
+    def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
+        """Records as finite numbers, within the bounds unless they may be moved there."""
+        array = read_array(block, self.bounds.size, self.bounds.names)
+        return self.bounds.checked(array, clip=clip, missing=missing)
+
+    def centre_rows(self, rows: NDArray[np.generic]) -> Floats:
+        """Records moved into the domain, less its midpoint."""
+        return self.bounds.centre(rows)
+
+    def row_rounding(self, factors: Floats) -> RowRounding:
+        """Records less the midpoint in whole steps, clipped to those of the bounds."""
+        rescale = Rescaling(self.bounds.midpoint, factors)
+        limits = self.row_limits(factors)
+
+        def round_rows(rows: NDArray[np.generic], out: Floats) -> None:
+            rescale(rows, out)
+            np.rint(out, out=out)
+            np.clip(out, -limits, limits, out=out)
+
+        return round_rows
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The records, moved into the domain, less its midpoint."""
-        return self.bounds.centre(self.checked(data), clip=clip, missing=missing)
+        rows = self.read_rows(data, clip=clip, missing=missing)
+        check_count(len(rows), self.records)
+        return self.centre_rows(rows)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
@@ -106,12 +123,6 @@ class Identity(MatrixQuery):
         return self.bounds.lower, self.bounds.upper
 
     def finish(self, matrix: Floats) -> Floats:
-        """The midpoint is put back."""
+        """The rows with the midpoint added."""
         matrix += self.bounds.midpoint
         return matrix
-
-
-def check_count(rows: int, records: int) -> None:
-    """An error unless there are as many rows as the public number of records says."""
-    if rows != records:
-        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead.")

@@ -3,29 +3,93 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
-from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.identity import check_count
+from matrixdp.queries.base import check_count
+from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.queries.moment_sums import MomentTask
-from matrixdp.queries.query import MatrixQuery, parse_records
 from matrixdp.records import as_records
 from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
 from matrixdp.serialise import plain
 from matrixdp.types import Floats
 
 
+@dataclass(frozen=True, eq=False)
+class _MomentQuery(BoundedQuery):
+    """``(1/N) sum z z'`` over vectors z made of one record each."""
+
+    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Length of z, twice."""
+        size = len(self._largest)
+        return size, size
+
+    @property
+    def side(self) -> str:
+        """Both."""
+        return "both"
+
+    @property
+    @abstractmethod
+    def _largest(self) -> Floats:
+        """Bound on the absolute value of each entry of z."""
+
+    @property
+    def _most_records(self) -> float:
+        """Largest number of records of the domain, in units of `records`."""
+        return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
+
+    @property
+    def magnitude(self) -> Floats:
+        """Products of the bounds of z, twice that where there may be 2N records."""
+        return np.multiply.outer(self._largest, self._largest) * self._most_records
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """Products of the bounds of z; squares, which are not negative, on the diagonal."""
+        low = -self.magnitude
+        np.fill_diagonal(low, 0.0)
+        return low, self.magnitude
+
+    @property
+    def relative_error(self) -> float:
+        """Rounding when exact integers are converted to floats in the data's units."""
+        return 2.5 * float(np.finfo(float).eps)
+
+    def check_number(self, rows: int) -> None:
+        """Raise an error unless the number of records is the public one or, where it is private, in the domain."""
+        if self.neighbours is Neighbours.REPLACE:
+            check_count(rows, self.records)
+        elif rows > 2 * self.records:
+            raise DataError(
+                f"a data set must have at most 2 x {self.records} records; give a larger public number of records."
+            )
+
+    def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
+        """The moment from exact integer sums over all parts of the records."""
+        task = MomentTask(self.bounds, box, self.records, constant, clip, missing)
+        moments = task.start()
+        for partial in as_records(data).select(self.bounds.names).map(task):
+            moments.total.merge(partial)
+        self.check_number(moments.records)
+        return moments.value()
+
+
 @plain
 @dataclass(frozen=True, eq=False)
-class SecondMoment(MatrixQuery):
+class SecondMoment(_MomentQuery):
     """``(1/N) sum (x - centre)(x - centre)'``, of shape (m, m).
 
     Parameters
@@ -49,15 +113,11 @@ class SecondMoment(MatrixQuery):
     (2, 2)
     """
 
-    bounds: Bounds
-    records: int
-    neighbours: Neighbours = Neighbours.REPLACE
-    centre: NDArray[np.float64] | None = None
+    centre: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    title = "second moment"
 
     def __post_init__(self) -> None:
-        check_bounds(self.bounds)
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        super().__post_init__()
         object.__setattr__(self, "centre", _centre(self.centre, self.bounds))
         if self.centre is not None and self.bounds.radius is not None:
             raise ParameterError(
@@ -65,19 +125,8 @@ class SecondMoment(MatrixQuery):
             )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(features, features)."""
-        return self.bounds.size, self.bounds.size
-
-    @property
-    def side(self) -> str:
-        """Both."""
-        return "both"
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The bounds' names."""
-        return self.bounds.names
+    def _largest(self) -> Floats:
+        return self._box.halfwidths
 
     @property
     def _box(self) -> Bounds:
@@ -99,43 +148,28 @@ class SecondMoment(MatrixQuery):
         return RankOneChange(box.halfwidths, self.records, None, self.neighbours, one_signed, filled)
 
     @property
-    def magnitude(self) -> Floats:
-        """Products of halfwidths, twice that where there may be 2N records."""
-        return np.multiply.outer(self._box.halfwidths, self._box.halfwidths) * _headroom(self.neighbours)
-
-    @property
     def gamma(self) -> float:
         """Bound on the norm of the moment, which is largest when all records sit in one corner."""
         box = self._box
         longest = float((box.halfwidths**2).sum())
-        return min(longest, math.inf if box.radius is None else box.radius**2) * _headroom(self.neighbours)
-
-    @property
-    def possible(self) -> tuple[Floats, Floats]:
-        """Products of halfwidths; squares on the diagonal."""
-        return _off_diagonal(-self.magnitude), self.magnitude
-
-    @property
-    def relative_error(self) -> float:
-        """Of turning exact integers into floats in the data's units."""
-        return _UNIT_ERROR
+        return min(longest, math.inf if box.radius is None else box.radius**2) * self._most_records
 
     def extent(self, directions: Floats | None) -> Floats:
-        """How far a record reaches along each direction."""
+        """How far a record reaches from the centre along each direction."""
         return self._box.reach(directions)
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moment, from exact integer sums."""
-        return _evaluate(self, self._box, data, constant=False, clip=clip, missing=missing)
+        return self._sum(data, self._box, constant=False, clip=clip, missing=missing)
 
 
 @plain
 @dataclass(frozen=True, eq=False)
-class Moments(MatrixQuery):
+class Moments(_MomentQuery):
     """Mean and second moment in one matrix, of shape (m + 1, m + 1): ``(1/N) sum (1, x)(1, x)'``.
 
-    Records x are measured from the box's midpoint. The covariance about the mean follows by post-processing, at no
-    cost (`Release.covariance`).
+    Records x are measured from the box's midpoint. The covariance about the mean follows by post-processing
+    (`Release.covariance`).
 
     Parameters
     ----------
@@ -154,27 +188,13 @@ class Moments(MatrixQuery):
     (3, 3)
     """
 
-    bounds: Bounds
-    records: int
-    neighbours: Neighbours = Neighbours.REPLACE
-    mean_share: float = 0.2
+    mean_share: float = field(default=0.2, kw_only=True)
+    title = "mean and second moment"
 
     def __post_init__(self) -> None:
-        check_bounds(self.bounds)
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        super().__post_init__()
         if not 0 < self.mean_share <= 0.5:
             raise ParameterError(f"mean_share must be above 0 and at most 1/2, got {show(self.mean_share)} instead.")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(features + 1, features + 1)."""
-        return self.bounds.size + 1, self.bounds.size + 1
-
-    @property
-    def side(self) -> str:
-        """Both."""
-        return "both"
 
     @property
     def features(self) -> int:
@@ -182,34 +202,31 @@ class Moments(MatrixQuery):
         return self.bounds.size
 
     @property
-    def names(self) -> tuple[str, ...] | None:
-        """The bounds' names."""
-        return self.bounds.names
+    def moment_bounds(self) -> Bounds:
+        """The bounds."""
+        return self.bounds
+
+    @property
+    def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The constant, "1", before the features."""
+        names = ("1", *(self.names or tuple(f"x{i}" for i in range(self.features))))
+        return names, names
+
+    def subject(self, records: str) -> str:
+        """One sentence on what is released."""
+        return (
+            f"The mean and second moment{records} about the middle of their bounds, {self.shape[0]:,} x "
+            f"{self.shape[1]:,}: the first row has the means, the rest the second moments."
+        )
+
+    @property
+    def _largest(self) -> Floats:
+        return np.concatenate([[1.0], self.bounds.halfwidths])
 
     @property
     def sensitivity(self) -> MomentsChange:
         """One record's outer product is exchanged, or comes or goes."""
         return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, self.neighbours)
-
-    @property
-    def magnitude(self) -> Floats:
-        """Products of halfwidths, one for the constant."""
-        h = np.concatenate([[1.0], self.bounds.halfwidths])
-        return np.asarray(np.multiply.outer(h, h) * _headroom(self.neighbours))
-
-    @property
-    def possible(self) -> tuple[Floats, Floats]:
-        """Products of halfwidths; squares on the diagonal."""
-        return _off_diagonal(-self.magnitude), self.magnitude
-
-    @property
-    def relative_error(self) -> float:
-        """Of turning exact integers into floats in the data's units."""
-        return _UNIT_ERROR
-
-    def extent(self, directions: Floats | None) -> Floats:
-        """How far a record reaches along each direction."""
-        return self.bounds.reach(directions)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """The constant's variance is put first, so that it uses `mean_share` of the privacy loss."""
@@ -221,7 +238,7 @@ class Moments(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
-        return _evaluate(self, self.bounds, data, constant=True, clip=clip, missing=missing)
+        return self._sum(data, self.bounds, constant=True, clip=clip, missing=missing)
 
     def finish(self, matrix: Floats) -> Floats:
         """The constant's own moment is one, unless the number of records is private."""
@@ -237,40 +254,6 @@ class Moments(MatrixQuery):
         mask = np.zeros(self.shape, bool)
         mask[0, 0] = True
         return mask
-
-
-_UNIT_ERROR = 2.5 * float(np.finfo(float).eps)
-
-
-def _off_diagonal(matrix: Floats) -> Floats:
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
-
-
-def _headroom(neighbours: Neighbours) -> float:
-    return 1.0 if neighbours is Neighbours.REPLACE else 2.0
-
-
-def _evaluate(
-    query: SecondMoment | Moments, box: Bounds, data: Any, *, constant: bool, clip: bool, missing: str
-) -> Floats:
-    """The moment of records that are in memory, or in parts elsewhere."""
-    task = MomentTask(query.bounds, box, query.records, constant, clip, missing)
-    moments = task.start()
-    for partial in as_records(data).select(query.bounds.names).map(task):
-        moments.total.merge(partial)
-    check_number(query, moments.records)
-    return moments.value()
-
-
-def check_number(query: SecondMoment | Moments, rows: int) -> None:
-    """An error unless the records' number is the public one, or, where it is private, in the domain."""
-    if query.neighbours is Neighbours.REPLACE:
-        check_count(rows, query.records)
-    elif rows > 2 * query.records:
-        raise DataError(
-            f"a data set must have at most 2 x {query.records} records; give a larger public number of records."
-        )
 
 
 def _centre(centre: ArrayLike | None, bounds: Bounds) -> NDArray[np.float64] | None:

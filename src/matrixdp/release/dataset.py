@@ -18,13 +18,12 @@ from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries import Identity
-from matrixdp.queries.identity import check_count
+from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import open_account
 from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
-from matrixdp.release.mechanism import check_stream
-from matrixdp.release.noisy_rows import check_rows
+from matrixdp.release.matrix import check_stream
+from matrixdp.release.mechanism import check_rowwise
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.result import Guaranteed
 from matrixdp.serialise import from_plain
@@ -135,16 +134,15 @@ def release_dataset(
     as not released, if it had been made.
     """
     check_stream(stream, simulation=simulation)
-    check_rows(design)
+    check_rowwise(design)
     query = design.query
-    assert isinstance(query, Identity)
     account = open_account(design, ledger, dataset, None, simulation=simulation)
-    records = require_rereadable(open_records(data, workers=workers)).select(query.bounds.names)
+    records = require_rereadable(open_records(data, workers=workers)).select(query.names)
     require_public_order(records)
     records.check_output(out)
     with OutputFolder(out, force=force) as folder, _drafts(folder) as drafts:
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
-        check_count(sum(part.rows for part in checked), query.records)
+        check_count(sum(part.rows for part in checked), query.shape[0])
         receipt = account.charge() if account is not None else None
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from matrixdp.design import Design
 from matrixdp.errors import DataError, EngineError
 from matrixdp.noise import BlockKey
-from matrixdp.queries import Identity
+from matrixdp.queries import MatrixQuery
 from matrixdp.records import to_array
 from matrixdp.records.formats import pyarrow
-from matrixdp.release.noisy_rows import RowMechanism
+from matrixdp.release.mechanism import RowMechanism
 
 ALTERED = "the records were altered while they were read. Nothing was released."
 
@@ -37,17 +37,16 @@ class FoundPart:
 class _Rows:
     """Records of a part, in the domain, with their number and digest."""
 
-    def __init__(self, query: Identity, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
+    def __init__(self, query: MatrixQuery, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
         self._query, self._blocks, self._clip, self._missing = query, blocks, clip, missing
         self.count = 0
         self._hash = hashlib.sha256()
 
     def __iter__(self) -> Iterator[NDArray[np.generic]]:
-        bounds = self._query.bounds
         for block in self._blocks:
-            array = to_array(block, bounds.size, bounds.names)
+            array = to_array(block, self._query.shape[1], self._query.names)
             self._hash.update(np.ascontiguousarray(array, np.float64).data)
-            yield bounds.checked(array, clip=self._clip, missing=self._missing)
+            yield self._query.read_rows(array, clip=self._clip, missing=self._missing)
             self.count += len(array)
 
     @property
@@ -59,7 +58,7 @@ class _Rows:
 class CheckTask:
     """The task of the first pass: every error of the data is found here."""
 
-    query: Identity
+    query: MatrixQuery
     clip: bool
     missing: str
 
@@ -92,9 +91,7 @@ class WriteTask:
         expected = self.parts[number]
         if not expected.rows:
             return number, None
-        query = self.design.query
-        assert isinstance(query, Identity)
-        rows = _Rows(query, blocks, clip=self.clip, missing=self.missing)
+        rows = _Rows(self.design.query, blocks, clip=self.clip, missing=self.missing)
         name = f"part-{number:06d}.parquet"
         draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # two tries of one task do not meet
         self._write(draft, rows, first=self.starts[number])

@@ -1,126 +1,40 @@
-"""The one place where private data and noise meet.
+"""The Gaussian mechanism on integers: the only module in which private data and noise meet.
 
-The answer is whitened, rounded to integers, and exact Gaussian integers are added; all that follows is post-processing.
+The answer is whitened and rounded to integers, and exact Gaussian integers are added (`docs/mathematics.md`,
+"Rounding"). Everything after that is post-processing.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.design.design import Design
-from matrixdp.design.grid import monotone
-from matrixdp.errors import ParameterError, StreamError, show
-from matrixdp.ledger import Ledger
-from matrixdp.noise import Stream, apply_factors, draw_gaussian
-from matrixdp.queries import Identity
-from matrixdp.release.charging import open_account
-from matrixdp.release.noisy_rows import MonotoneRows
-from matrixdp.release.result import Release
+from matrixdp.design.grid import column_factors, rounds_entrywise
+from matrixdp.errors import ParameterError
+from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
+from matrixdp.queries.base import check_count
 from matrixdp.types import Floats
 
-_BLOCK = 1 << 18  # entries of a data set that are released at a time
+_BLOCK = 1 << 18  # entries of a data set that are drawn at a time
 
 
-def release(
-    design: Design,
-    data: Any,
-    *,
-    clip: bool = True,
-    missing: str = "error",
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
-) -> Release:
-    """Release the answer of a design's query on private data.
+def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:
+    """All that is computed from the private data before the charge; raises every error of the data.
 
-    Parameters
-    ----------
-    design : Design
-    data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
-    clip : bool
-        Move records into their bounds; otherwise one outside is an error.
-    missing : 'error' or 'midpoint'
-        What NaN and infinities are.
-    ledger : Ledger or path, optional
-        Where the release is charged, before its first random bit is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
-    request : str, optional
-        An id. Asked for again under the same id, the stored release is given back and nothing is spent. The data are
-        not looked at then: after a correction of the data use a new id.
-    stream : Stream, optional
-        For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
-    simulation : bool
-        Must be said when a stream is given; the release carries the mark for ever.
-
-    Privacy
+    Returns
     -------
-    `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
-    from random bits. An error in the data comes before anything is charged or drawn. Without a ledger nobody adds up
-    what is spent.
-    """
-    check_stream(stream, simulation=simulation)
-    if not isinstance(clip, bool):
-        raise ParameterError(f"clip must be True or False, got {show(clip)} instead.")
-    account = open_account(design, ledger, dataset, request, simulation=simulation)
-    if account is not None and (stored := account.stored()) is not None:
-        return Release.from_json(stored)
-    with np.errstate(all="ignore"):  # a warning would speak of private data
-        prepared = _prepare(design, data, clip=clip, missing=missing)
-    receipt = account.charge() if account is not None else None
-    stream = Stream() if stream is None else stream
-    if monotone(design.query, design.noise):
-        with np.errstate(all="ignore"):
-            matrix = _noisy_rows(design, prepared, stream)
-    else:
-        matrix = _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
-    released = Release(design.query.finish(matrix), design, simulation=simulation)
-    if account is not None and receipt is not None:
-        account.complete(receipt, released.to_json)
-    return released
-
-
-def check_stream(stream: Stream | None, *, simulation: bool) -> None:
-    """An error for a stream given from outside, unless what it makes is marked as a simulation."""
-    if stream is not None and not isinstance(stream, Stream):
-        raise ParameterError(f"stream must be a Stream, such as Stream(seed=1), got {show(stream)} instead.")
-    if stream is not None and not simulation:
-        raise StreamError(
-            "a stream that others may know or use again must not protect data. "
-            "Leave it out, or say simulation=True and the release is marked as a simulation."
-        )
-
-
-def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) -> Floats:
-    """Noisy records of a monotone query less the midpoint, of shape (records, features), made block by block."""
-    rows, columns = design.query.shape
-    out = np.empty((rows, columns))
-    step = max(1, _BLOCK // columns)
-    integers = np.empty((min(step, rows), columns), np.int64)
-    grid = MonotoneRows(design)
-    for start in range(0, rows, step):
-        block, noisy = out[start : start + step], integers[: min(step, rows - start)]
-        grid.steps(records[start : start + step], out=block)
-        draw_gaussian(stream, design.grid.bits, out=noisy)
-        noisy += block.astype(np.int64)
-        grid.values(noisy, out=block)
-    return out
-
-
-def _prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:
-    """The private answer in whole steps of the grid, ready for noise, or the records of a monotone query, which are
-    rounded block by block; every error of the data comes from here.
+    array
+        The answer in whole steps of the grid, or the records of a query that rounds entrywise, which are rounded block
+        by block. Private.
     """
     query = design.query
-    if monotone(query, design.noise):
-        assert isinstance(query, Identity)
-        return query.bounds.checked(query.checked(data), clip=clip, missing=missing)
+    if rounds_entrywise(query, design.noise):
+        rows = query.read_rows(data, clip=clip, missing=missing)
+        check_count(len(rows), query.shape[0])
+        return rows
     answer = query.evaluate(data, clip=clip, missing=missing)
     if design.flat:
         answer = answer.reshape(-1, 1)
@@ -132,8 +46,31 @@ def _prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[
     return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
 
 
+def add_noise(design: Design, prepared: NDArray[Any], stream: Stream) -> Floats:
+    """The noisy answer in the answer's units, before its public part is added."""
+    if rounds_entrywise(design.query, design.noise):
+        return _noisy_rows(design, prepared, stream)
+    return _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
+
+
+def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) -> Floats:
+    """Noisy records less the midpoint, of shape (records, features), made block by block."""
+    rows, columns = design.query.shape
+    out = np.empty((rows, columns))
+    step = max(1, _BLOCK // columns)
+    integers = np.empty((min(step, rows), columns), np.int64)
+    grid = _EntrywiseRows(design)
+    for start in range(0, rows, step):
+        block, noisy = out[start : start + step], integers[: min(step, rows - start)]
+        grid.round(records[start : start + step], block)
+        draw_gaussian(stream, design.grid.bits, out=noisy)
+        noisy += block.astype(np.int64)
+        grid.values(noisy, block)
+    return out
+
+
 def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
-    """Noisy integers back in the answer's units; post-processing."""
+    """Noisy integers in the answer's units; post-processing."""
     noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
     left, right = design.noise.factors()
     if design.flat:
@@ -150,6 +87,109 @@ def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
 
 
 def _triangle_scale(m: int) -> Floats:
-    """One on the diagonal, sqrt(2) below it: coordinates of Frobenius' norm, in which the noise has unit variance."""
+    """One on the diagonal, sqrt(2) below it: an isometry with the Frobenius norm, so that noise has unit variance."""
     rows, columns = np.tril_indices(m)
     return np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+class _EntrywiseRows:
+    """Records on the grid of noise that has the features as its axes, and back, entry by entry."""
+
+    def __init__(self, design: Design) -> None:
+        self._factors = column_factors(design.noise, design.grid.bits)
+        self.round = design.query.row_rounding(self._factors)
+
+    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
+        """Noisy steps in the records' units."""
+        np.add(noisy, 0.5, out=out)
+        out /= self._factors
+
+
+class _WhitenedRows:
+    """The same where directions mix the features, or a ball bounds the records.
+
+    A row's bits may depend on its place in a block, as BLAS works on several rows at once, but on nothing else.
+    """
+
+    def __init__(self, design: Design) -> None:
+        noise = design.noise
+        self._query, self._limit, self._unit = design.query, design.grid.limit, 2.0**design.grid.bits
+        self._whitening = noise.rowcov.whitening, noise.colcov.whitening
+        self._factors = noise.factors()
+
+    def round(self, records: NDArray[np.generic], out: Floats) -> None:
+        """Rows of the answer in whole steps along the directions of the noise."""
+        left, right = self._whitening
+        np.rint(apply_factors(left, self._query.centre_rows(records), right) * self._unit, out=out)
+        np.clip(out, -self._limit, self._limit, out=out)
+
+    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
+        """Noisy steps in the records' units."""
+        left, right = self._factors
+        values = (noisy.astype(np.float64) + 0.5) / self._unit
+        out[...] = apply_factors(left, values, right)
+
+
+class RowMechanism:
+    """Noisy rows of a data set that is released in parts.
+
+    Row i of the data set gets the noise of row i of an infinite table, which is drawn in blocks of a fixed size, each
+    from a stream derived from the key of the release and the number of the block. So a part that is processed twice
+    gets the same bits, and neither the number of workers nor the partition of the records can change one.
+
+    Parameters
+    ----------
+    design : Design
+        For a rowwise query, its noise the same for every record.
+    key : BlockKey
+        The release's own.
+
+    Privacy
+    -------
+    To be used for one data set only: two data sets with noise from one key show their difference.
+    """
+
+    def __init__(self, design: Design, key: BlockKey) -> None:
+        check_rowwise(design)
+        self._design, self._key = design, key
+        self._columns = design.query.shape[1]
+        self._size = max(1, _BLOCK // self._columns)
+        self._grid = (_EntrywiseRows if rounds_entrywise(design.query, design.noise) else _WhitenedRows)(design)
+        self._records = np.zeros((self._size, self._columns))
+        self._steps = np.empty((self._size, self._columns))
+        self._noise = np.empty((self._size, self._columns), np.int64)
+        self._drawn = -1
+
+    def __call__(self, first: int, records: NDArray[np.generic]) -> Floats:
+        """Noisy records of shape (rows, features); `first` is the number of the first of them in the data set."""
+        out = np.empty(records.shape)
+        done = 0
+        while done < len(records):
+            number, place = divmod(first + done, self._size)
+            count = min(self._size - place, len(records) - done)
+            out[done : done + count] = self._block(number, place, records[done : done + count])
+            done += count
+        return self._design.query.finish(out)
+
+    def _block(self, number: int, place: int, records: NDArray[np.generic]) -> Floats:
+        rows = slice(place, place + len(records))
+        self._records[rows] = records  # the other rows hold finite numbers that are not used
+        self._grid.round(self._records, self._steps)
+        if self._drawn != number:
+            draw_gaussian(self._key.stream(number), self._design.grid.bits, out=self._noise)
+            self._drawn = number
+        noisy = self._noise.copy()
+        noisy[rows] += self._steps[rows].astype(np.int64)
+        self._grid.values(noisy, self._steps)
+        return self._steps[rows]
+
+
+def check_rowwise(design: Design) -> None:
+    """Raise a `ParameterError` unless each record gets the same noise, so that rows can be drawn in parts."""
+    if not design.query.rowwise:
+        raise ParameterError(
+            f"design must be for the identity query, whose answer is a data set, got {type(design.query).__name__}; "
+            "other answers are small, and released as a whole."
+        )
+    if design.flat or isinstance(design.noise.rowcov.whitening, np.ndarray):
+        raise ParameterError("design must have noise that is the same for every record to be released in parts.")

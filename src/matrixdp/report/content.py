@@ -8,20 +8,10 @@ import numpy as np
 
 from matrixdp.answers.moments import Estimate
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, Moments, SecondMoment
 from matrixdp.release import Release
 from matrixdp.types import Floats
 
 RESULTS = ("matrix", "covariance", "correlation")
-_TITLES = {
-    Moments: "mean and second moment",
-    SecondMoment: "second moment",
-    Identity: "data set",
-    GramMatrix: "Gram matrix",
-    Adjacency: "adjacency matrix",
-    Laplacian: "graph Laplacian",
-    ContingencyTable: "table of counts",
-}
 
 
 @dataclass(frozen=True)
@@ -98,33 +88,14 @@ def make_result(
     if kind not in RESULTS:
         raise ParameterError(f"kind must be one of {', '.join(RESULTS)}, got {show(kind)} instead.")
     query = release.design.query
-    mean = release.mean() if isinstance(query, Moments) else None
-    rows, columns = entry_names(release)
+    mean = release.mean() if query.moment_bounds is not None else None
+    rows, columns = query.entry_names
     if kind == "matrix":
-        title = _TITLES.get(type(query), "matrix")
-        scale = np.asarray(query.magnitude)
-        if isinstance(query, Identity):
-            scale = np.maximum(np.abs(query.bounds.lower), np.abs(query.bounds.upper))[None, :]
+        title, scale = query.title, query.scale
         return Result(title, release.matrix, release.std, rows, columns, scale, release, kind, mean, ledger, notes)
     estimate = release.covariance() if kind == "covariance" else release.correlation()
-    assert isinstance(query, Moments)
-    halfwidths = query.bounds.halfwidths
+    assert query.moment_bounds is not None
+    halfwidths = query.moment_bounds.halfwidths
     scale = np.multiply.outer(halfwidths, halfwidths) if kind == "covariance" else np.ones((1, 1))
     names = columns[1:]
     return Result(kind, estimate.value, estimate.std, names, names, scale, release, kind, mean, ledger, notes)
-
-
-def entry_names(release: Release) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the released matrix's rows and columns."""
-    query = release.design.query
-    height, width = query.shape
-    if isinstance(query, ContingencyTable):
-        return tuple(map(str, query.rows)), tuple(map(str, query.columns))
-    names = query.names or tuple(f"x{i}" for i in range(query.features))
-    if isinstance(query, Moments):
-        names = ("1", *names)
-    if query.symmetric and len(names) == width:
-        return names, names
-    if query.side == "rows":
-        return names, tuple(map(str, range(width)))
-    return tuple(map(str, range(height))), names

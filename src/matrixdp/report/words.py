@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, Identity, Laplacian, Moments
 from matrixdp.release import Release
 from matrixdp.report.content import LedgerState, Result
 from matrixdp.report.svg import short
@@ -14,8 +13,9 @@ from matrixdp.report.svg import short
 def guarantee(release: Release) -> str:
     """What nobody can do with the release."""
     epsilon, delta = release.privacy.epsilon, release.privacy.delta
+    uncertainty = release.design.query.uncertainty
     return (
-        f"Whoever sees this release, whatever else they know, can hardly tell whether {_change(release)}. "
+        f"Whoever sees this release, whatever else they know, can hardly tell whether {uncertainty}. "
         f"Precisely: the odds they give to either case change by a factor of at most e^ε = "
         f"{short(math.exp(min(epsilon, 700.0)), 4)} (ε = {epsilon:g}), except with a probability of at most "
         f"δ = {delta:.3g}. This is ({epsilon:g}, {delta:.3g})-differential privacy."
@@ -24,11 +24,7 @@ def guarantee(release: Release) -> str:
 
 def neighbours(release: Release) -> str:
     """Which pairs of data sets the guarantee compares."""
-    if isinstance(release.design.query, Adjacency | Laplacian):
-        return "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)"
-    if release.neighbours is Neighbours.REPLACE:
-        return "data sets of the same size that differ in one record (replace-one); the number of records is public"
-    return "data sets of which one has one record more (add-remove); the number of records is private, too"
+    return release.design.query.adjacency
 
 
 def protected(release: Release) -> list[str]:
@@ -67,28 +63,22 @@ def error_bars(result: Result) -> list[str]:
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
             "Release.nearest_psd() gives the nearest possible one, at no cost."
         )
-    if isinstance(result.release.design.query, Identity):
+    if result.release.design.query.rowwise:
         lines.append("Every record has noise of its own, large enough to hide it: read averages of rows, not rows.")
     return lines
 
 
 def subject(result: Result) -> str:
     """What is released, in one sentence."""
-    height, width = result.matrix.shape
     query = result.release.design.query
     records = getattr(query, "records", None)
     of = "" if records is None else f" of {records:,} records"
     if records is not None and result.release.neighbours is Neighbours.ADD_REMOVE:
         of = f" of about {records:,} records (a public figure; their true number is private)"
-    size = f"{height:,} x {width:,}"
-    if isinstance(query, Moments) and result.kind == "matrix":
-        return (
-            f"The mean and second moment{of} about the middle of their bounds, {size}: the first row has the means, "
-            "the rest the second moments."
-        )
-    if isinstance(query, ContingencyTable):
-        return f"A {size} table of counts{of}."
-    return f"The {result.title}{of}, {size}."
+    if result.kind == "matrix":
+        return query.subject(of)
+    height, width = result.matrix.shape
+    return f"The {result.title}{of}, {height:,} x {width:,}."
 
 
 def spent(release: Release) -> str:
@@ -115,11 +105,3 @@ def ledger(state: LedgerState | None) -> list[str]:
         f"The ledger stood at entry {state.entry}, {state.hash[:16]}…, when this page was written. Kept elsewhere, "
         "this number and hash show later that nothing before them was altered.",
     ]
-
-
-def _change(release: Release) -> str:
-    if isinstance(release.design.query, Adjacency | Laplacian):
-        return "any one edge is in the graph or not"
-    if release.neighbours is Neighbours.REPLACE:
-        return "any one record is as it is or completely different"
-    return "any one record is in the data or not"

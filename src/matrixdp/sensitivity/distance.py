@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.types import Factor, Floats
 
@@ -63,6 +64,22 @@ class Sensitivity(ABC):
     def ball(self) -> bool:
         """Whether the set is a Frobenius ball, so that no directional noise beats isotropic noise."""
         return False
+
+    @property
+    def record_radius(self) -> float | None:
+        """Bound on the norm of a record, for a set that describes changes of records in a ball."""
+        return None
+
+    def check_shape(self, shape: tuple[int, int]) -> None:  # noqa: B027  (most sets hold changes of any shape)
+        """Raise a `ParameterError` if the set cannot hold changes of this shape."""
+
+    def flat(self) -> Sensitivity:
+        """The same changes with all entries in one column, for noise that treats them so."""
+        raise ParameterError(f"{type(self).__name__} has no form with all entries in one column.")
+
+    def best_covariance(self, shape: tuple[int, int], weights: Floats | None) -> Covariance | None:
+        """Covariance of all entries in one column with the least weighted noise; None where no solver is known."""
+        return None
 
     @abstractmethod
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:

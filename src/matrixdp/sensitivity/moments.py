@@ -69,6 +69,11 @@ class RankOneChange(Sensitivity):
         """Whether only one feature is there, so that directions mean nothing."""
         return self.halfwidths.size == 1
 
+    @property
+    def record_radius(self) -> float | None:
+        """`radius`."""
+        return self.radius
+
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified, see above; with different covariances on the two sides a bound that is not tight."""
         q = max_quadratic(rowcov.whitening, self.halfwidths, self.radius)
@@ -108,6 +113,11 @@ class MomentsChange(Sensitivity):
         """Distance for noise of unit variance."""
         unit = Covariance.identity(self.halfwidths.size + 1)
         return self.distance(unit, unit).value
+
+    @property
+    def record_radius(self) -> float | None:
+        """`radius`."""
+        return self.radius
 
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified; the constant's direction must stand apart from the features'."""

@@ -45,6 +45,11 @@ class RecordChange(Sensitivity):
         return 2 * math.sqrt(max_quadratic(1.0, self.halfwidths, self.radius).value)
 
     @property
+    def record_radius(self) -> float | None:
+        """`radius`."""
+        return self.radius
+
+    @property
     def ball(self) -> bool:
         """Whether the box leaves nothing of the ball outside."""
         return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
+from matrixdp.sensitivity.best_covariance import best_covariance
 from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity
 from matrixdp.serialise import plain
 from matrixdp.types import Factor, Floats
@@ -50,9 +51,20 @@ class Vertices(Sensitivity):
         """Largest norm."""
         return float(np.sqrt(np.square(self.changes).sum(axis=(1, 2)).max())) * (1 + 1e-15)
 
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` unless the changes have this shape."""
+        if self.changes.shape[1:] != shape:
+            raise ParameterError(f"the vertices' changes must have shape (k, {shape[0]}, {shape[1]}).")
+
     def flat(self) -> Vertices:
         """The same changes as columns, of shape (k, m n, 1)."""
         return Vertices(self.changes.reshape(len(self.changes), -1, 1))
+
+    def best_covariance(self, shape: tuple[int, int], weights: Floats | None) -> Covariance:
+        """Covariance of all entries in one column with the least weighted noise, up to a certified gap of 1e-6."""
+        size = shape[0] * shape[1]
+        diagonal = np.ones(size) if weights is None else np.broadcast_to(weights, shape).reshape(-1)
+        return Covariance.dense(best_covariance(self.changes.reshape(-1, size), diagonal).covariance)
 
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact: the largest over the vertices."""

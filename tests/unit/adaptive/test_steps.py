@@ -340,7 +340,7 @@ def test_a_share_beyond_the_total_is_refused():
         account.release("second", query, [[0.5]], share=0.3)
     assert len(account.steps) == 1
     with pytest.raises(mdp.ParameterError, match="same neighbours"):
-        account.release("x", mdp.SecondMoment(mdp.Bounds([-1], [1]), 1, "add-remove"), [[0.5]], share=0.1)
+        account.release("x", mdp.SecondMoment(mdp.Bounds([-1], [1]), 1, neighbours="add-remove"), [[0.5]], share=0.1)
 
 
 def test_moved_moments_are_those_of_moved_records():

@@ -58,7 +58,7 @@ def test_concentration_pays_for_the_range_of_the_quality():
 
 def test_concentration_is_twice_as_large_where_records_come_and_go():
     bounds = Bounds([-1, -1], [1, 1])
-    replace, add = (SecondMoment(bounds, 3, neighbours) for neighbours in Neighbours)
+    replace, add = (SecondMoment(bounds, 3, neighbours=neighbours) for neighbours in Neighbours)
     assert concentration(add, 1.0) == 2 * concentration(replace, 1.0)
 
 

@@ -65,7 +65,7 @@ def test_second_moment_sensitivity_holds_in_a_ball(radius):
 
 def test_added_record_moves_as_much_as_a_replaced_one():
     bounds = Bounds([-1, -1], [1, 1])
-    values = [l1_sensitivity(SecondMoment(bounds, 3, neighbours)) for neighbours in Neighbours]
+    values = [l1_sensitivity(SecondMoment(bounds, 3, neighbours=neighbours)) for neighbours in Neighbours]
     assert values[0] == values[1]
 
 

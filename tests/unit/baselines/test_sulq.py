@@ -55,7 +55,7 @@ def test_bad_options_are_errors(options, message):
 
 @pytest.mark.parametrize(
     "query",
-    [SecondMoment(BOUNDS, 5000, Neighbours.ADD_REMOVE), SecondMoment(BOUNDS, 5000, centre=[0.5, 0, 0])],
+    [SecondMoment(BOUNDS, 5000, neighbours=Neighbours.ADD_REMOVE), SecondMoment(BOUNDS, 5000, centre=[0.5, 0, 0])],
     ids=["add-remove", "centre"],
 )
 def test_other_moments_are_errors(query):

@@ -16,8 +16,8 @@ import matrixdp as mdp
 from matrixdp.noise import BlockKey
 from matrixdp.release import DatasetRelease, dataset, release_dataset
 from matrixdp.release import dataset_passes as passes
-from matrixdp.release import noisy_rows as rows
-from matrixdp.release.noisy_rows import RowMechanism
+from matrixdp.release import mechanism as rows
+from matrixdp.release.mechanism import RowMechanism
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
 QUERY = mdp.Identity(BOUNDS, RECORDS)

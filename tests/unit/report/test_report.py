@@ -22,7 +22,7 @@ RNG = np.random.default_rng(1)
 def moments(features=3, records=400, neighbours="replace", simulation=False):
     names = [f"feature <{i}> & co" for i in range(features)]
     bounds = mdp.Bounds([-1] * features, [1] * features, names=names)
-    design = mdp.make_design(mdp.Moments(bounds, records, neighbours), mdp.Privacy(2, 1e-6))
+    design = mdp.make_design(mdp.Moments(bounds, records, neighbours=neighbours), mdp.Privacy(2, 1e-6))
     options = {"stream": mdp.Stream(0), "simulation": True} if simulation else {}
     return design.release(RNG.uniform(-1, 1, (records, features)), **options)
 

@@ -7,7 +7,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.release import release
-from matrixdp.release.mechanism import _noisy_rows, _prepare
+from matrixdp.release.mechanism import _noisy_rows, prepare
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, -1], [4, 3], names=["a", "b"])
@@ -38,7 +38,10 @@ def cases():
         "gram of records": (mdp.make_design(mdp.GramMatrix(BOUNDS, 50), PRIVACY), DATA),
         "adjacency": (mdp.make_design(mdp.Adjacency(6), PRIVACY), GRAPH),
         "laplacian": (mdp.make_design(mdp.Laplacian(6), PRIVACY), GRAPH),
-        "counts": (mdp.make_design(mdp.TransitionCounts([0, 1], records=3), PRIVACY), [[0, 1], [1, 1], [0, 0]]),
+        "counts": (
+            mdp.make_design(mdp.ContingencyTable.transitions([0, 1], records=3), PRIVACY),
+            [[0, 1], [1, 1], [0, 0]],
+        ),
         "own": (
             mdp.make_design(mdp.Query((1, 2), mdp.FrobeniusBall(0.1), bound=9.0), PRIVACY),
             DATA.mean(axis=0)[None],
@@ -175,7 +178,7 @@ def test_blocks_of_records_do_not_change_the_release(monkeypatch):
     import matrixdp.release.mechanism as module
 
     design = CASES["identity"][0]
-    truth = _prepare(design, DATA, clip=True, missing="error")
+    truth = prepare(design, DATA, clip=True, missing="error")
     whole = _noisy_rows(design, truth, mdp.Stream(seed=1))
     monkeypatch.setattr(module, "_BLOCK", 14)
     parts = _noisy_rows(design, truth, mdp.Stream(seed=1))

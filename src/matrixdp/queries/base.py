@@ -1,0 +1,214 @@
+"""What a query is: a matrix computed from private data, its public domain, and how a report speaks of it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import ParameterError, show
+from matrixdp.privacy import Neighbours
+from matrixdp.sensitivity import Sensitivity
+from matrixdp.types import Floats
+
+_MOST_RECORDS = 1 << 50
+
+# Rounds rows of shape (n, m) to whole steps of a grid, into the array given as second argument.
+RowRounding = Callable[[NDArray[np.generic], Floats], None]
+
+
+class MatrixQuery(ABC):
+    """A matrix-valued function of private data with a public domain. Subclass it for a query of your own.
+
+    The value is measured from a public centre; `finish` adds what is public. Everything but the values that
+    `evaluate` and the methods on rows return is public.
+
+    Attributes
+    ----------
+    neighbours : Neighbours
+        The adjacency that `sensitivity` is derived for.
+    protects : str
+        What two neighbours differ in, in words: "one record".
+    title : str
+        What reports call the answer.
+
+    Privacy
+    -------
+    `sensitivity` must hold every change of the answer, as computed in floats up to `relative_error`, between any two
+    neighbours of the domain.
+    """
+
+    neighbours: Neighbours
+    protects: str = "one record"
+    title: str = "matrix"
+
+    if TYPE_CHECKING:  # properties of most queries, fields of `Query`
+
+        @property
+        def shape(self) -> tuple[int, int]:
+            """Shape of the answer."""
+
+        @property
+        def side(self) -> str:
+            """Which side directional noise acts on: 'rows', 'columns' or 'both'."""
+
+        @property
+        def sensitivity(self) -> Sensitivity:
+            """The changes that one person can make."""
+
+    # What a design needs.
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the answer is a symmetric matrix, so that both sides get the same noise and one triangle is drawn."""
+        return self.side == "both"
+
+    @property
+    def features(self) -> int:
+        """Number of directions to divide the budget among."""
+        return self.shape[0 if self.side == "rows" else 1]
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features, if they have any."""
+        return None
+
+    @property
+    @abstractmethod
+    def magnitude(self) -> Floats:
+        """Public bound on the absolute value of each entry, broadcastable to `shape`."""
+
+    @property
+    def gamma(self) -> float:
+        """Bound on the Frobenius norm of the answer as the paper states it, measured from the origin."""
+        return math.sqrt(float(np.square(np.broadcast_to(self.magnitude, self.shape)).sum()))
+
+    @property
+    def relative_error(self) -> float:
+        """Bound on the relative floating-point error of an entry of the answer."""
+        return 0.0
+
+    def extent(self, directions: Floats | None) -> Floats:
+        """How far a record reaches along each direction, of shape (features,)."""
+        return np.ones(self.features)
+
+    def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
+        """Variances and directions of the answer's side, from those of the features."""
+        return variances, directions
+
+    # What a release needs.
+
+    @abstractmethod
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The private answer, of shape `shape`."""
+
+    def finish(self, matrix: Floats) -> Floats:
+        """The noisy answer with its public part added; may work in place."""
+        return matrix
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """Least and largest value that each finished entry can have, broadcastable to `shape`."""
+        return -self.magnitude, self.magnitude
+
+    @property
+    def public(self) -> NDArray[np.bool_] | None:
+        """Entries that no neighbour changes, and that `finish` sets to their public value."""
+        return None
+
+    # Answers with one row a record, which can be released in parts.
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether row i of the answer is computed from record i alone, by `read_rows` and `centre_rows`."""
+        return False
+
+    @property
+    def entrywise(self) -> bool:
+        """Whether, besides, each entry is a monotone function of one value, so that rounding cannot widen its range."""
+        return False
+
+    def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
+        """Some records of a rowwise query, checked and finite, of shape (n, columns)."""
+        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
+
+    def centre_rows(self, rows: NDArray[np.generic]) -> Floats:
+        """Rows of the answer from the rows that `read_rows` returned, of shape (n, columns)."""
+        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
+
+    def row_limits(self, factors: Floats) -> Floats:
+        """For an entrywise query: largest absolute value that `row_rounding` gives in each column, in steps."""
+        return np.asarray(np.rint(factors * self.magnitude[0]))
+
+    def row_rounding(self, factors: Floats) -> RowRounding:
+        """For an entrywise query: rows of the answer, clipped and rounded to ``1/factors`` in each column."""
+        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
+
+    # What post-processing and reports need.
+
+    @property
+    def moment_bounds(self) -> Bounds | None:
+        """Bounds of the features x, where the finished answer is the moment matrix of ``(1, x)``."""
+        return None
+
+    @property
+    def scale(self) -> Floats:
+        """Largest absolute value of each finished entry, to which pictures relate it; broadcastable to `shape`."""
+        return np.asarray(self.magnitude)
+
+    @property
+    def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the rows and of the columns of the answer."""
+        height, width = self.shape
+        names = self.names or tuple(f"x{i}" for i in range(self.features))
+        if self.symmetric and len(names) == width:
+            return names, names
+        if self.side == "rows":
+            return names, tuple(map(str, range(width)))
+        return tuple(map(str, range(height))), names
+
+    def subject(self, records: str) -> str:
+        """One sentence on what is released; `records` says of how many records, such as " of 500 records"."""
+        return f"The {self.title}{records}, {self.shape[0]:,} x {self.shape[1]:,}."
+
+    @property
+    def uncertainty(self) -> str:
+        """What an adversary cannot tell, to complete "can hardly tell whether ..."."""
+        if self.neighbours is Neighbours.REPLACE:
+            return "any one record is as it is or completely different"
+        return "any one record is in the data or not"
+
+    @property
+    def adjacency(self) -> str:
+        """The pairs of data sets that the guarantee compares, in words."""
+        if self.neighbours is Neighbours.REPLACE:
+            return "data sets of the same size that differ in one record (replace-one); the number of records is public"
+        return "data sets of which one has one record more (add-remove); the number of records is private, too"
+
+
+def parse_records(records: Any) -> int:
+    """The public number of records."""
+    if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 1:
+        raise ParameterError(
+            f"records (the public number of records) must be a positive integer, got {show(records)} instead."
+        )
+    if records > _MOST_RECORDS:
+        raise ParameterError(f"records must be at most 2^50, got {show(records)} instead.")
+    return int(records)
+
+
+def check_count(rows: int, records: int) -> None:
+    """Raise a `ParameterError` unless there are as many rows as the public number of records says."""
+    if rows != records:
+        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead.")
+
+
+def require_replace(query: MatrixQuery, why: str) -> None:
+    """Raise a `ParameterError` unless the neighbours are 'replace'; `why` completes the sentence."""
+    if query.neighbours is not Neighbours.REPLACE:
+        raise ParameterError(f"neighbours must be 'replace' for {why}")

@@ -1,0 +1,83 @@
+"""`release`: check, charge, draw, finish."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from matrixdp.design.design import Design
+from matrixdp.errors import ParameterError, StreamError, show
+from matrixdp.ledger import Ledger
+from matrixdp.noise import Stream
+from matrixdp.release.charging import open_account
+from matrixdp.release.mechanism import add_noise, prepare
+from matrixdp.release.result import Release
+
+
+def release(
+    design: Design,
+    data: Any,
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> Release:
+    """Release the answer of a design's query on private data.
+
+    Parameters
+    ----------
+    design : Design
+    data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
+    clip : bool
+        Move records into their bounds; otherwise one outside is an error.
+    missing : 'error' or 'midpoint'
+        What NaN and infinities are.
+    ledger : Ledger or path, optional
+        Where the release is charged, before its first random bit is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+    request : str, optional
+        An id. Asked for again under the same id, the stored release is given back and nothing is spent. The data are
+        not looked at then: after a correction of the data use a new id.
+    stream : Stream, optional
+        For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
+    simulation : bool
+        Must be said when a stream is given; the release carries the mark for ever.
+
+    Privacy
+    -------
+    `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
+    from random bits. An error in the data comes before anything is charged or drawn. Without a ledger nobody adds up
+    what is spent.
+    """
+    check_stream(stream, simulation=simulation)
+    if not isinstance(clip, bool):
+        raise ParameterError(f"clip must be True or False, got {show(clip)} instead.")
+    account = open_account(design, ledger, dataset, request, simulation=simulation)
+    if account is not None and (stored := account.stored()) is not None:
+        return Release.from_json(stored)
+    with np.errstate(all="ignore"):  # a warning would speak of private data
+        prepared = prepare(design, data, clip=clip, missing=missing)
+        receipt = account.charge() if account is not None else None
+        matrix = add_noise(design, prepared, Stream() if stream is None else stream)
+    released = Release(design.query.finish(matrix), design, simulation=simulation)
+    if account is not None and receipt is not None:
+        account.complete(receipt, released.to_json)
+    return released
+
+
+def check_stream(stream: Stream | None, *, simulation: bool) -> None:
+    """An error for a stream given from outside, unless what it makes is marked as a simulation."""
+    if stream is not None and not isinstance(stream, Stream):
+        raise ParameterError(f"stream must be a Stream, such as Stream(seed=1), got {show(stream)} instead.")
+    if stream is not None and not simulation:
+        raise StreamError(
+            "a stream that others may know or use again must not protect data. "
+            "Leave it out, or say simulation=True and the release is marked as a simulation."
+        )
