@@ -88,12 +88,12 @@ class Privacy:
         return gdp_mu(epsilon=self.epsilon, delta=self.delta)
 
 
-def gdp_delta(mu: float, epsilon: float) -> float:
+def gdp_delta(*, mu: float, epsilon: float) -> float:
     """Smallest delta at which `mu`-GDP implies (epsilon, delta)-DP, rounded up.
 
     Examples
     --------
-    >>> gdp_delta(1.0, 1.0)  # doctest: +ELLIPSIS
+    >>> gdp_delta(mu=1.0, epsilon=1.0)  # doctest: +ELLIPSIS
     0.1269...
     """
     _require(mu, "mu", 0.0, math.inf, "finite and greater than 0")
@@ -110,21 +110,21 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     return float(min(1.0, max(value * (1 + margin), _LEAST_DELTA)))
 
 
-def gdp_epsilon(mu: float, delta: float) -> float:
+def gdp_epsilon(*, mu: float, delta: float) -> float:
     """Smallest epsilon at which `mu`-GDP implies (epsilon, delta)-DP, rounded up.
 
     Examples
     --------
-    >>> round(gdp_epsilon(0.268051123, 1e-5), 6)
+    >>> round(gdp_epsilon(mu=0.268051123, delta=1e-5), 6)
     1.0
     """
     _require_delta(delta)
-    if gdp_delta(mu, 0.0) <= delta:
+    if gdp_delta(mu=mu, epsilon=0.0) <= delta:
         return 0.0
     high = max(mu, mu * mu)
-    while gdp_delta(mu, high) > delta:
+    while gdp_delta(mu=mu, epsilon=high) > delta:
         high *= 2
-    return _root(lambda epsilon: gdp_delta(mu, epsilon), delta, high, toward=math.inf)
+    return _root(lambda epsilon: gdp_delta(mu=mu, epsilon=epsilon), delta, high, toward=math.inf)
 
 
 def gdp_mu(*, epsilon: float, delta: float) -> float:
@@ -132,18 +132,18 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
 
     Examples
     --------
-    >>> gdp_delta(gdp_mu(epsilon=0.1, delta=1e-5), 0.1) <= 1e-5
+    >>> gdp_delta(mu=gdp_mu(epsilon=0.1, delta=1e-5), epsilon=0.1) <= 1e-5
     True
     """
     if epsilon != 0.0:
         _require_epsilon(epsilon)
     _require_delta(delta)
     low = 1.0
-    while gdp_delta(low, epsilon) > delta:
+    while gdp_delta(mu=low, epsilon=epsilon) > delta:
         low /= 2
-    while gdp_delta(2 * low, epsilon) <= delta:
+    while gdp_delta(mu=2 * low, epsilon=epsilon) <= delta:
         low *= 2
-    return _root(lambda mu: gdp_delta(mu, epsilon), delta, low, toward=0.0, other=2 * low)
+    return _root(lambda mu: gdp_delta(mu=mu, epsilon=epsilon), delta, low, toward=0.0, other=2 * low)
 
 
 def pure_mu(epsilon: float) -> float:

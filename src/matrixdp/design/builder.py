@@ -138,7 +138,7 @@ def _theorem2_scale(
     """Factor on the standard deviations after which ``||sigma(rowcov^-1)|| ||sigma(colcov^-1)|| = phi^2``."""
     if share != 1.0:
         mu = share_mu(privacy.mu, share)
-        privacy = Privacy(gdp_epsilon(mu, privacy.delta), privacy.delta)
+        privacy = Privacy(gdp_epsilon(mu=mu, delta=privacy.delta), privacy.delta)
     budget = precision_budget(
         privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=variant
     )

@@ -116,9 +116,9 @@ def remaining_epsilon(mu: float, privacy: Privacy) -> float:
     """
     if mu == privacy.mu:
         return privacy.epsilon
-    if mu == 0.0 or gdp_delta(mu, 0.0) <= privacy.delta:
+    if mu == 0.0 or gdp_delta(mu=mu, epsilon=0.0) <= privacy.delta:
         return 0.0
-    epsilon, step = gdp_epsilon(mu, privacy.delta), math.ulp(1.0)
+    epsilon, step = gdp_epsilon(mu=mu, delta=privacy.delta), math.ulp(1.0)
     while gdp_mu(epsilon=epsilon, delta=privacy.delta) > mu:
         epsilon *= 1 - step
         step *= 2
