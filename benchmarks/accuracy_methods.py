@@ -126,7 +126,7 @@ def _centred(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
 def _epsilon(mu: float, delta: float) -> float:
     from matrixdp import gdp_epsilon
 
-    return gdp_epsilon(mu, delta)
+    return gdp_epsilon(mu=mu, delta=delta)
 
 
 def _joint_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:

@@ -32,7 +32,7 @@ def run() -> list[dict[str, Any]]:
 
 def _charges(folder: Path) -> list[dict[str, Any]]:
     with Ledger.create(folder / "charges.db") as ledger:
-        ledger.register("clinic", Privacy(1, 1e-6), "replace")
+        ledger.register("clinic", Privacy(1, 1e-6), neighbours="replace")
         _charge(ledger)
         with ledger._store.reading() as journal:
             row = journal.row("last charge", "clinic")
@@ -52,7 +52,7 @@ def _charges(folder: Path) -> list[dict[str, Any]]:
 def _opening(folder: Path) -> list[dict[str, Any]]:
     path = folder / "long.db"
     with Ledger.create(path) as ledger:
-        ledger.register("clinic", Privacy(1, 1e-6), "replace")
+        ledger.register("clinic", Privacy(1, 1e-6), neighbours="replace")
         _fill(ledger)
         entries = ledger.head.entry
     ours, peer = [], []

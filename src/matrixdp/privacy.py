@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import SupportsFloat
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
+from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import plain
 
@@ -77,10 +77,8 @@ class Privacy:
     delta: float
 
     def __post_init__(self) -> None:
-        _require_epsilon(self.epsilon)
-        _require_delta(self.delta)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "delta", float(self.delta))
+        object.__setattr__(self, "epsilon", check_number(self.epsilon, "epsilon", above=0, below=_MOST_EPSILON))
+        object.__setattr__(self, "delta", _check_delta(self.delta))
 
     @cached_property
     def mu(self) -> float:
@@ -88,17 +86,15 @@ class Privacy:
         return gdp_mu(epsilon=self.epsilon, delta=self.delta)
 
 
-def gdp_delta(mu: float, epsilon: float) -> float:
+def gdp_delta(*, mu: float, epsilon: float) -> float:
     """Smallest delta at which `mu`-GDP implies (epsilon, delta)-DP, rounded up.
 
     Examples
     --------
-    >>> gdp_delta(1.0, 1.0)  # doctest: +ELLIPSIS
+    >>> gdp_delta(mu=1.0, epsilon=1.0)  # doctest: +ELLIPSIS
     0.1269...
     """
-    _require(mu, "mu", 0.0, math.inf, "finite and greater than 0")
-    if epsilon != 0.0:
-        _require(epsilon, "epsilon", 0.0, math.inf, "finite and at least 0")
+    mu, epsilon = check_number(mu, "mu", above=0), check_number(epsilon, "epsilon", at_least=0)
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if mu >= 1.0:
         value = ndtr(-a) if a < -30.0 else ndtr(-a) * (1.0 - _mills(b) / _mills(a))
@@ -110,21 +106,21 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     return float(min(1.0, max(value * (1 + margin), _LEAST_DELTA)))
 
 
-def gdp_epsilon(mu: float, delta: float) -> float:
+def gdp_epsilon(*, mu: float, delta: float) -> float:
     """Smallest epsilon at which `mu`-GDP implies (epsilon, delta)-DP, rounded up.
 
     Examples
     --------
-    >>> round(gdp_epsilon(0.268051123, 1e-5), 6)
+    >>> round(gdp_epsilon(mu=0.268051123, delta=1e-5), 6)
     1.0
     """
-    _require_delta(delta)
-    if gdp_delta(mu, 0.0) <= delta:
+    mu, delta = check_number(mu, "mu", above=0), _check_delta(delta)
+    if gdp_delta(mu=mu, epsilon=0.0) <= delta:
         return 0.0
     high = max(mu, mu * mu)
-    while gdp_delta(mu, high) > delta:
+    while gdp_delta(mu=mu, epsilon=high) > delta:
         high *= 2
-    return _root(lambda epsilon: gdp_delta(mu, epsilon), delta, high, toward=math.inf)
+    return _root(lambda epsilon: gdp_delta(mu=mu, epsilon=epsilon), delta, high, toward=math.inf)
 
 
 def gdp_mu(*, epsilon: float, delta: float) -> float:
@@ -132,18 +128,16 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
 
     Examples
     --------
-    >>> gdp_delta(gdp_mu(epsilon=0.1, delta=1e-5), 0.1) <= 1e-5
+    >>> gdp_delta(mu=gdp_mu(epsilon=0.1, delta=1e-5), epsilon=0.1) <= 1e-5
     True
     """
-    if epsilon != 0.0:
-        _require_epsilon(epsilon)
-    _require_delta(delta)
+    epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_MOST_EPSILON), _check_delta(delta)
     low = 1.0
-    while gdp_delta(low, epsilon) > delta:
+    while gdp_delta(mu=low, epsilon=epsilon) > delta:
         low /= 2
-    while gdp_delta(2 * low, epsilon) <= delta:
+    while gdp_delta(mu=2 * low, epsilon=epsilon) <= delta:
         low *= 2
-    return _root(lambda mu: gdp_delta(mu, epsilon), delta, low, toward=0.0, other=2 * low)
+    return _root(lambda mu: gdp_delta(mu=mu, epsilon=epsilon), delta, low, toward=0.0, other=2 * low)
 
 
 def pure_mu(epsilon: float) -> float:
@@ -154,7 +148,7 @@ def pure_mu(epsilon: float) -> float:
     >>> round(pure_mu(1.0), 6)
     1.232035
     """
-    _require(epsilon, "epsilon", 0.0, math.inf, "finite and greater than 0")
+    epsilon = check_number(epsilon, "epsilon", above=0)
     value = -2 * ndtri(1 / (1 + math.exp(epsilon))) if epsilon < 700 else math.inf
     return float(value * (1 + 64 * _EPS) + 64 * _EPS)
 
@@ -185,8 +179,7 @@ def share_mu(mu: float, share: float) -> float:
     >>> round(share_mu(0.5, 0.36), 12)
     0.3
     """
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0.0 < share <= 1.0:
-        raise ParameterError(f"share must be greater than 0 and at most 1, got {show(share)} instead.")
+    share = check_number(share, "share", above=0, at_most=1)
     return mu if share == 1.0 else mu * math.sqrt(share) * (1 - 4 * _EPS)
 
 
@@ -214,20 +207,6 @@ def _root(
     return x
 
 
-def _require_epsilon(epsilon: float) -> None:
-    _require(epsilon, "epsilon", 0.0, _MOST_EPSILON, f"greater than 0 and below {_MOST_EPSILON:g}")
-
-
-def _require_delta(delta: float) -> None:
+def _check_delta(delta: float) -> float:
     rule = "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)"
-    _require(delta, "delta", math.nextafter(_LEAST_DELTA, 0.0), 1.0, rule)
-
-
-def _require(value: float, name: str, low: float, high: float, rule: str) -> None:
-    try:
-        number = float(value) if isinstance(value, SupportsFloat) else math.nan
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number, {rule}, got {show(value)} instead.") from None
-    if isinstance(value, bool | np.bool_) or not low < number < high:
-        kind = "" if isinstance(value, SupportsFloat) else "a number, "
-        raise ParameterError(f"{name} must be {kind}{rule}, got {show(value)} instead.")
+    return check_number(delta, "delta", at_least=_LEAST_DELTA, below=1, rule=rule)

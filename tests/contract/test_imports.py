@@ -12,7 +12,7 @@ ROOT = Path(matrixdp.__file__).parent
 # From the bottom up. A module may import its own package and the layers before it.
 LAYERS = [
     {"errors", "types", "version"},
-    {"serialise"},
+    {"checks", "serialise"},
     {"privacy"},
     {"noise", "domain", "ledger"},
     {"records", "sensitivity"},

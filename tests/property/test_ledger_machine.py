@@ -54,7 +54,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.entries, self.open, self.count = 1, set(), 0
         self.total = {}
         for name, (privacy, reserve) in DATASETS.items():
-            self.ledger.register(name, privacy, "replace", reserve=reserve)
+            self.ledger.register(name, privacy, neighbours="replace", reserve=reserve)
             self.entries += 1
             left = (privacy.epsilon - reserve.epsilon, privacy.delta - reserve.delta)
             mu = gdp_mu(epsilon=left[0], delta=left[1]) if left[1] > 0 else 0.0

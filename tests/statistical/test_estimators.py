@@ -82,5 +82,5 @@ def test_the_claim_holds_and_a_third_of_the_noise_is_caught(case):
     )
     assert learning.is_scarce(2, len(first), PRIVACY.mu, recipe) == (case == "one step")
     assert audit(first, second, PRIVACY, recipe, seed=1) <= PRIVACY.epsilon
-    broken = mdp.Privacy(mdp.gdp_epsilon(3 * PRIVACY.mu, PRIVACY.delta), PRIVACY.delta)
+    broken = mdp.Privacy(mdp.gdp_epsilon(mu=3 * PRIVACY.mu, delta=PRIVACY.delta), PRIVACY.delta)
     assert audit(first, second, broken, recipe, seed=2) > PRIVACY.epsilon

@@ -48,7 +48,7 @@ def calls(rival, record, privacy, seed, **options):
 
 def doubled(privacy: Privacy) -> Privacy:
     """The guarantee of Gaussian noise half as large."""
-    return Privacy(gdp_epsilon(2 * privacy.mu, privacy.delta), privacy.delta)
+    return Privacy(gdp_epsilon(mu=2 * privacy.mu, delta=privacy.delta), privacy.delta)
 
 
 def best_threshold(mu: float, epsilon: float) -> float:

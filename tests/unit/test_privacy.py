@@ -42,14 +42,14 @@ def test_budget_is_met_and_tight(epsilon, delta):
 @given(EPSILONS, DELTAS)
 def test_delta_is_accurate_and_rounded_up(epsilon, delta):
     mu = gdp_mu(epsilon=epsilon, delta=delta)
-    assert 0 <= gdp_delta(mu, epsilon) / true_delta(mu, epsilon) - 1 < 1e-9
+    assert 0 <= gdp_delta(mu=mu, epsilon=epsilon) / true_delta(mu, epsilon) - 1 < 1e-9
 
 
 @settings(max_examples=300, deadline=None)
 @given(EPSILONS, DELTAS)
 def test_epsilon_is_accurate_and_rounded_up(epsilon, delta):
     mu = gdp_mu(epsilon=epsilon, delta=delta)
-    found = gdp_epsilon(mu, delta)
+    found = gdp_epsilon(mu=mu, delta=delta)
     assert true_delta(mu, found) <= delta
     if found > 1e-4:
         assert true_delta(mu, mp.mpf(found) * (1 - mp.mpf(10) ** -9)) > delta
@@ -57,26 +57,26 @@ def test_epsilon_is_accurate_and_rounded_up(epsilon, delta):
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(4.57, 182.8), (0.1, 50.0), (1.0, 40.0)])
 def test_vanishing_deltas_are_rounded_up_to_the_least_normal_float(mu, epsilon):
-    assert gdp_delta(mu, epsilon) >= max(true_delta(mu, epsilon), 2.2e-308)
+    assert gdp_delta(mu=mu, epsilon=epsilon) >= max(true_delta(mu, epsilon), 2.2e-308)
 
 
 def test_epsilon_just_below_what_delta_alone_covers():
     for mu in (1e-12, 1e-3, 0.5):
-        delta = gdp_delta(mu, 0.0) * (1 - 1e-15)
-        assert true_delta(mu, gdp_epsilon(mu, delta)) <= delta
+        delta = gdp_delta(mu=mu, epsilon=0.0) * (1 - 1e-15)
+        assert true_delta(mu, gdp_epsilon(mu=mu, delta=delta)) <= delta
 
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.5, 0.999999, 1.0, 3.0, 40.0, 1000.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 5.0, 600.0, 1e6])
 def test_far_outside_the_range_delta_is_still_an_upper_bound(mu, epsilon):
-    value = gdp_delta(mu, epsilon)
+    value = gdp_delta(mu=mu, epsilon=epsilon)
     assert 0 < value <= 1
     with mp.workdps(2000):
         assert value >= true_delta(mu, epsilon) * (1 - mp.mpf(10) ** -300)
 
 
 def test_a_budget_too_small_for_delta_costs_no_epsilon():
-    assert gdp_epsilon(1e-9, 0.1) == 0.0
+    assert gdp_epsilon(mu=1e-9, delta=0.1) == 0.0
 
 
 def test_composition_and_shares_round_to_the_safe_side():

@@ -33,7 +33,7 @@ def create(path: Path, dataset: str, epsilon: float, delta: float, neighbours: s
     if not dataset.isprintable() or not dataset:
         raise ParameterError("--dataset must be a printable, non-empty text.")
     with Ledger.create(path) as ledger:
-        ledger.register(dataset, privacy, neighbours)
+        ledger.register(dataset, privacy, neighbours=neighbours)
     overview(path, as_json=as_json)
 
 
@@ -41,7 +41,7 @@ def register(path: Path, dataset: str, epsilon: float, delta: float, neighbours:
     """One more data set."""
     privacy = Privacy(epsilon, delta)
     with open_ledger(path) as ledger:
-        ledger.register(dataset, privacy, neighbours)
+        ledger.register(dataset, privacy, neighbours=neighbours)
     overview(path, as_json=as_json)
 
 

@@ -110,7 +110,7 @@ def _theorem2_scale(plan: Design) -> float:
     """Factor on the standard deviations after which ``||sigma(rowcov^-1)|| ||sigma(colcov^-1)|| = phi^2``."""
     query, privacy = plan.query, plan.privacy
     if plan.share != 1.0:
-        privacy = Privacy(gdp_epsilon(plan.mu, privacy.delta), privacy.delta)
+        privacy = Privacy(gdp_epsilon(mu=plan.mu, delta=privacy.delta), privacy.delta)
     budget = precision_budget(
         privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=plan.calibration
     )

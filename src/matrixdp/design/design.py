@@ -107,7 +107,7 @@ class Design:
     @property
     def epsilon(self) -> float:
         """What a release spends, as epsilon at the delta that was asked for."""
-        return gdp_epsilon(self.distance, self.privacy.delta)
+        return gdp_epsilon(mu=self.distance, delta=self.privacy.delta)
 
     @property
     def event(self) -> Gaussian:
@@ -172,7 +172,7 @@ class Design:
         """None where Theorem 2 has no epsilon to work with, since delta alone covers the share."""
         if calibration == self.calibration:
             return self.rmse
-        if calibration != "exact" and gdp_epsilon(self.mu, self.privacy.delta) == 0.0:
+        if calibration != "exact" and gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:
             return None
         from matrixdp.design.builder import make_design
 

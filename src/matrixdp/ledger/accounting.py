@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
+from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
@@ -71,10 +72,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-                raise ParameterError(f"the reserve's {name} must be finite and at least 0, got {show(value)} instead.")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, check_number(getattr(self, name), f"the reserve's {name}", at_least=0))
 
 
 def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:
@@ -116,9 +114,9 @@ def remaining_epsilon(mu: float, privacy: Privacy) -> float:
     """
     if mu == privacy.mu:
         return privacy.epsilon
-    if mu == 0.0 or gdp_delta(mu, 0.0) <= privacy.delta:
+    if mu == 0.0 or gdp_delta(mu=mu, epsilon=0.0) <= privacy.delta:
         return 0.0
-    epsilon, step = gdp_epsilon(mu, privacy.delta), math.ulp(1.0)
+    epsilon, step = gdp_epsilon(mu=mu, delta=privacy.delta), math.ulp(1.0)
     while gdp_mu(epsilon=epsilon, delta=privacy.delta) > mu:
         epsilon *= 1 - step
         step *= 2

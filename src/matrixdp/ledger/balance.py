@@ -69,7 +69,7 @@ class Account:
     def _shortage(self, event: Event, ways: Sequence[Amount]) -> str:
         left, delta = self.remaining(), self.registration.privacy.delta
         if isinstance(event, Gaussian):
-            has, needs = _told_apart(left.epsilon, gdp_epsilon(event.mu, delta))
+            has, needs = _told_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
                 return f"{left.dataset!r} has epsilon {has} left at delta {at}; this release needs {needs}."

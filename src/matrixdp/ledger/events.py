@@ -6,11 +6,11 @@ An event is a frozen value. It says what happened and nothing about what it cost
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from matrixdp.checks import check_number
 from matrixdp.errors import LedgerError, ParameterError, show
 
 
@@ -28,7 +28,7 @@ class Gaussian:
     mu: float
 
     def __post_init__(self) -> None:
-        _set_number(self, "mu", math.inf, "finite and greater than 0")
+        object.__setattr__(self, "mu", check_number(self.mu, "mu", above=0))
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Pure:
     epsilon: float
 
     def __post_init__(self) -> None:
-        _set_number(self, "epsilon", math.inf, "finite and greater than 0")
+        object.__setattr__(self, "epsilon", check_number(self.epsilon, "epsilon", above=0))
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,9 @@ class Approximate:
     delta: float
 
     def __post_init__(self) -> None:
-        _set_number(self, "epsilon", math.inf, "finite and greater than 0")
-        _set_number(self, "delta", 1.0, "strictly between 0 and 1 (Pure has delta = 0)")
+        object.__setattr__(self, "epsilon", check_number(self.epsilon, "epsilon", above=0))
+        rule = "strictly between 0 and 1 (Pure has delta = 0)"
+        object.__setattr__(self, "delta", check_number(self.delta, "delta", above=0, below=1, rule=rule))
 
 
 @dataclass(frozen=True, init=False)
@@ -101,11 +102,7 @@ class Plan:
                 f"events must be one or more of Gaussian, Pure and Approximate, got {show(parts)} instead."
             )
         object.__setattr__(self, "events", parts)
-        object.__setattr__(self, "delta", delta)
-        if delta == 0:
-            object.__setattr__(self, "delta", 0.0)
-        else:
-            _set_number(self, "delta", 1.0, "at least 0 and less than 1")
+        object.__setattr__(self, "delta", check_number(delta, "delta", at_least=0, below=1))
 
 
 Event = Gaussian | Pure | Approximate | Plan
@@ -154,14 +151,3 @@ def event_from_json(content: Mapping[str, Any]) -> Event:
     except (TypeError, KeyError, ParameterError) as error:
         raise LedgerError(f"an entry holds an event that cannot be read: {content!r}.") from error
     raise LedgerError(f"an entry holds an event of an unknown kind: {content!r}.")
-
-
-def _set_number(event: object, name: str, high: float, rule: str) -> None:
-    value = getattr(event, name)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number, {rule}, got {show(value)} instead.") from None
-    if isinstance(value, bool) or not 0.0 < number < high:
-        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.")
-    object.__setattr__(event, name, number)

@@ -115,7 +115,7 @@ class Journal:
         if row is None:
             raise LedgerError(
                 f"{self.path} has no data set {show(dataset)}. Check the name, or fix its total first: "
-                f"ledger.register({show(dataset)}, privacy, neighbours)."
+                f"ledger.register({show(dataset)}, privacy, neighbours=...)."
             )
         content = row.content()
         last = self.row("last charge", dataset)

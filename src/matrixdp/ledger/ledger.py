@@ -43,7 +43,7 @@ class Ledger(LedgerReader):
     >>> from matrixdp.ledger import Gaussian, Ledger
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.create(folder.name + "/clinic.db")
-    >>> _ = ledger.register("clinic", Privacy(epsilon=1, delta=1e-6), "replace")
+    >>> _ = ledger.register("clinic", Privacy(epsilon=1, delta=1e-6), neighbours="replace")
     >>> receipt = ledger.charge("clinic", Gaussian(0.1), neighbours="replace", description={"query": "mean"})
     >>> ledger.complete(receipt, "{}")
     >>> round(ledger.remaining("clinic").mu, 4), round(ledger.remaining("clinic").epsilon, 4)
@@ -65,7 +65,7 @@ class Ledger(LedgerReader):
         return cls(place, timeout=timeout)
 
     def register(
-        self, dataset: str, privacy: Privacy, neighbours: str, *, reserve: Reserve | None = None
+        self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
     ) -> Registration:
         """Fix a data set's total and its neighbours, once and for all.
 

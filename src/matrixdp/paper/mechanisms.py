@@ -107,7 +107,7 @@ def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) 
         else:
             shares = (PCA_SHARE * privacy.epsilon, PCA_SHARE * privacy.delta)
             claimed = Guarantee(shares[0] + rest.epsilon, shares[1] + rest.delta)
-        return Released(released.matrix, Spent(claimed, gdp_epsilon(total, privacy.delta)))
+        return Released(released.matrix, Spent(claimed, gdp_epsilon(mu=total, delta=privacy.delta)))
 
     return release
 

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 # Packages and modules whose code tasks run on workers; an edit to a report or a command changes no integer.
 RUN_BY_WORKERS = frozenset(
-    {"adaptive", "design", "domain", "errors", "noise", "privacy", "queries", "records", "release", "sensitivity"}
-    | {"serialise", "types"}
+    {"adaptive", "checks", "design", "domain", "errors", "noise", "privacy", "queries", "records", "release"}
+    | {"sensitivity", "serialise", "types"}
 )
 
 

@@ -115,7 +115,7 @@ def test_too_many_features_are_refused():
 
 def test_a_design_that_cannot_be_made_costs_nothing(tmp_path):
     with mdp.Ledger.create(tmp_path / "ledger.db") as ledger:
-        ledger.register("clinic", mdp.Privacy(1e11, 1e-6), "add-remove")
+        ledger.register("clinic", mdp.Privacy(1e11, 1e-6), neighbours="add-remove")
     options = {"ledger": tmp_path / "ledger.db", "dataset": "clinic", "neighbours": "add-remove"}
     with pytest.raises(mdp.ParameterError, match="standard deviations of its noise"):
         private_moment(np.zeros((10, 2)), box(2), mdp.Privacy(1e11, 1e-6), records=2**50, **options)

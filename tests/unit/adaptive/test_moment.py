@@ -134,7 +134,7 @@ class TestLedger:
     @pytest.fixture
     def ledger(self, tmp_path):
         with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
-            ledger.register("clinic", PRIVACY, "replace")
+            ledger.register("clinic", PRIVACY, neighbours="replace")
             yield ledger
 
     def test_one_charge_for_the_whole_fit(self, ledger):

@@ -99,7 +99,7 @@ def test_scales_have_the_same_bits(data, folder):
 
 def test_a_fit_is_charged_once_and_an_error_costs_nothing(folder, tmp_path):
     with mdp.Ledger.create(tmp_path / "ledger.db") as ledger:
-        ledger.register("clinic", mdp.Privacy(1, 1e-6), "replace")
+        ledger.register("clinic", mdp.Privacy(1, 1e-6), neighbours="replace")
     account = {"ledger": tmp_path / "ledger.db", "dataset": "clinic", "random_state": None}
     spoilt = pq.read_table(folder / "3.parquet")
     (tmp_path / "set").mkdir()

@@ -53,7 +53,7 @@ def clinic(tmp_path, monkeypatch):
     feather.write_feather(table, "clinic.feather", chunksize=170)
     Path("schema.toml").write_text(SCHEMA)
     with Ledger.create("clinic.db") as ledger:
-        ledger.register("clinic", Privacy(4, 1e-6), "replace")
+        ledger.register("clinic", Privacy(4, 1e-6), neighbours="replace")
     return SimpleNamespace(path=tmp_path, table=table)
 
 

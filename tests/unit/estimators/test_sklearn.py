@@ -82,7 +82,7 @@ class TestAll:
     @pytest.mark.parametrize("bad", [X * np.nan, np.full(X.shape, "x"), X[0], X[:0], X[:, :0]])
     def test_bad_data_are_errors_before_the_charge(self, estimator, bad, tmp_path):
         with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
-            ledger.register("clinic", mdp.Privacy(3.0, 1e-6), "replace")
+            ledger.register("clinic", mdp.Privacy(3.0, 1e-6), neighbours="replace")
             real = type(estimator)(**{**estimator.get_params(), "random_state": None})
             real.set_params(ledger=str(ledger.path), dataset="clinic")
             with pytest.raises(ValueError):
@@ -95,7 +95,7 @@ class TestAll:
 
     def test_copies_and_pickles_charge(self, estimator, tmp_path):
         with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
-            ledger.register("clinic", mdp.Privacy(9.0, 1e-6), "replace")
+            ledger.register("clinic", mdp.Privacy(9.0, 1e-6), neighbours="replace")
             real = type(estimator)(**{**estimator.get_params(), "random_state": None})
             real.set_params(ledger=str(ledger.path), dataset="clinic", epsilon=1.0)
             for twin in (real, copy.deepcopy(real), pickle.loads(pickle.dumps(real))):

@@ -17,5 +17,5 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def ledger(path: Path) -> Iterator[Ledger]:
     with Ledger.create(path) as made:
-        made.register("clinic", TOTAL, "replace")
+        made.register("clinic", TOTAL, neighbours="replace")
         yield made

@@ -27,8 +27,8 @@ def test_without_a_reserve_the_whole_total_is_gaussian():
 def test_a_reserve_leaves_the_guarantee_intact():
     reserve = Reserve(epsilon=0.25, delta=4e-7)
     mu = root_below(total_amount(TOTAL, reserve).mu_squared)
-    assert gdp_delta(mu, 0.75) + reserve.delta <= TOTAL.delta
-    assert gdp_delta(mu * (1 + 1e-9), 0.75) + reserve.delta > TOTAL.delta
+    assert gdp_delta(mu=mu, epsilon=0.75) + reserve.delta <= TOTAL.delta
+    assert gdp_delta(mu=mu * (1 + 1e-9), epsilon=0.75) + reserve.delta > TOTAL.delta
 
 
 @pytest.mark.parametrize("reserve", [Reserve(epsilon=1, delta=1e-6), Reserve(delta=1e-6)])
@@ -111,7 +111,7 @@ def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analys
     almost twice the total. With totals fixed apart, the same analyst stays below it.
     """
     whole, first = TOTAL.mu**2, 0.7 * TOTAL.mu**2
-    spare = TOTAL.delta - gdp_delta(math.sqrt(first), TOTAL.epsilon)
+    spare = TOTAL.delta - gdp_delta(mu=math.sqrt(first), epsilon=TOTAL.epsilon)
     assert _adaptive_delta(first, whole - first, spare) > 1.9 * TOTAL.delta
 
     reserve = Reserve(delta=5e-7)

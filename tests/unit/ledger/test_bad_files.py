@@ -46,7 +46,7 @@ def test_a_directory_is_no_ledger(tmp_path):
 @pytest.mark.parametrize("name", ["a b.db", "what?.db", "50%25.db", "#1.db", "é.db"])
 def test_any_file_name_will_do(tmp_path, name):
     with Ledger.create(tmp_path / name) as made:
-        made.register("clinic", TOTAL, "replace")
+        made.register("clinic", TOTAL, neighbours="replace")
     assert [found.name for found in tmp_path.iterdir()] == [name]
 
 
@@ -55,7 +55,7 @@ def test_a_relative_path_stays_with_its_directory(tmp_path, monkeypatch):
     with Ledger.create("clinic.db") as made:
         monkeypatch.chdir("/")
         made.close()
-        made.register("clinic", TOTAL, "replace")
+        made.register("clinic", TOTAL, neighbours="replace")
         assert made.path == tmp_path / "clinic.db"
 
 
@@ -126,7 +126,7 @@ def test_a_read_only_file_is_refused():
     folder.chmod(0o755)
     try:
         with Ledger.create(folder / "clinic.db") as made:
-            made.register("clinic", TOTAL, "replace")
+            made.register("clinic", TOTAL, neighbours="replace")
         charged, created = run_worker("readonly", folder / "clinic.db")
         folder.chmod(0o755)
         (folder / "clinic.db").chmod(0o600)
@@ -175,7 +175,7 @@ def test_a_ledger_that_was_removed_is_not_charged(ledger, path):
 
 def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
     with Ledger.create(tmp_path / "other.db") as other:
-        other.register("clinic", TOTAL, "replace")
+        other.register("clinic", TOTAL, neighbours="replace")
     ledger.close()
     (tmp_path / "other.db").replace(path)
     with pytest.raises(LedgerError, match="is another ledger than the one first opened here"):

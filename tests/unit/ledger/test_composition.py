@@ -56,9 +56,9 @@ def test_the_composed_mu_holds_at_every_epsilon_and_is_tight(epsilons):
     mu = composed_mu(epsilons)
     grid = np.linspace(0, sum(epsilons), 200)
     exact = [exact_delta(epsilons, epsilon) for epsilon in grid]
-    assert all(value <= gdp_delta(mu, epsilon) for value, epsilon in zip(exact, grid, strict=True))
+    assert all(value <= gdp_delta(mu=mu, epsilon=epsilon) for value, epsilon in zip(exact, grid, strict=True))
     smaller = mu * 0.995
-    assert any(value > gdp_delta(smaller, epsilon) for value, epsilon in zip(exact, grid, strict=True))
+    assert any(value > gdp_delta(mu=smaller, epsilon=epsilon) for value, epsilon in zip(exact, grid, strict=True))
 
 
 @pytest.mark.parametrize("epsilons", LISTS)
@@ -90,4 +90,4 @@ def test_the_composed_mu_holds_between_the_points_of_a_coarse_lattice_as_well(mo
     composition._curve.cache_clear()
     mu = composed_mu(epsilons)
     composition._curve.cache_clear()
-    assert all(exact_delta(epsilons, x) <= gdp_delta(mu, x) for x in np.linspace(0, 1.2, 500))
+    assert all(exact_delta(epsilons, x) <= gdp_delta(mu=mu, epsilon=x) for x in np.linspace(0, 1.2, 500))

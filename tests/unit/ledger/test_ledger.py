@@ -67,7 +67,7 @@ def test_a_refused_charge_leaves_no_trace(ledger):
 
 
 def test_pure_events_take_from_the_reserve_first_and_then_from_mu(ledger):
-    ledger.register("clinic 2", TOTAL, "replace", reserve=Reserve(epsilon=0.25))
+    ledger.register("clinic 2", TOTAL, neighbours="replace", reserve=Reserve(epsilon=0.25))
     total = ledger.remaining("clinic 2")
     charge(ledger, Pure(0.25), dataset="clinic 2")
     left = ledger.remaining("clinic 2")
@@ -82,7 +82,7 @@ def test_an_event_with_a_delta_needs_a_reserve(ledger):
 
 
 def test_a_whole_approximate_total_can_be_spent_from_the_reserve(ledger):
-    ledger.register("rivals", TOTAL, "replace", reserve=Reserve(epsilon=1, delta=1e-6))
+    ledger.register("rivals", TOTAL, neighbours="replace", reserve=Reserve(epsilon=1, delta=1e-6))
     charge(ledger, Approximate(1.0, 1e-6), dataset="rivals")
     assert ledger.remaining("rivals").reserve == Reserve()
 
@@ -92,12 +92,12 @@ def test_a_plan_fits_where_its_events_one_by_one_do_not(ledger):
         charge(ledger, Pure(0.1))
     with pytest.raises(BudgetExceededError):
         charge(ledger, Pure(0.1))
-    ledger.register("clinic 2", TOTAL, "replace")
+    ledger.register("clinic 2", TOTAL, neighbours="replace")
     charge(ledger, Plan([Pure(0.1)] * 5), dataset="clinic 2")
 
 
 def test_data_sets_are_apart(ledger):
-    ledger.register("other", Privacy(2, 1e-5), "add-remove")
+    ledger.register("other", Privacy(2, 1e-5), neighbours="add-remove")
     charge(ledger, Gaussian(TOTAL.mu))
     assert ledger.remaining("other").epsilon == 2.0
     assert [found.dataset for found in ledger.datasets()] == ["clinic", "other"]
@@ -105,7 +105,7 @@ def test_data_sets_are_apart(ledger):
 
 def test_registering_again_changes_nothing_or_is_refused(ledger):
     head = ledger.head
-    ledger.register("clinic", TOTAL, "replace")
+    ledger.register("clinic", TOTAL, neighbours="replace")
     assert ledger.head == head
     for privacy, neighbours, reserve in [
         (Privacy(2, 1e-6), "replace", None),
@@ -113,7 +113,7 @@ def test_registering_again_changes_nothing_or_is_refused(ledger):
         (TOTAL, "replace", Reserve(epsilon=0.1)),
     ]:
         with pytest.raises(LedgerError, match="cannot be changed"):
-            ledger.register("clinic", privacy, neighbours, reserve=reserve)
+            ledger.register("clinic", privacy, neighbours=neighbours, reserve=reserve)
 
 
 def test_neighbours_are_never_mixed(ledger):
@@ -141,7 +141,7 @@ def test_an_unknown_data_set_is_an_error(ledger, action):
 @pytest.mark.parametrize("name", ["", "two\nlines", "\ud800", 3, None])
 def test_names_are_printable_text(ledger, name):
     with pytest.raises(ParameterError, match="dataset must be"):
-        ledger.register(name, TOTAL, "replace")
+        ledger.register(name, TOTAL, neighbours="replace")
 
 
 def test_request_ids_are_printable_text(ledger):
@@ -200,7 +200,7 @@ def test_one_request_id_is_for_one_release(ledger, event, description, what):
 
 
 def test_one_request_id_may_serve_two_data_sets(ledger):
-    ledger.register("other", TOTAL, "replace")
+    ledger.register("other", TOTAL, neighbours="replace")
     ledger.complete(charge(ledger, Gaussian(0.1), request="r"), "{}")
     assert ledger.stored("other", "r") is None
     charge(ledger, Gaussian(0.1), request="r", dataset="other")
@@ -218,7 +218,7 @@ def test_completing_twice_changes_nothing_or_is_refused(ledger):
 
 def test_a_receipt_of_another_ledger_is_refused(ledger, tmp_path):
     with Ledger.create(tmp_path / "other.db") as other:
-        other.register("clinic", TOTAL, "replace")
+        other.register("clinic", TOTAL, neighbours="replace")
         receipt = charge(other, Gaussian(0.1))
     charge(ledger, Gaussian(0.1))
     with pytest.raises(LedgerError, match="holds no charge for this receipt"):
@@ -232,7 +232,7 @@ def test_a_payload_is_text(ledger, payload):
 
 
 def test_history_tells_charges_in_order_and_incomplete_ones_apart(ledger):
-    ledger.register("other", TOTAL, "replace")
+    ledger.register("other", TOTAL, neighbours="replace")
     first = charge(ledger, Gaussian(0.1), description={"query": "mean"}, request="r")
     second = charge(ledger, Pure(0.01), dataset="other")
     ledger.complete(first, "{}")

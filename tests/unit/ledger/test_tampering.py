@@ -18,7 +18,7 @@ from matrixdp.ledger.chain import ORIGIN, digest, seal
 @pytest.fixture
 def filled(ledger):
     """Entries: 1 create, 2 and 3 register, then six charges, each with its release."""
-    ledger.register("rivals", TOTAL, "replace", reserve=Reserve(epsilon=0.5, delta=1e-7))
+    ledger.register("rivals", TOTAL, neighbours="replace", reserve=Reserve(epsilon=0.5, delta=1e-7))
     for number in range(5):
         receipt = ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={"n": number})
         ledger.complete(receipt, json.dumps(number))

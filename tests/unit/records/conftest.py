@@ -53,7 +53,7 @@ def table(data):
 def ledger(tmp_path):
     """A ledger with one data set."""
     with mdp.Ledger.create(tmp_path / "ledger.db") as found:
-        found.register("clinic", PRIVACY, "replace")
+        found.register("clinic", PRIVACY, neighbours="replace")
     return tmp_path / "ledger.db"
 
 

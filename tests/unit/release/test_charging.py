@@ -14,7 +14,7 @@ DESIGN = mdp.make_design(mdp.Moments(BOUNDS, 30), TOTAL, share=0.4)
 @pytest.fixture
 def ledger(tmp_path):
     with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
-        ledger.register("clinic", TOTAL, "replace")
+        ledger.register("clinic", TOTAL, neighbours="replace")
         yield ledger
 
 

@@ -1,0 +1,164 @@
+"""Checks of public arguments: each returns a plain Python value, or raises a `ParameterError` that names the rule.
+
+NumPy scalars are accepted wherever the Python type is. `bool` is never accepted as a number.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn, SupportsFloat
+
+import numpy as np
+
+from matrixdp.errors import ParameterError, show
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+    rule: str | None = None,
+) -> float:
+    """`value` as a float, if it is a finite number within the limits.
+
+    Parameters
+    ----------
+    value : number
+        Anything that converts to a float except booleans, strings and arrays with dimensions.
+    name : str
+        Of the parameter, for the message.
+    above, below : float
+        Limits that are excluded.
+    at_least, at_most : float
+        Limits that are included.
+    rule : str, optional
+        What the message says that the value must be. By default it is made from the limits.
+
+    Raises
+    ------
+    ParameterError
+        For any other value.
+
+    Examples
+    --------
+    >>> check_number(np.float32(0.5), "share", above=0, at_most=1)
+    0.5
+    >>> check_number(2, "share", above=0, at_most=1)
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: share must be greater than 0 and at most 1, got 2 instead.
+    >>> check_number(math.inf, "alpha", at_least=0)
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: alpha must be finite and at least 0, got inf instead.
+    """
+    scalar = _scalar(value)
+    number = _float_or_nan(scalar)
+    if not (math.isfinite(number) and above < number < below and at_least <= number <= at_most):
+        _reject(name, rule or _number_rule(above, at_least, below, at_most), scalar)
+    return number + 0.0  # -0.0 becomes 0.0, which JSON writes differently
+
+
+def check_integer(
+    value: Any, name: str, *, at_least: int | None = None, at_most: int | None = None, rule: str | None = None
+) -> int:
+    """`value` as an int, if it is an integer within the limits. Floats are not integers, even if whole.
+
+    Parameters
+    ----------
+    value : int
+    name : str
+        Of the parameter, for the message.
+    at_least, at_most : int, optional
+        Limits that are included.
+    rule : str, optional
+        What the message says that the value must be. By default it is made from the limits.
+
+    Raises
+    ------
+    ParameterError
+        For any other value.
+
+    Examples
+    --------
+    >>> check_integer(np.int64(3), "columns", at_least=1)
+    3
+    >>> check_integer(True, "columns", at_least=1)
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: columns must be a positive integer, got True instead.
+    >>> check_integer(70, "bits", at_least=0, at_most=62)
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: bits must be an integer from 0 to 62, got 70 instead.
+    """
+    scalar = _scalar(value)
+    if (
+        isinstance(scalar, bool)
+        or not isinstance(scalar, int)
+        or (at_least is not None and scalar < at_least)
+        or (at_most is not None and scalar > at_most)
+    ):
+        _reject(name, rule or _integer_rule(at_least, at_most), scalar)
+    return scalar
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """`value` as a bool, if it is one.
+
+    Raises
+    ------
+    ParameterError
+        For any other value, 0 and 1 included.
+
+    Examples
+    --------
+    >>> check_flag(np.True_, "clip")
+    True
+    >>> check_flag(1, "clip")
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: clip must be True or False, got 1 instead.
+    """
+    scalar = _scalar(value)
+    if not isinstance(scalar, bool):
+        _reject(name, "True or False", scalar)
+    return scalar
+
+
+def _reject(name: str, rule: str, value: Any) -> NoReturn:
+    raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.")
+
+
+def _scalar(value: Any) -> Any:
+    """The Python scalar in a NumPy scalar or an array without dimensions; any other value as it is."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
+
+
+def _float_or_nan(value: Any) -> float:
+    if isinstance(value, bool | np.ndarray) or not isinstance(value, SupportsFloat):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _number_rule(above: float, at_least: float, below: float, at_most: float) -> str:
+    if max(above, at_least) == -math.inf and min(below, at_most) == math.inf:
+        return "a finite number"
+    if math.isfinite(above) and math.isfinite(below):
+        return f"strictly between {above:.12g} and {below:.12g}"
+    limits = {"greater than": above, "at least": at_least, "less than": below, "at most": at_most}
+    words = [f"{word} {limit:.12g}" for word, limit in limits.items() if math.isfinite(limit)]
+    bounded = max(above, at_least) > -math.inf and min(below, at_most) < math.inf
+    return " and ".join(words if bounded else ["finite", *words])
+
+
+def _integer_rule(at_least: int | None, at_most: int | None) -> str:
+    if at_least is not None and at_most is not None:
+        return f"an integer from {at_least} to {at_most}"
+    if at_most is not None:
+        return f"an integer of at most {at_most}"
+    if at_least is None:
+        return "an integer"
+    return {0: "a non-negative integer", 1: "a positive integer"}.get(at_least, f"an integer of at least {at_least}")
