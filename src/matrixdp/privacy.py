@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -84,6 +85,12 @@ class Privacy:
     def mu(self) -> float:
         """Largest `mu` for which `mu`-GDP implies this guarantee, rounded down."""
         return gdp_mu(epsilon=self.epsilon, delta=self.delta)
+
+
+def check_privacy(privacy: Any) -> None:
+    """Raise a `ParameterError` unless `privacy` is a `Privacy`."""
+    if not isinstance(privacy, Privacy):
+        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
 
 
 def gdp_delta(*, mu: float, epsilon: float) -> float:

@@ -124,7 +124,7 @@ def _facts(asked: Asked, design: Design, left: tuple[float, float] | None) -> di
 
 def _show(asked: Asked, design: Design, left: tuple[float, float] | None, plot: Path | None) -> None:
     std, rows, columns = predicted(asked, design)
-    click.echo(str(design))
+    click.echo(design.explain())
     title = "Predicted standard deviation of every entry"
     if asked.kind != "matrix":
         title += f" of the {asked.kind}, for uncorrelated features spread evenly over their bounds"

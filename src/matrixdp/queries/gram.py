@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count, require_replace
@@ -70,8 +71,7 @@ class GramMatrix(BoundedQuery):
                 f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
                 "for another bounded kernel use Query."
             )
-        if not 0 < self.bandwidth < math.inf:
-            raise ParameterError(f"bandwidth must be finite and greater than 0, got {show(self.bandwidth)} instead.")
+        object.__setattr__(self, "bandwidth", check_number(self.bandwidth, "bandwidth", above=0))
         if self.points is None:
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.checks import check_integer, check_number
 from matrixdp.domain.bounds import check_missing
-from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.records import is_out_of_core, read_array
@@ -31,12 +32,8 @@ class _Graph(MatrixQuery):
     protects = "one edge"
 
     def __post_init__(self) -> None:
-        if isinstance(self.nodes, bool) or not isinstance(self.nodes, int | np.integer) or self.nodes < 2:
-            raise ParameterError(f"nodes must be an integer of at least 2, got {show(self.nodes)} instead.")
-        if not 0 < self.weight < math.inf:
-            raise ParameterError(
-                f"weight (the largest weight of an edge) must be finite and positive, got {show(self.weight)} instead."
-            )
+        object.__setattr__(self, "nodes", check_integer(self.nodes, "nodes", at_least=2))
+        object.__setattr__(self, "weight", check_number(self.weight, "weight (the largest of an edge)", above=0))
         if Neighbours.parse(self.neighbours) is not Neighbours.ADD_REMOVE:
             raise ParameterError(
                 "neighbours must be 'add-remove' for a graph: one edge comes, goes or changes its weight."

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
+from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count
@@ -193,8 +194,7 @@ class Moments(_MomentQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.mean_share <= 0.5:
-            raise ParameterError(f"mean_share must be above 0 and at most 1/2, got {show(self.mean_share)} instead.")
+        object.__setattr__(self, "mean_share", check_number(self.mean_share, "mean_share", above=0, at_most=0.5))
 
     @property
     def features(self) -> int:
