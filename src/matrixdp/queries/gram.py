@@ -83,7 +83,7 @@ class GramMatrix(BoundedQuery):
             )
         object.__setattr__(self, "points", points)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(records, points) or (records, records)."""
         return self.records, self.records if self.points is None else len(self.points)
@@ -101,7 +101,7 @@ class GramMatrix(BoundedQuery):
         """Ones: all columns have like ranges."""
         return np.ones(self.features)
 
-    @property
+    @cached_property
     def sensitivity(self) -> Sensitivity:
         """One row, or a row and a column, change."""
         low, high = self._range
@@ -109,7 +109,7 @@ class GramMatrix(BoundedQuery):
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
         return RecordChange((high - low) / 2 * (1 + _ROUNDING), filled=False)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """Half the kernel's range, since values are measured from its middle."""
         low, high = self._range

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ class _Graph(MatrixQuery):
     weight: float = 1.0
     node_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
+    side = "both"
     protects = "one edge"
 
     def __post_init__(self) -> None:
@@ -45,15 +47,10 @@ class _Graph(MatrixQuery):
                 raise ParameterError(f"node_names must be {self.nodes} strings, got {len(names)} instead.")
             object.__setattr__(self, "node_names", names)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(nodes, nodes)."""
         return self.nodes, self.nodes
-
-    @property
-    def side(self) -> str:
-        """Both."""
-        return "both"
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -129,12 +126,12 @@ class Adjacency(_Graph):
 
     title = "adjacency matrix"
 
-    @property
+    @cached_property
     def sensitivity(self) -> EdgeChange:
         """Two entries change."""
         return EdgeChange("adjacency", self.weight)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """The largest weight."""
         return np.full((1, 1), self.weight)
@@ -189,12 +186,12 @@ class Laplacian(_Graph):
 
     title = "graph Laplacian"
 
-    @property
+    @cached_property
     def sensitivity(self) -> EdgeChange:
         """Four entries change."""
         return EdgeChange("laplacian", self.weight)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """The largest degree and the largest weight."""
         return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)

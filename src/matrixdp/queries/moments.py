@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,13 @@ class _MomentQuery(BoundedQuery):
     """``(1/N) sum z z'`` over vectors z made of one record each."""
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    side = "both"
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Length of z, twice."""
         size = len(self._largest)
         return size, size
-
-    @property
-    def side(self) -> str:
-        """Both."""
-        return "both"
 
     @property
     @abstractmethod
@@ -52,7 +49,7 @@ class _MomentQuery(BoundedQuery):
         """Largest number of records of the domain, in units of `records`."""
         return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """Products of the bounds of z, twice that where there may be 2N records."""
         return np.multiply.outer(self._largest, self._largest) * self._most_records
@@ -137,7 +134,7 @@ class SecondMoment(_MomentQuery):
         largest = np.maximum(self.bounds.upper - self.centre, self.centre - self.bounds.lower)
         return Bounds(self.centre - largest, self.centre + largest)
 
-    @property
+    @cached_property
     def sensitivity(self) -> RankOneChange:
         """One record's outer product is exchanged, or comes or goes."""
         box = self._box
@@ -223,7 +220,7 @@ class Moments(_MomentQuery):
     def _largest(self) -> Floats:
         return np.concatenate([[1.0], self.bounds.halfwidths])
 
-    @property
+    @cached_property
     def sensitivity(self) -> MomentsChange:
         """One record's outer product is exchanged, or comes or goes."""
         return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, self.neighbours)

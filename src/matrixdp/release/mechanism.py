@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.design.design import Design
-from matrixdp.design.grid import column_factors, rounds_entrywise
+from matrixdp.design.grid import column_factors
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.queries.base import check_count
@@ -31,7 +31,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
-    if rounds_entrywise(query, design.noise):
+    if design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])
         return rows
@@ -48,7 +48,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
 
 def add_noise(design: Design, prepared: NDArray[Any], stream: Stream) -> Floats:
     """The noisy answer in the answer's units, before its public part is added."""
-    if rounds_entrywise(design.query, design.noise):
+    if design.entrywise:
         return _noisy_rows(design, prepared, stream)
     return _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
 
@@ -154,7 +154,7 @@ class RowMechanism:
         self._design, self._key = design, key
         self._columns = design.query.shape[1]
         self._size = max(1, _BLOCK // self._columns)
-        self._grid = (_EntrywiseRows if rounds_entrywise(design.query, design.noise) else _WhitenedRows)(design)
+        self._grid = (_EntrywiseRows if design.entrywise else _WhitenedRows)(design)
         self._records = np.zeros((self._size, self._columns))
         self._steps = np.empty((self._size, self._columns))
         self._noise = np.empty((self._size, self._columns), np.int64)
