@@ -78,7 +78,9 @@ class Privacy:
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_number(self.epsilon, "epsilon", above=0, below=_MOST_EPSILON))
+        rule = f"greater than 0 and less than {_MOST_EPSILON:g}"
+        epsilon = check_number(self.epsilon, "epsilon", above=0, below=_MOST_EPSILON, rule=rule)
+        object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", _check_delta(self.delta))
 
     @cached_property

@@ -34,7 +34,7 @@ def test_two_ledgers_never_share_a_path(ledger, path):
 
 
 def test_a_ledger_needs_a_directory(tmp_path):
-    with pytest.raises(LedgerError, match="cannot be made: No such file or directory"):
+    with pytest.raises(LedgerError, match="cannot be created: No such file or directory"):
         Ledger.create(tmp_path / "nowhere" / "clinic.db")
 
 
@@ -132,7 +132,7 @@ def test_a_read_only_file_is_refused():
         (folder / "clinic.db").chmod(0o600)
         assert "clinic.db: it cannot be" in charged
         assert "Make the file and its directory writable" in charged
-        assert "cannot be made: Permission denied" in created
+        assert "cannot be created: Permission denied" in created
         assert Ledger.open(folder / "clinic.db").history() == []
     finally:
         shutil.rmtree(folder)

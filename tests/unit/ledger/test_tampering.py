@@ -12,7 +12,7 @@ import pytest
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.chain import ORIGIN, digest, seal
+from matrixdp.ledger.chain import ORIGIN, next_entry, sha256
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def _rehash(connection):
     head = ORIGIN
     for entry, body in connection.execute("SELECT entry, body FROM entries ORDER BY entry").fetchall():
         content = {k: v for k, v in json.loads(body).items() if k not in ("entry", "previous")}
-        text, head = seal(content, head)
+        text, head = next_entry(content, head)
         connection.execute("UPDATE entries SET body = ?, hash = ? WHERE entry = ?", (text, head.hash, entry))
     connection.execute("UPDATE head SET entry = ?, hash = ?", (head.entry, head.hash))
 
@@ -126,7 +126,7 @@ def test_a_rewritten_history_is_found_by_an_anchor(filled):
 
 def test_an_anchor_of_another_ledger_is_found(filled):
     with pytest.raises(LedgerError, match="entry 3 is not the one that was anchored"):
-        filled.verify(anchor=Head(3, digest("another")))
+        filled.verify(anchor=Head(3, sha256("another")))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_an_anchor_of_another_ledger_is_found(filled):
         (4, lambda c: c.update(neighbours="add-remove"), "neighbours must be"),
         (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent is wrong"),
         (6, lambda c: c.pop("spent"), "entry 6 is wrong: 'spent'"),
-        (7, lambda c: c.update(payload=digest("7")), "was altered"),
+        (7, lambda c: c.update(payload=sha256("7")), "was altered"),
     ],
 )
 def test_a_forged_chain_with_false_sums_is_found(filled, entry, change, fault):
