@@ -66,7 +66,7 @@ def test_a_fault_names_its_file_and_costs_nothing(tmp_path, data, ledger, spoil,
 def test_a_file_that_vanishes_in_mid_job_is_named(tmp_path, data, ledger):
     folder = write_parts(tmp_path / "set", data, parts=70)
     vanish = lambda rows: (folder / "069.parquet").unlink(missing_ok=True)  # noqa: E731
-    with pytest.raises(mdp.DataError, match=r"069\.parquet is not there"):
+    with pytest.raises(mdp.DataError, match=r"069\.parquet does not exist"):
         DESIGN.release(mdp.open_records(folder, workers=1, progress=vanish), ledger=ledger, dataset="clinic")
     with mdp.Ledger.open(ledger) as opened:
         assert opened.history("clinic") == []
@@ -94,8 +94,8 @@ def test_the_number_of_records_is_checked(tmp_path, data, records):
     [
         ("nowhere", "there is no file"),
         ("nowhere/*.parquet", "no file matches"),
-        ("empty", "holds no files"),
-        ("mixed", "several kinds"),
+        ("empty", "contains no files"),
+        ("mixed", "several formats"),
         ("other.xls", "must end in"),
         ("strange", "must end in"),
         ("broken.npy", "NPY file"),
@@ -150,7 +150,7 @@ def test_a_column_in_a_folders_name_must_be_a_number(tmp_path, data):
 
 def test_a_table_without_names_must_have_as_many_columns(tmp_path, data):
     folder = write_parts(tmp_path / "set", data, parts=1)
-    with pytest.raises(mdp.DataError, match="must have 3 columns, as the bounds do, got 4"):
+    with pytest.raises(mdp.DataError, match="must have 3 columns, like the bounds, got 4"):
         mdp.Moments(UNNAMED, RECORDS).evaluate(folder, clip=True, missing="error")
     assert BOUNDS.names == NAMES
 
@@ -159,7 +159,7 @@ def test_a_folder_that_was_released_holds_no_records(tmp_path, data):
     folder = write_parts(tmp_path / "set", data, parts=2)
     design = mdp.make_design(mdp.Identity(BOUNDS, RECORDS), PRIVACY)
     mdp.release_dataset(design, str(folder / "*.parquet"), folder / "noisy")
-    with pytest.raises(mdp.DataError, match="was released by matrixdp"):
+    with pytest.raises(mdp.DataError, match="output folder of a release"):
         mdp.open_records(folder)
     query = mdp.Moments(BOUNDS, RECORDS)
     expected = query.evaluate(data, clip=True, missing="error")
@@ -178,7 +178,7 @@ def test_lists_of_paths_are_read_in_their_order(tmp_path, data):
 
 
 @pytest.mark.parametrize(
-    ("place", "words"), [("s3://bucket/set", "mount it"), ("a.csv.gz", "Unpack it"), ("*.csv", "no file matches")]
+    ("place", "words"), [("s3://bucket/set", "Mount it"), ("a.csv.gz", "Decompress it"), ("*.csv", "no file matches")]
 )
 def test_what_cannot_be_read_has_a_remedy(tmp_path, monkeypatch, place, words):
     monkeypatch.chdir(tmp_path)
