@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import check_missing
+from matrixdp.domain import check_missing
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.query import MatrixQuery
