@@ -9,8 +9,8 @@ From a path to merged integers, in the order of the calls:
 4. `parts.run_part` runs the task on each part, on whichever thread or machine; `tables` turns blocks into numbers.
 5. The caller of `map` merges the results.
 
-The modules of sources and engines are imported here so that they register themselves with `opening`, `arrays` before
-`files`, since it recognises NPY paths. Each imports its own library only when it is used.
+The modules of sources and engines are imported here so that they register themselves with `opening`; each imports its
+own library only when it is used.
 """
 
 from matrixdp.records import arrays, dask_cluster, dask_collections, files, spark_frame, threads  # noqa: F401

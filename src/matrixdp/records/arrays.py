@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.records.discovery import is_npy_path
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
 from matrixdp.records.parts import InMemoryPart, Part
 from matrixdp.records.read_errors import sanitise_errors
@@ -108,13 +109,9 @@ def _copy(block: Any) -> Any:
     return block.copy() if hasattr(block, "copy") else block
 
 
-def _is_npy_path(data: Any) -> bool:
-    return isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npy"
-
-
-@register_source(lambda data: isinstance(data, np.memmap) or _is_npy_path(data))
+@register_source(lambda data: isinstance(data, np.memmap) or is_npy_path(data))
 def _open_array(data: Any, options: OpenOptions) -> StoredRecords:
-    array = sanitise_errors(str(data), _load_map, Path(data)) if _is_npy_path(data) else data
+    array = sanitise_errors(str(data), _load_map, Path(data)) if is_npy_path(data) else data
     return StoredRecords(MappedArray(array), make_engine(options.workers), progress=options.progress)
 
 

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from matrixdp.errors import DataError
 
@@ -46,6 +47,11 @@ def find_files(place: Path, endings: Sequence[str]) -> tuple[Path, list[Path]]:
     for path in found:
         _check_ending(path, endings, alone=False)
     return root, found
+
+
+def is_npy_path(data: Any) -> bool:
+    """Return whether `data` is the path of a NPY file, which contains an array, not a table."""
+    return isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npy"
 
 
 def _check_ending(path: Path, endings: Sequence[str], *, alone: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.discovery import find_files
+from matrixdp.records.discovery import find_files, is_npy_path
 from matrixdp.records.formats import CsvReader, FeatherReader, ParquetReader, TableReader, pyarrow
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
 from matrixdp.records.parts import Part
@@ -244,13 +244,13 @@ def _keys(path: Path) -> tuple[tuple[str, str], ...]:
     return tuple((key, value) for key, equals, value in pairs if equals and key)
 
 
-def _are_paths(data: Any) -> bool:
+def _are_table_paths(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return bool(data) and all(isinstance(item, str | os.PathLike) for item in data)
-    return isinstance(data, str | os.PathLike)
+    return isinstance(data, str | os.PathLike) and not is_npy_path(data)
 
 
-@register_source(_are_paths)
+@register_source(_are_table_paths)
 def _open(data: Any, options: OpenOptions) -> StoredRecords:
     source = open_files(data, delimiter=options.delimiter)
     return StoredRecords(source, make_engine(options.workers), progress=options.progress)

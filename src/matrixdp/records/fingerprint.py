@@ -9,10 +9,9 @@ from pathlib import Path
 from matrixdp.errors import EngineError
 from matrixdp.version import __version__
 
-# Packages and modules whose code runs on workers. Other modules, such as reports and commands, cannot change a result.
+# Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
 RUN_BY_WORKERS = frozenset(
-    {"adaptive", "design", "domain", "errors", "noise", "privacy", "queries", "records", "release", "sensitivity"}
-    | {"serialise", "types"}
+    {"adaptive", "design", "domain", "noise", "queries", "records", "release", "sensitivity"},
 )
 
 

@@ -36,11 +36,12 @@ _ENGINES: list[tuple[Callable[[Any], bool], Callable[[Any], Engine]]] = []
 def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Opener]:
     """Decorator that registers a function to open the data for which `recognises` returns true.
 
-    The function takes the data and the `OpenOptions`. The source that was registered first wins.
+    The function takes the data and the `OpenOptions`. If several sources recognise the data, the one
+    that was registered last opens them.
     """
 
     def register(opener: Opener) -> Opener:
-        _SOURCES.append((recognises, opener))
+        _SOURCES.insert(0, (recognises, opener))
         return opener
 
     return register
@@ -49,11 +50,11 @@ def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Ope
 def register_engine(recognises: Callable[[Any], bool]) -> Callable[[EngineMaker], EngineMaker]:
     """Decorator that registers a function to make the engine from the `workers` for which `recognises` returns true.
 
-    The engine that was registered first wins.
+    If several engines recognise the `workers`, the one that was registered last is used.
     """
 
     def register(make: EngineMaker) -> EngineMaker:
-        _ENGINES.append((recognises, make))
+        _ENGINES.insert(0, (recognises, make))
         return make
 
     return register

@@ -1,11 +1,16 @@
 """Faults of files: an error that names the file, no value shown, nothing charged, nothing released."""
 
+import itertools
+from threading import Event
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.records import InMemoryPart
+from matrixdp.records.threads import Threads
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
 SECRET = 77.765432
@@ -130,13 +135,20 @@ def test_an_iterator_is_read_once(data):
         query.evaluate(records, clip=True, missing="error")
 
 
-def test_a_task_that_fails_stops_the_others(tmp_path, data):
-    folder = write_parts(tmp_path / "set", data, parts=70)
-    (folder / "000.parquet").write_bytes(b"")
-    seen = []
-    with pytest.raises(mdp.DataError, match=r"000\.parquet"):
-        DESIGN.query.evaluate(mdp.open_records(folder, workers=2, progress=seen.append), clip=True, missing="error")
-    assert len(seen) < 10
+def test_a_task_that_fails_stops_the_others():
+    """The second task ends only because the first one fails, once both are running."""
+    started = Event()
+
+    def task(number, blocks):
+        if number == 0:
+            assert started.wait(60)
+            raise mdp.DataError("the first part is damaged")
+        for _ in blocks:
+            started.set()
+
+    parts = [InMemoryPart("first"), InMemoryPart("second", itertools.repeat([]))]
+    with pytest.raises(mdp.DataError, match="first: the first part is damaged"):
+        list(Threads(2).run(task, parts, whole=True))
 
 
 def test_a_column_in_a_folders_name_must_be_a_number(tmp_path, data):
