@@ -1,4 +1,4 @@
-"""Records are moved into the domain, each on its own, and no rounding leaves it."""
+"""Records are clipped to the domain, each independently, and no rounding leaves it."""
 
 from fractions import Fraction
 

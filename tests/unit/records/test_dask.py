@@ -1,4 +1,4 @@
-"""A Dask cluster gives the integers of one machine, whoever does the work and however often it is tried."""
+"""A Dask cluster gives the integers of one machine, whichever worker runs a task and however often."""
 
 import os
 import signal

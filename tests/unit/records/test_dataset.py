@@ -1,4 +1,4 @@
-"""Noisy data sets in parts: the same bits however they are made, all of them or nothing."""
+"""Noisy data sets in parts: the same bits for every engine and partition, and all files or none."""
 
 import os
 import pickle
@@ -201,8 +201,8 @@ except mdp.EngineError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")
 def test_a_disk_that_is_full_leaves_a_charge_and_no_folder(tmp_path, folder, ledger):
     environment = {**os.environ, "PYTHONPATH": str(Path(mdp.__file__).parents[1])}
-    words = [sys.executable, "-c", LIMITED, str(folder), str(tmp_path / "out"), str(ledger)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", LIMITED, str(folder), str(tmp_path / "out"), str(ledger)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert "cannot be written" in done.stdout, done.stderr
     assert "Nothing was released" in done.stdout
     assert charges(ledger) == [False]

@@ -1,4 +1,4 @@
-"""Faults of files: an error that names the file, no value shown, nothing charged, nothing released."""
+"""Damaged files: the error names the file and shows no value, and nothing is charged or released."""
 
 import itertools
 from threading import Event
