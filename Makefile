@@ -14,7 +14,7 @@ test: .venv/dev           ## lint, types, all tests
 	$(BIN)/python -m pytest -n auto --quiet
 
 spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
-	$(BIN)/python -m pytest --quiet tests/unit/engines/test_spark.py
+	$(BIN)/python -m pytest --quiet tests/unit/records/test_spark.py
 
 bench: .venv/bench        ## the table of ratios, each measured side by side in one run
 	$(BIN)/python -m benchmarks

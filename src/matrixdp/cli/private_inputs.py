@@ -23,7 +23,7 @@ def read_graph(source: Files, graph: Graph) -> Floats:
     either direction, or in both with the same weight. Any other table must have one column a node, by its name, and
     one row a node in the schema's order.
     """
-    if {"source", "target"} <= set(source.all_columns()):
+    if {"source", "target"} <= set(source.column_names()):
         return _from_edges(source, graph)
     matrix = read_numbers(source, graph.nodes)
     if matrix.shape[0] != len(graph.nodes):
@@ -39,9 +39,9 @@ def read_numbers(source: Files, columns: Sequence[str]) -> Floats:
 
 def _from_edges(source: Files, graph: Graph) -> Floats:
     numbers = {name: i for i, name in enumerate(graph.nodes)}
-    ends = source.columns(["source", "target"], text=True)
+    ends = source.read_columns(["source", "target"], as_text=True)
     weights = np.ones(len(ends[0]))
-    if "weight" in source.all_columns():
+    if "weight" in source.column_names():
         weights = read_numbers(source, ["weight"])[:, 0]
     matrix = np.zeros((len(graph.nodes), len(graph.nodes)))
     seen = np.zeros(matrix.shape, bool)
@@ -61,7 +61,7 @@ def _from_edges(source: Files, graph: Graph) -> Floats:
 def read_pairs(source: Files, columns: tuple[str, str], schema: Schema) -> list[tuple[Any, Any]]:
     """Pairs of categories, one a record; each column is compared with its categories as text."""
     values = []
-    for name, column in zip(columns, source.columns(columns, text=True), strict=True):
+    for name, column in zip(columns, source.read_columns(columns, as_text=True), strict=True):
         categories = {str(category): category for category in schema.categories(name)}
         try:
             values.append([categories[str(value)] for value in column])

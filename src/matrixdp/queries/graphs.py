@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer, check_number
-from matrixdp.domain.bounds import check_missing
+from matrixdp.domain import check_missing
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery

@@ -65,7 +65,7 @@ NOTHING = lambda: None  # noqa: E731
 CASES = {
     "missing file": (NOTHING, asked("nowhere.csv"), DATA, ["nowhere.csv", "Check the path"]),
     "a folder": (NOTHING, asked("."), DATA, ["clinic.db", "pattern"]),
-    "a folder for the data": (NOTHING, (*asked(), "--out", "."), USAGE, ["out must lie apart"]),
+    "a folder for the data": (NOTHING, (*asked(), "--out", "."), USAGE, ["out must be outside of the data"]),
     "unknown ending": (lambda: Path("bad.xls").write_text("x"), asked("bad.xls"), DATA, ["bad.xls", ".parquet"]),
     "empty file": (text(""), asked("bad.csv"), DATA, ["bad.csv", "empty"]),
     "empty parquet": (lambda: Path("bad.parquet").touch(), asked("bad.parquet"), DATA, ["bad.parquet", "empty"]),

@@ -29,7 +29,7 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None) -> 
     from matrixdp.cli.schema_file import new_schema
     from matrixdp.records.files import open_files
 
-    text = new_schema(open_files(data, delimiter=parse_delimiter(delimiter)).all_columns(), data.name)
+    text = new_schema(open_files(data, delimiter=parse_delimiter(delimiter)).column_names(), data.name)
     if output is None:
         click.echo(text, nl=False)
         return
