@@ -11,7 +11,7 @@ import pytest
 import matrixdp as mdp
 from audit import Count, measured_epsilon
 from levels import LEVEL
-from matrixdp.adaptive import budget as spending
+from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive import fit as learning
 from matrixdp.adaptive.coordinates import LEVELS
 from matrixdp.adaptive.grid_records import GridRecords
@@ -24,7 +24,7 @@ RUNS = 800
 MANY = np.array([[1.0, 1], [-1, -1], [1, 1], [-1, -1], [0.5, 0.5], [-0.5, -0.5]])
 
 
-class Record(spending.Spending):
+class Record(fit_budget.FitBudget):
     """Keeps each answer before and after its noise."""
 
     def release(self, name, query, data, *, share):
@@ -33,7 +33,7 @@ class Record(spending.Spending):
         return released
 
 
-class Replay(spending.Spending):
+class Replay(fit_budget.FitBudget):
     """Gives the answers of an earlier fit again, and keeps what they would be without noise on other data."""
 
     def release(self, name, query, data, *, share):
@@ -50,10 +50,10 @@ def evaluate(query, data):
 def likelihood_ratio(data, other, privacy, recipe, stream):
     """Log of the transcript's likelihood under `data` over that under `other`, for a transcript drawn from `data`."""
     drawn = Record(privacy, Neighbours.REPLACE, stream, simulation=True)
-    learning.fit_moment(data, recipe, drawn, records=len(data))
+    learning.fit_moment(data, recipe, drawn, public=len(data))
     replayed = Replay(privacy, Neighbours.REPLACE, stream, simulation=True)
     replayed.earlier, replayed.log = drawn.log, []
-    learning.fit_moment(other, recipe, replayed, records=len(data))
+    learning.fit_moment(other, recipe, replayed, public=len(data))
     total = 0.0
     for (released, own), foreign in zip(drawn.log, replayed.log, strict=True):
         noisy, whiten = released.matrix, released.design.noise.whiten

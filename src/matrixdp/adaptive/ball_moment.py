@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.budget import Spending
-from matrixdp.adaptive.grid_records import Clippable
+from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.shrinkage import clean_spectrum
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain.bounds import Bounds
@@ -38,7 +38,7 @@ class BallMoments(Moments):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments of records with their sums."""
-        assert isinstance(data, Clippable)
+        assert isinstance(data, PrivateRecords)
         check_number(self, len(data))
         return data.moment(self.bounds, self.records)
 
@@ -71,7 +71,7 @@ class BallMoment:
         """Of shape (d,)."""
         return self.second[0, 1:]
 
-    def moved(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
+    def transform(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
         """The moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
 
         Noise of the form ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances
@@ -108,9 +108,9 @@ def denoise(
 
 def ball_moment(
     name: str,
-    records: Clippable,
+    records: PrivateRecords,
     radius: float,
-    spending: Spending,
+    budget: FitBudget,
     *,
     share: float,
     public: int,
@@ -122,10 +122,10 @@ def ball_moment(
     ----------
     name : str
         Under which the step is reported.
-    records : Clippable
+    records : PrivateRecords
         Private.
     radius : float
-    spending : Spending
+    budget : FitBudget
     share : float
         Of ``mu^2``.
     public : int
@@ -141,21 +141,21 @@ def ball_moment(
     go. For replaced records the trace is measured once more, for nothing (`TracedMoments`).
     """
     d = records.shape[1]
-    query = ball_query(d, radius, public, spending.neighbours, ratio)
-    released = spending.release(name, query, records, share=share)
+    query = ball_query(d, radius, public, budget.neighbours, ratio)
+    released = budget.release(name, query, records, share=share)
     if isinstance(query, TracedMoments):
         std = float(released.std[0, 0])
         trace_std = std * math.sqrt(d / (1 + d * query.weight))
         return BallMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
     variances = released.design.colcov.variances
-    count = sure_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
+    count = positive_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
     second = released.matrix / count
     second[0, 0] = 1.0
     std = float(variances[1]) / count
     return BallMoment(second, math.sqrt(variances[1] / variances[0]), std / math.sqrt(2), std * math.sqrt(d), count)
 
 
-def sure_count(noisy: float, std: float, public: int) -> float:
+def positive_count(noisy: float, std: float, public: int) -> float:
     """Number of records over the public one, from a noisy one: no less than its noise, nor than one record."""
     return max(noisy, std, 1 / public)
 

@@ -44,7 +44,7 @@ class Step:
 
 
 @dataclass
-class Spending:
+class FitBudget:
     """The budget of one fit, and what became of it.
 
     Parameters
@@ -64,8 +64,8 @@ class Spending:
 
     Examples
     --------
-    >>> spending = Spending(Privacy(1, 1e-6), Neighbours.REPLACE)
-    >>> spending.left
+    >>> budget = FitBudget(Privacy(1, 1e-6), Neighbours.REPLACE)
+    >>> budget.remaining
     1.0
     """
 
@@ -80,7 +80,7 @@ class Spending:
         check_stream(self.stream, simulation=self.simulation)
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Share of ``mu^2`` that no step has taken."""
         return 1.0 - math.fsum(share for _, share, _ in self._releases)
 
@@ -104,8 +104,8 @@ class Spending:
         """A release of isotropic noise that may use `share` of the total."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
-        if not 0 < share <= self.left:
-            raise ParameterError(f"share must be greater than 0 and at most {self.left:g}, got {share!r} instead.")
+        if not 0 < share <= self.remaining:
+            raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design = self._design(query, share * (1 - _ROUNDING))
         self._releases.append((name, share, design.distance))
         return release(design, data, stream=self.stream, simulation=self.simulation)
@@ -118,8 +118,8 @@ class Spending:
         return latest
 
 
-def charged(
-    spending: Spending,
+def charge_fit(
+    budget: FitBudget,
     description: dict[str, Any],
     *,
     ledger: str | os.PathLike[str] | None,
@@ -134,19 +134,19 @@ def charged(
     """
     if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-    check_account(ledger, dataset, simulation=spending.simulation)
+    check_account(ledger, dataset, simulation=budget.simulation)
     if ledger is None or dataset is None:
         return nullcontext()
-    return _charged(spending, description, ledger, dataset)
+    return _charge_fit(budget, description, ledger, dataset)
 
 
 @contextmanager
-def _charged(
-    spending: Spending, description: dict[str, Any], path: str | os.PathLike[str], dataset: str
+def _charge_fit(
+    budget: FitBudget, description: dict[str, Any], path: str | os.PathLike[str], dataset: str
 ) -> Iterator[None]:
-    privacy = spending.privacy
+    privacy = budget.privacy
     content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
     with Ledger.open(path) as ledger:
-        receipt = ledger.charge(dataset, Gaussian(privacy.mu), neighbours=spending.neighbours, description=content)
+        receipt = ledger.charge(dataset, Gaussian(privacy.mu), neighbours=budget.neighbours, description=content)
         yield
         ledger.complete(receipt, "")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from matrixdp.adaptive.budget import Spending
-from matrixdp.adaptive.grid_records import EXCESS_STEPS, Clippable
+from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.grid_records import EXCESS_STEPS, PrivateRecords
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
@@ -20,19 +20,19 @@ _LEAST = 1e-8  # of a square that variances must have, or there is nothing to te
 
 
 def private_excess(
-    private: Clippable, radius: float, reach: float, spending: Spending, *, records: int, share: float
+    private: PrivateRecords, radius: float, reach: float, budget: FitBudget, *, records: int, share: float
 ) -> float:
     """The mean of ``min(max(l^2 - r^2, 0), reach)`` over records of length l, shrunk towards zero by its noise.
 
     Parameters
     ----------
-    private : Clippable
+    private : PrivateRecords
         The records.
     radius : float
         r, to which records are clipped.
     reach : float
         Beyond which more of a square is not counted.
-    spending : Spending
+    budget : FitBudget
     records : int
         The public number of records.
     share : float
@@ -48,15 +48,15 @@ def private_excess(
         FrobeniusBall(reach / records * _ROUNDING),
         bound=2.5 * reach,
         function=_Mean(reach, records),
-        neighbours=spending.neighbours,
+        neighbours=budget.neighbours,
         relative_error=_FLOAT_ERROR,
     )
-    released = spending.release("tail", query, private.excess(radius, reach), share=share)
+    released = budget.release("tail", query, private.excess(radius, reach), share=share)
     noisy, std = float(released.matrix[0, 0]), float(released.std[0, 0])
     return noisy * max(0.0, 1 - (std / noisy) ** 2) if noisy > 0 else 0.0
 
 
-def give_back(covariance: Floats, excess: float, radius: float) -> Floats:
+def restore_excess(covariance: Floats, excess: float, radius: float) -> Floats:
     """The covariance of clipped records with `excess` more in its trace, along the directions of long ones.
 
     Parameters
@@ -69,7 +69,7 @@ def give_back(covariance: Floats, excess: float, radius: float) -> Floats:
 
     Examples
     --------
-    >>> give_back(np.diag([1.0, 4.0]), 1.0, 3.0).round(2).tolist()
+    >>> restore_excess(np.diag([1.0, 4.0]), 1.0, 3.0).round(2).tolist()
     [[1.13, 0.0], [0.0, 4.87]]
     """
     values, vectors = np.linalg.eigh(covariance)
@@ -77,11 +77,11 @@ def give_back(covariance: Floats, excess: float, radius: float) -> Floats:
     total = float(values.sum())
     if excess <= 0 or total <= 0:
         return covariance
-    long = tilted(values, radius**2)
+    long = tilt_variances(values, radius**2)
     return np.asarray((vectors * (values + min(excess, total) * long / long.sum())) @ vectors.T)
 
 
-def tilted(values: Floats, square: float) -> Floats:
+def tilt_variances(values: Floats, square: float) -> Floats:
     """Variances of Gaussian records that are longer than most: their sum is `square`, if it was less.
 
     Of all that a Gaussian with the variances v may look like, given its mean squared length, one with ``v/(1 - t v)``

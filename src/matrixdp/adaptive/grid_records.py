@@ -47,20 +47,18 @@ class Sums:
     gram: NDArray[np.int64]
 
     @classmethod
-    def none(cls, size: int) -> Sums:
+    def empty(cls, size: int) -> Sums:
         """Of no records."""
         return cls(0, np.zeros(size, np.int64), np.zeros((size, size), np.int64))
 
-    def less(self, other: Sums) -> Sums:
-        """The sums without those of some of the records."""
+    def __sub__(self, other: Sums) -> Sums:
         return Sums(self.count - other.count, self.total - other.total, self.gram - other.gram)
 
-    def plus(self, other: Sums) -> Sums:
-        """The sums with those of other records."""
+    def __add__(self, other: Sums) -> Sums:
         return Sums(self.count + other.count, self.total + other.total, self.gram + other.gram)
 
-    def about(self, origin: NDArray[np.int64]) -> Sums:
-        """The sums of ``q - origin``."""
+    def shifted(self, origin: NDArray[np.int64]) -> Sums:
+        """Sums of ``q - origin``, origin of shape (d,)."""
         cross = np.multiply.outer(self.total, origin)
         gram = self.gram - cross - cross.T + self.count * np.multiply.outer(origin, origin)
         return Sums(self.count, self.total - self.count * origin, gram)
@@ -81,7 +79,7 @@ class _Running:
         return Sums(self._gram.records, self._total, self._gram.value())
 
 
-class Clippable(ABC):
+class PrivateRecords(ABC):
     """Records u of shape (n, d) whose moments in any ball about the origin are known exactly.
 
     Privacy
@@ -109,7 +107,7 @@ class Clippable(ABC):
         """Sums over records that surely lie in the ball, on the records' grid, and over the others, moved into it."""
 
     @abstractmethod
-    def moved(self, coordinates: Coordinates) -> Clippable:
+    def transform(self, coordinates: Coordinates) -> PrivateRecords:
         """The same records in public coordinates."""
 
     def moment(self, ball: Bounds, public: int) -> Floats:
@@ -122,7 +120,7 @@ class Clippable(ABC):
         return _moment(inside, self.levels, self.coordinates) / public + outside.value()
 
 
-class HeldRecords(Clippable):
+class InMemoryRecords(PrivateRecords):
     """Records in memory, with their lengths, of shape (n,)."""
 
     lengths: Floats
@@ -153,7 +151,7 @@ class HeldRecords(Clippable):
         """Sums over all other records on their grid; adds up whichever are fewer."""
 
 
-class GridRecords(HeldRecords):
+class GridRecords(InMemoryRecords):
     """Records in [-1, 1]^d as whole numbers of steps of 1/levels, and sums of them.
 
     Parameters
@@ -194,12 +192,12 @@ class GridRecords(HeldRecords):
     def sums_without(self, rows: NDArray[np.intp]) -> Sums:
         """Sums over all other records."""
         if 2 * len(rows) <= len(self):
-            return self._sums.less(self._sums_of(rows))
+            return self._sums - self._sums_of(rows)
         return self._sums_of(np.setdiff1d(np.arange(len(self)), rows, assume_unique=True))
 
-    def moved(self, coordinates: Coordinates) -> MovedRecords:
+    def transform(self, coordinates: Coordinates) -> TransformedRecords:
         """The same records in public coordinates."""
-        return MovedRecords(self, coordinates)
+        return TransformedRecords(self, coordinates)
 
     def _sums_of(self, rows: NDArray[np.intp]) -> Sums:
         running, step = _Running(self.shape[1], self.levels), max(1, _BLOCK // self.shape[1])
@@ -208,7 +206,7 @@ class GridRecords(HeldRecords):
         return running.sums()
 
 
-class MovedRecords(HeldRecords):
+class TransformedRecords(InMemoryRecords):
     """Records in public coordinates; their sums follow from those of the records, by exact arithmetic.
 
     Privacy
@@ -231,9 +229,9 @@ class MovedRecords(HeldRecords):
         """Sums over all other records on their grid, before they were moved."""
         return self._records.sums_without(rows)
 
-    def moved(self, coordinates: Coordinates) -> MovedRecords:
+    def transform(self, coordinates: Coordinates) -> TransformedRecords:
         """The records themselves in other coordinates."""
-        return MovedRecords(self._records, coordinates)
+        return TransformedRecords(self._records, coordinates)
 
 
 def ball_sum(ball: Bounds, public: int) -> MomentSum:
@@ -247,7 +245,7 @@ def _moment(sums: Sums, levels: int, coordinates: Coordinates | None) -> Floats:
         total, gram = sums.total / levels, sums.gram / levels**2
     else:
         numbers, unit = coordinates.numbers, coordinates.unit
-        centred = sums.about(coordinates.origin)
+        centred = sums.shifted(coordinates.origin)
         half = multiply(numbers, to_digits(centred.gram))
         total = to_floats(multiply(numbers, to_digits(centred.total[:, None])))[:, 0] * unit
         gram = to_floats(multiply(numbers, half.transpose(0, 2, 1))) * np.multiply.outer(unit, unit)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.adaptive.budget import Spending, Step, charged
-from matrixdp.adaptive.fit import Fitted, fit_moment, rehearse
+from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.fit import check_designs, fit_moment
 from matrixdp.adaptive.grid_records import check_features, grid_levels
-from matrixdp.adaptive.out_of_core import look_at
+from matrixdp.adaptive.out_of_core import validate_records
+from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import recipe_for
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
@@ -148,21 +149,21 @@ def private_moment(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
     if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets <= bounds.size:
         raise ParameterError(f"targets must be an integer from 1 to {bounds.size}, got {targets!r} instead.")
     predicted = int(targets) if aim == "regression" else 0
-    count, on_grid = look_at(data, bounds)
-    public = public_records(records, count, spending.neighbours)
-    rehearse(spending, bounds.size, public)
+    count, on_grid = validate_records(data, bounds)
+    public = public_records(records, count, budget.neighbours)
+    check_designs(budget, bounds.size, public)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
-    charge = charged(spending, description, ledger=ledger, dataset=dataset)
+    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
     with np.errstate(all="ignore"):  # a warning would speak of private data
-        steps = on_grid(grid_levels(public))
+        grid_records = on_grid(grid_levels(public))
         with charge:
-            fitted = fit_moment(steps, recipe, spending, records=public, basis=basis, targets=predicted)
-    return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation, public)
+            fitted = fit_moment(grid_records, recipe, budget, public=public, basis=basis, targets=predicted)
+    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

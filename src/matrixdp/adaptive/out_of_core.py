@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.grid_records import Clippable, GridRecords, HeldRecords, Sums, ball_sum
+from matrixdp.adaptive.grid_records import GridRecords, InMemoryRecords, PrivateRecords, Sums, ball_sum
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import GramSum
 from matrixdp.queries.moment_sums import MomentSum
@@ -19,7 +19,7 @@ from matrixdp.records import Records, as_records, is_out_of_core, require_reread
 T = TypeVar("T")
 
 
-class PartRecords(Clippable):
+class OutOfCoreRecords(PrivateRecords):
     """Records in parts as whole numbers of steps of 1/levels, perhaps in public coordinates.
 
     Parameters
@@ -60,25 +60,25 @@ class PartRecords(Clippable):
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records in the ball, and over the others, moved into it."""
-        inside, moved = Sums.none(self.shape[1]), ball_sum(ball, public)
+        inside, moved = Sums.empty(self.shape[1]), ball_sum(ball, public)
         for sums, others in self._parts.map(_SplitTask(*self._look, ball, public)):
-            inside = inside.plus(sums)
+            inside += sums
             moved.total.merge(others)
         return inside, moved
 
-    def moved(self, coordinates: Coordinates) -> PartRecords:
+    def transform(self, coordinates: Coordinates) -> OutOfCoreRecords:
         """The same records in public coordinates."""
-        return PartRecords(self._parts, self._look[0], len(self), self.levels, coordinates)
+        return OutOfCoreRecords(self._parts, self._look[0], len(self), self.levels, coordinates)
 
 
-def look_at(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], Clippable]]:
+def validate_records(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], PrivateRecords]]:
     """Number of records, and a function that puts them on the grid of `levels`; the data's errors come from both."""
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda levels: GridRecords(bounds, array, levels)
     parts = require_rereadable(as_records(data)).select(bounds.names)
     count = sum(parts.map(_CheckTask(bounds)))
-    return count, lambda levels: PartRecords(parts, bounds, count, levels)
+    return count, lambda levels: OutOfCoreRecords(parts, bounds, count, levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,22 +115,22 @@ class _CheckTask:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _GridTask:
     """What every task on records in parts needs to put them on their grid, perhaps in public coordinates."""
 
     bounds: Bounds
     levels: int
     coordinates: Coordinates | None
 
-    def held(self, blocks: Iterable[Any]) -> Iterator[HeldRecords]:
+    def held(self, blocks: Iterable[Any]) -> Iterator[InMemoryRecords]:
         """The records of each block."""
         for block in blocks:
             records = GridRecords(self.bounds, to_array(block, self.bounds.size, self.bounds.names), self.levels)
-            yield records if self.coordinates is None else records.moved(self.coordinates)
+            yield records if self.coordinates is None else records.transform(self.coordinates)
 
 
 @dataclass(frozen=True, eq=False)
-class _CountTask(_Look):
+class _CountTask(_GridTask):
     cuts: NDArray[np.float64]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ class _CountTask(_Look):
 
 
 @dataclass(frozen=True, eq=False)
-class _ExcessTask(_Look):
+class _ExcessTask(_GridTask):
     radius: float
     reach: float
 
@@ -151,14 +151,14 @@ class _ExcessTask(_Look):
 
 
 @dataclass(frozen=True, eq=False)
-class _SplitTask(_Look):
+class _SplitTask(_GridTask):
     ball: Bounds
     public: int
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Sums, GramSum]:
-        inside, moved = Sums.none(self.bounds.size), ball_sum(self.ball, self.public)
+        inside, moved = Sums.empty(self.bounds.size), ball_sum(self.ball, self.public)
         for records in self.held(blocks):
             sums, others = records.split(self.ball, self.public)
-            inside = inside.plus(sums)
+            inside += sums
             moved.total.merge(others.total)
         return inside, moved.total

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincinv
 
-from matrixdp.adaptive.budget import Spending
-from matrixdp.adaptive.grid_records import Clippable
+from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
@@ -58,7 +58,7 @@ def count_std(mu: float, share: float, steps: int) -> float:
 
 
 def private_radius(
-    name: str, private: Clippable, search: Search, spending: Spending, *, records: int, share: float
+    name: str, private: PrivateRecords, search: Search, budget: FitBudget, *, records: int, share: float
 ) -> float:
     """A radius that about `search.above` of the records exceed.
 
@@ -66,10 +66,10 @@ def private_radius(
     ----------
     name : str
         Under which the step is reported.
-    private : Clippable
+    private : PrivateRecords
         The records.
     search : Search
-    spending : Spending
+    budget : FitBudget
     records : int
         The public number of records.
     share : float
@@ -80,14 +80,14 @@ def private_radius(
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
     of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
     """
-    query = count_query(records, spending.neighbours)  # one for all cuts, which come from earlier noisy counts
+    query = count_query(records, budget.neighbours)  # one for all cuts, which come from earlier noisy counts
     low, high = search.bracket
     below, beyond = float(records), 0.0  # counts at the ends of the bracket
     above = private.counter(search.cuts())
     for _ in range(search.steps):
         middle = (low + high) / 2
         data = Cut(above, math.exp(middle))
-        noisy = spending.release(name, query, data, share=share / search.steps).matrix[0, 0]
+        noisy = budget.release(name, query, data, share=share / search.steps).matrix[0, 0]
         if noisy > search.above:
             low, below = middle, float(noisy)
         else:
@@ -96,14 +96,14 @@ def private_radius(
     return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
 
 
-def carried_on(radius: float, aimed: float, meant: float, freedom: float) -> float:
+def extrapolate_radius(radius: float, aimed: float, meant: float, freedom: float) -> float:
     """A radius that the share `meant` of the records should exceed, from one that the larger share `aimed` does.
 
     Squared lengths are taken for a sum of squares of `freedom` Gaussian numbers.
 
     Examples
     --------
-    >>> round(carried_on(1.0, 0.3173, 0.0455, 1.0), 3)  # from one to two standard deviations
+    >>> round(extrapolate_radius(1.0, 0.3173, 0.0455, 1.0), 3)  # from one to two standard deviations
     2.0
     """
     if meant >= aimed:

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from matrixdp.adaptive.fit import Fitted
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.posterior import posterior_coefficients
+from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -43,7 +43,7 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
     half = moment.bounds.halfwidths
     with np.errstate(over="ignore"):
         penalty = np.diag(np.minimum(alpha / moment.records / half[:m] ** 2, _MOST_PENALTY))
-    ridge = _NOISE_RIDGE * fitted.noise * math.sqrt(d) * fitted.scale[:m, :m]
+    ridge = _NOISE_RIDGE * fitted.noise_std * math.sqrt(d) * fitted.noise_shape[:m, :m]
     gram = fitted.covariance[:m, :m] + ridge + penalty
     shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
     scaled = (shrunk + _likely(fitted, m, penalty, moment.records)) / 2
@@ -53,16 +53,16 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
 
 def _likely(fitted: Fitted, features: int, penalty: Floats, records: int) -> Floats:
     """Posterior coefficients for each target, of shape (features, targets)."""
-    m, scale = features, fitted.scale
-    seen = nearest_of_same_trace(fitted.seen)
+    m, scale = features, fitted.noise_shape
+    seen = nearest_of_same_trace(fitted.unshrunk)
     columns = [
         posterior_coefficients(
             seen[:m, :m] + penalty,
-            fitted.seen[:m, k],
+            fitted.unshrunk[:m, k],
             scale[:m, :m],
             target=(scale[:m, k], float(scale[k, k])),
             variance=float(seen[k, k]),
-            std=fitted.noise,
+            std=fitted.noise_std,
             records=records,
         )
         for k in range(m, len(seen))

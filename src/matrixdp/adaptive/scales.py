@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.ball_moment import sure_count
-from matrixdp.adaptive.budget import Spending, charged
+from matrixdp.adaptive.ball_moment import positive_count
+from matrixdp.adaptive.budget import FitBudget, charge_fit
 from matrixdp.adaptive.moment import check_privacy, public_records
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds, check_bounds
@@ -41,7 +41,7 @@ class Scales:
     mean: Floats
     variance: Floats
     variance_std: Floats
-    spending: Spending
+    spending: FitBudget
 
 
 def private_scales(
@@ -76,20 +76,20 @@ def private_scales(
     """
     check_bounds(bounds)
     check_privacy(privacy)
-    spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     parts = as_records(data).select(bounds.names)
     with np.errstate(all="ignore"):  # a warning would speak of private data
-        totals = sum(parts.map(_TotalTask(bounds)), _Totals.none(bounds.size))
+        totals = sum(parts.map(_TotalTask(bounds)), _Totals.empty(bounds.size))
     if totals.count > _MOST:
         raise DataError(f"data must have at most {_MOST:,} records, whose sums of squares fit into 64 bits.")
-    public = public_records(records, totals.count, spending.neighbours)
+    public = public_records(records, totals.count, budget.neighbours)
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
-    query = _query(bounds.size, public, spending.neighbours)
+    query = _query(bounds.size, public, budget.neighbours)
     make_design(query, privacy, allocation=isotropic())  # an error comes before the charge
-    charge = charged(spending, description, ledger=ledger, dataset=dataset)
+    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
     with charge:
-        noisy = spending.release("scales", query, totals, share=1.0)
-    return _scales(noisy.matrix[0], noisy.std[0], bounds, spending, public)
+        noisy = budget.release("scales", query, totals, share=1.0)
+    return _scales(noisy.matrix[0], noisy.std[0], bounds, budget, public)
 
 
 def _query(size: int, records: int, neighbours: Neighbours) -> Query:
@@ -125,7 +125,7 @@ class _Totals:
     squares: NDArray[np.int64]
 
     @classmethod
-    def none(cls, size: int) -> _Totals:
+    def empty(cls, size: int) -> _Totals:
         return cls(0, np.zeros(size, np.int64), np.zeros(size, np.int64))
 
     def __add__(self, other: _Totals) -> _Totals:
@@ -137,7 +137,7 @@ class _TotalTask:
     bounds: Bounds
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> _Totals:
-        total = _Totals.none(self.bounds.size)
+        total = _Totals.empty(self.bounds.size)
         for block in blocks:
             array = to_array(block, self.bounds.size, self.bounds.names)
             steps = self.bounds.quantise(array, _LEVELS).astype(np.int64)
@@ -145,12 +145,12 @@ class _TotalTask:
         return total
 
 
-def _scales(noisy: Floats, std: Floats, bounds: Bounds, spending: Spending, public: int) -> Scales:
+def _scales(noisy: Floats, std: Floats, bounds: Bounds, budget: FitBudget, public: int) -> Scales:
     size = bounds.size
-    count = 1.0 if spending.neighbours is Neighbours.REPLACE else sure_count(float(noisy[0]), float(std[0]), public)
+    count = 1.0 if budget.neighbours is Neighbours.REPLACE else positive_count(float(noisy[0]), float(std[0]), public)
     mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
     second = np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0)
     variance = np.maximum(second - mean**2, 0.0)
     half = bounds.halfwidths
     variance_std = std[size + 1 :] / _WEIGHT / count
-    return Scales(bounds.midpoint + half * mean, variance * half**2, variance_std * half**2, spending)
+    return Scales(bounds.midpoint + half * mean, variance * half**2, variance_std * half**2, budget)

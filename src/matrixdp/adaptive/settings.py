@@ -94,12 +94,12 @@ def rough_share(recipe: Recipe, *, features: int, records: int, mu: float) -> fl
     return min(max(_ROUGH * math.sqrt(features / (records * mu)), recipe.least_rough), recipe.rough_share)
 
 
-def aimed_count(wanted: float, std: float, records: int) -> float:
+def searched_count(wanted: float, std: float, records: int) -> float:
     """How many records should lie above a radius: no fewer than stand out from the counts' noise, at most half."""
     return min(max(wanted, _SURE * std), records / 2)
 
 
-def meant_count(wanted: float, aimed: float, records: int, freedom: float) -> float:
+def target_count(wanted: float, aimed: float, records: int, freedom: float) -> float:
     """How many records should lie above a radius in the end, if more had to be aimed at: those wanted, or a few.
 
     The more freedom their lengths have, the less is cut off of a record, and the worse is a guess at a longer radius.

@@ -9,23 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.adaptive import budget as spending
+from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive import clipped_tail as tail
 from matrixdp.adaptive import fit as learning
-from matrixdp.adaptive import radius
+from matrixdp.adaptive import plan, radius
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, HeldRecords
+from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, InMemoryRecords
 from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.posterior import posterior_coefficients
 from matrixdp.adaptive.settings import (
     COMPONENTS,
     COVARIANCE,
     REGRESSION,
-    aimed_count,
     count_share,
-    meant_count,
     rough_share,
+    searched_count,
+    target_count,
 )
 from matrixdp.adaptive.shrinkage import (
     clean_spectrum,
@@ -52,7 +52,7 @@ def settled(records, bounds):
 
 
 def spend(seed=0, privacy=PRIVACY):
-    return spending.Spending(privacy, Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
+    return fit_budget.FitBudget(privacy, Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
 
 
 @settings(max_examples=25, deadline=None)
@@ -65,7 +65,7 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
     assert np.abs(steps.steps).max() <= LEVELS
     seen = []
 
-    class Watch(spending.Spending):
+    class Watch(fit_budget.FitBudget):
         def release(self, name, query, data, *, share):
             seen.append((query, data))
             return super().release(name, query, data, share=share)
@@ -73,7 +73,7 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
     for recipe in (COVARIANCE, COMPONENTS, REGRESSION):
         watched._releases.clear()
-        learning.fit_moment(steps, recipe, watched, records=records, targets=int(recipe is REGRESSION))
+        learning.fit_moment(steps, recipe, watched, public=records, targets=int(recipe is REGRESSION))
     for query, answer in seen:
         if isinstance(query, TracedMoments):
             bounds = query.moments.bounds
@@ -113,13 +113,13 @@ def row_lengths(records):
     return np.sqrt(square_lengths(records))
 
 
-class Lengths(HeldRecords):
+class Lengths(InMemoryRecords):
     """Records of which only the lengths are known."""
 
     def __init__(self, lengths):
         self.lengths = np.asarray(lengths, float)
 
-    take = sums_without = moved = None
+    take = sums_without = transform = None
 
 
 def traced(size, records, ratio=0.25):
@@ -203,7 +203,7 @@ def test_a_tail_is_found_and_noise_alone_is_not_taken_for_one():
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(1e-3, 1e3))
 def test_long_records_have_the_mean_square_that_is_known_and_lie_along_leading_directions(values, square):
     variances = np.array(values)
-    found = tail.tilted(variances, square)
+    found = tail.tilt_variances(variances, square)
     if 1e-12 * square < variances.sum() < square:
         assert found.sum() == pytest.approx(square)
         assert (found >= variances).all()
@@ -218,7 +218,7 @@ def test_long_records_have_the_mean_square_that_is_known_and_lie_along_leading_d
 def test_what_is_given_back_is_in_the_trace_and_at_most_doubles_it(seed, excess, radius):
     root = np.random.default_rng(seed).normal(size=(3, 3))
     covariance = root @ root.T
-    found = tail.give_back(covariance, excess, radius)
+    found = tail.restore_excess(covariance, excess, radius)
     wanted = np.trace(covariance) + min(max(excess, 0.0), np.trace(covariance))
     assert np.trace(found) == pytest.approx(wanted)
     assert np.linalg.eigvalsh(found - covariance)[0] > -1e-9
@@ -229,22 +229,22 @@ def test_long_gaussian_records_are_more_like_a_tilted_gaussian_than_like_all_rec
     records = np.random.default_rng(1).normal(size=(400_000, 3)) * np.sqrt(variances)
     squares = (records**2).sum(axis=1)
     found = (records[squares > square] ** 2).mean(axis=0)
-    tilted, alike = tail.tilted(variances, found.sum()), variances * found.sum() / variances.sum()
+    tilted, alike = tail.tilt_variances(variances, found.sum()), variances * found.sum() / variances.sum()
     assert np.linalg.norm(found - tilted) < 0.25 * np.linalg.norm(found - alike)
 
 
 def test_the_centre_is_pulled_towards_the_midpoint_by_standard_deviations():
     mean, basis = np.array([0.6, 0.8]), np.eye(2)
-    assert learning._pulled(mean, basis, np.full(2, 0.25), 0.4) == pytest.approx(0.8 * mean)
-    assert learning._pulled(mean, basis, np.array([0.01, 0.0]), 0.4) == pytest.approx((1 - 0.4 * 0.06) * mean)
-    assert learning._pulled(mean, basis, np.array([9.0, 9.0]), 0.4) == pytest.approx(np.zeros(2))
-    assert learning._pulled(np.zeros(2), basis, np.ones(2), 0.4) == pytest.approx(np.zeros(2))
-    assert learning._pulled(mean, basis, np.ones(2), 0.0) == pytest.approx(mean)
+    assert plan.pull_to_midpoint(mean, basis, np.full(2, 0.25), 0.4) == pytest.approx(0.8 * mean)
+    assert plan.pull_to_midpoint(mean, basis, np.array([0.01, 0.0]), 0.4) == pytest.approx((1 - 0.4 * 0.06) * mean)
+    assert plan.pull_to_midpoint(mean, basis, np.array([9.0, 9.0]), 0.4) == pytest.approx(np.zeros(2))
+    assert plan.pull_to_midpoint(np.zeros(2), basis, np.ones(2), 0.4) == pytest.approx(np.zeros(2))
+    assert plan.pull_to_midpoint(mean, basis, np.ones(2), 0.0) == pytest.approx(mean)
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.01, 0.5), st.floats(1, 50))
 def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, freedom):
-    found = radius.carried_on(1.0, aimed, meant, freedom)
+    found = radius.extrapolate_radius(1.0, aimed, meant, freedom)
     if meant >= aimed:
         assert found == 1.0
     else:
@@ -254,11 +254,11 @@ def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, fr
 
 
 def test_records_are_clipped_for_want_of_exact_counts_only_if_they_are_few():
-    assert meant_count(10.0, aimed=400.0, records=1000, freedom=4) == pytest.approx(56.25)
-    assert meant_count(10.0, aimed=400.0, records=1000, freedom=1) == 10.0
-    assert meant_count(0.1, aimed=400.0, records=1000, freedom=1) == 1.0
-    assert meant_count(100.0, aimed=400.0, records=1000, freedom=4) == 100.0
-    assert meant_count(10.0, aimed=50.0, records=1000, freedom=4) == 50.0
+    assert target_count(10.0, aimed=400.0, records=1000, freedom=4) == pytest.approx(56.25)
+    assert target_count(10.0, aimed=400.0, records=1000, freedom=1) == 10.0
+    assert target_count(0.1, aimed=400.0, records=1000, freedom=1) == 1.0
+    assert target_count(100.0, aimed=400.0, records=1000, freedom=4) == 100.0
+    assert target_count(10.0, aimed=50.0, records=1000, freedom=4) == 50.0
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "uniform"])
@@ -298,9 +298,9 @@ def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
     assert count_share(5, features=60, records=10**5, **options) == 0.006
     assert 0.006 < count_share(5, features=25, records=10**5, **options) < 0.03
     assert count_share(5, features=60, records=300, **options) == 0.06
-    assert aimed_count(10.0, std=20.0, records=1000) == 45.0
-    assert aimed_count(10.0, std=20.0, records=50) == 25.0
-    assert aimed_count(100.0, std=20.0, records=1000) == 100.0
+    assert searched_count(10.0, std=20.0, records=1000) == 45.0
+    assert searched_count(10.0, std=20.0, records=50) == 25.0
+    assert searched_count(100.0, std=20.0, records=1000) == 100.0
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9))
@@ -351,7 +351,7 @@ def test_moved_moments_are_those_of_moved_records():
         full = np.column_stack([np.ones(len(records)), records])
         return full.T @ full / len(records)
 
-    moved, variances = BallMoment(moment(data), 0.5, 0.1).moved(matrix, centre)
+    moved, variances = BallMoment(moment(data), 0.5, 0.1).transform(matrix, centre)
     assert np.allclose(moved, moment((data - centre) @ matrix.T))
     draws = []
     for _ in range(4000):
@@ -359,7 +359,7 @@ def test_moved_moments_are_those_of_moved_records():
         noise = (noise + noise.T) / math.sqrt(2)
         noise[0] /= 0.5
         noise[:, 0] /= 0.5
-        turned = BallMoment(moment(data) + noise, 0.5, 0.1).moved(matrix, centre)[0]
+        turned = BallMoment(moment(data) + noise, 0.5, 0.1).transform(matrix, centre)[0]
         draws.append(turned - moved)
     assert np.allclose(np.std(draws, axis=0), np.sqrt(variances), rtol=0.1)
 
@@ -400,8 +400,8 @@ def test_targets_are_stretched_and_the_shape_of_the_noise_stays(targets):
     second = np.eye(7)
     second[1:, 1:] = half @ half.T / 20
     rough = BallMoment(second, 0.5, 0.01)
-    plain, variances, one = learning._new_coordinates(rough, REGRESSION, None, LEVELS, 0)
-    turned, same, weight = learning._new_coordinates(rough, REGRESSION, None, LEVELS, targets)
+    plain, variances, one = plan.new_coordinates(rough, REGRESSION, None, LEVELS, 0)
+    turned, same, weight = plan.new_coordinates(rough, REGRESSION, None, LEVELS, targets)
     assert one == 1.0
     assert weight >= 1.5
     np.testing.assert_array_equal(variances, same)
@@ -412,10 +412,10 @@ def test_targets_are_stretched_and_the_shape_of_the_noise_stays(targets):
 
 
 def test_a_target_weighs_more_among_many_features_that_are_well_known():
-    weights = [learning.target_weight(m, 1, 1.0) for m in (1, 6, 20, 90)]
+    weights = [plan.target_weight(m, 1, 1.0) for m in (1, 6, 20, 90)]
     assert weights == [1.5, pytest.approx(2.0), pytest.approx(4.0), pytest.approx(9.0)]
-    assert learning.target_weight(20, 1, 0.5) == pytest.approx(2.0)
-    assert learning.target_weight(40, 2, 1.0) == pytest.approx(4.0)
+    assert plan.target_weight(20, 1, 0.5) == pytest.approx(2.0)
+    assert plan.target_weight(40, 2, 1.0) == pytest.approx(4.0)
 
 
 def test_posterior_coefficients_find_what_is_there_and_little_where_it_may_be_noise():
