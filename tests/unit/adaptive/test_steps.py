@@ -204,7 +204,7 @@ def test_a_tail_is_found_and_noise_alone_is_not_taken_for_one():
 def test_long_records_have_the_mean_square_that_is_known_and_lie_along_leading_directions(values, square):
     variances = np.array(values)
     found = tail.tilt_variances(variances, square)
-    if 1e-12 * square < variances.sum() < square:
+    if tail._LEAST * square < variances.sum() < square:
         assert found.sum() == pytest.approx(square)
         assert (found >= variances).all()
         order = np.argsort(variances)
