@@ -66,6 +66,51 @@ def regression_sets() -> list[DataSet]:
     ]
 
 
+def ablation_moment_sets() -> list[DataSet]:
+    """Data for covariances and components of the ablation: the sets of the comparison, and simulated ones."""
+    return [*moment_sets(), *(_in_box(name, records, width) for name, records, width in _families())]
+
+
+def ablation_regression_sets() -> list[DataSet]:
+    """Data for regressions of the ablation: the sets of the comparison, and simulated ones, the target last."""
+    rng = np.random.default_rng(5)
+    simulated = []
+    for name, records, width in _families():
+        size = records.shape[1]
+        spread = records.std(axis=0)
+        signal = (records / spread) @ (rng.standard_normal(size) * (rng.random(size) < 0.5))
+        target = signal / signal.std() + rng.standard_t(4, len(records))
+        simulated.append(_in_box(name, np.column_stack([records, target * spread.mean()]), width))
+    return [*regression_sets(), *simulated]
+
+
+def _families() -> list[tuple[str, Floats, float]]:
+    """Simulated records that had no part in choosing settings, and half the width of their box in deviations."""
+    rng = np.random.default_rng(4)
+    normal = rng.standard_normal
+    factors = rng.standard_t(3, (3000, 3)) @ normal((3, 25)) + 0.5 * rng.standard_t(3, (3000, 25))
+    centres = 4 * normal((3, 10))
+    mixture = centres[rng.choice(3, 2000, p=[0.6, 0.3, 0.1])] + normal((2000, 10)) * rng.uniform(0.3, 1.5, 10)
+    steps = normal((8000, 30))
+    for j in range(1, 30):
+        steps[:, j] += 0.8 * steps[:, j - 1]
+    return [
+        ("lognormal", rng.lognormal(0.0, rng.uniform(0.3, 1.2, 8), (1500, 8)), 6.0),
+        ("Student t factors", factors, 8.0),
+        ("mixture", mixture, 4.0),
+        ("few records", normal((250, 4)) @ normal((4, 40)) + 0.3 * normal((250, 40)), 5.0),
+        ("autoregressive", steps + 2.0, 5.0),
+        ("counts", rng.poisson(rng.gamma(2.0, 1.0, (1000, 1)) * rng.uniform(0.2, 3.0, 12)).astype(float), 6.0),
+    ]
+
+
+def _in_box(name: str, records: Floats, width: float) -> DataSet:
+    """Records in a box about a point near their mean, which clips some of them. For simulated data only."""
+    half = width * records.std(axis=0)
+    middle = records.mean(axis=0) + 0.1 * half
+    return DataSet(name, records, Bounds(middle - half, middle + half))
+
+
 def _rounded(name: str, records: Floats) -> DataSet:
     """A box whose ends are multiples of the power of ten below each width. For public data only."""
     low, high = records.min(axis=0), records.max(axis=0)

@@ -14,7 +14,7 @@ from matrixdp.adaptive.fit import check_designs, fit_moment
 from matrixdp.adaptive.grid_records import check_features, grid_levels
 from matrixdp.adaptive.out_of_core import validate_records
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.settings import recipe_for
+from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
@@ -145,7 +145,7 @@ def private_moment(
     >>> [step.name for step in moment.steps]
     ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
     """
-    recipe = recipe_for(aim)
+    settings = settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
@@ -162,7 +162,7 @@ def private_moment(
     with np.errstate(all="ignore"):  # a warning would speak of private data
         grid_records = on_grid(grid_levels(public))
         with charge:
-            fitted = fit_moment(grid_records, recipe, budget, public=public, basis=basis, targets=predicted)
+            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis, targets=predicted)
     return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
 
 

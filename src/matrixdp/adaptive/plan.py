@@ -9,15 +9,9 @@ import numpy as np
 
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.settings import Recipe
-from matrixdp.adaptive.shrinkage import half_level_spectrum, level_spectrum
+from matrixdp.adaptive.settings import Settings
+from matrixdp.adaptive.shrinkage import partly_level
 from matrixdp.types import Floats
-
-_RATIOS = 2.0 ** np.arange(-4.0, 1.01, 0.25)  # squares of the constant that are tried, in squares of the radius
-_LOPSIDED = 0.5  # how far clipping may move the mean, of what it would if all that is cut off lay on one side
-_LEAST_WEIGHT = 1.5  # of a target beside the features
-_TAIL_NOISE = 0.15  # of the noise in what clipping cut off, beside that of the final moment
-_TAIL = 1.25  # squares beyond that of the radius that are asked for, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +58,14 @@ class FinalPlan:
         """
         return 2 * self.covariance**2 > self.clipping**2
 
-    def excess_limit(self, precision: float) -> float:
+    def excess_limit(self, precision: float, settings: Settings) -> float:
         """How much of a square beyond r^2 to count, in units of r^2, when that number gets ``mu precision``.
 
         Small enough that its noise is small beside the moment's own.
         """
-        return min(_TAIL_NOISE * self.noise * self.mean_square / self.covariance * precision, _TAIL)
+        return min(
+            settings.tail_noise * self.noise * self.mean_square / self.covariance * precision, settings.tail_limit
+        )
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class FinalBall:
 
 
 def plan_final_moment(
-    rough: BallMoment, recipe: Recipe, *, basis: Floats | None, levels: int, targets: int
+    rough: BallMoment, settings: Settings, *, basis: Floats | None, levels: int, targets: int
 ) -> FinalPlan:
     """Coordinates along the rough moment's directions, and the constant with the least expected error there.
 
@@ -101,7 +97,7 @@ def plan_final_moment(
     Parameters
     ----------
     rough : BallMoment
-    recipe : Recipe
+    settings : Settings
     basis : float64 array of shape (d, d), optional
         Public orthonormal columns to use; the rough moment's eigenvectors by default.
     levels : int
@@ -109,32 +105,33 @@ def plan_final_moment(
     targets : int
         How many of the last features a regression predicts.
     """
-    coordinates, variances, weight = new_coordinates(rough, recipe, basis, levels, targets)
-    return _expect_errors(coordinates, variances, recipe, stretch=targets * (weight - 1))
+    coordinates, variances, weight = new_coordinates(rough, settings, basis, levels, targets)
+    return _expect_errors(coordinates, variances, settings, stretch=targets * (weight - 1))
 
 
 def new_coordinates(
-    rough: BallMoment, recipe: Recipe, basis: Floats | None, levels: int, targets: int
+    rough: BallMoment, settings: Settings, basis: Floats | None, levels: int, targets: int
 ) -> tuple[Coordinates, Floats, float]:
     """Coordinates along the rough moment's directions, its variances along them, and the weight of the targets.
 
     Variances are raised by some of their noise. For a regression, coordinates are turned so that the last ones are the
     residuals of the targets, and those are stretched by the square root of the weight.
     """
-    spectrum = level_spectrum if recipe.level else half_level_spectrum
+    spectrum = partly_level(settings.rough_level)
     mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
     else:
         values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
     values = np.maximum(values, 0.0)
-    variances = values + recipe.floor * math.sqrt(2) * rough.std
-    matrix, weight = (basis / variances**recipe.power).T, 1.0
-    if targets:
-        weight = target_weight(values.size - targets, targets, float((values / variances).mean()))
+    variances = values + settings.floor * math.sqrt(2) * rough.std
+    matrix, weight = (basis / variances**settings.power).T, 1.0
+    if targets and settings.stretch_targets:
+        real = float((values / variances).mean())
+        weight = target_weight(values.size - targets, targets, real, settings.least_target_weight)
         matrix = np.asarray(np.linalg.qr(matrix[:, ::-1], mode="r"))[::-1, ::-1]  # turned, into a lower triangle
         matrix[-targets:] *= math.sqrt(weight)
-    centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, recipe.pull)
+    centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
     return Coordinates.of(matrix, centre, levels), variances, weight
 
 
@@ -152,34 +149,37 @@ def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float
     return mean * max(0.0, 1 - pull * math.sqrt(variance) / far)
 
 
-def target_weight(features: int, targets: int, real: float) -> float:
+def target_weight(features: int, targets: int, real: float, least: float) -> float:
     """Square of the factor on targets that balances the noise of their moments with that of the features' own.
 
     With m features and t targets of variance `real` (the rest is room left for noise), and the weight w, noise is
     ``m real + t w``; it counts ``1/w`` by the targets' moments, and by the features' own ``|b|^2``, taken for
-    ``1/(2 real)``: half of the variance is explained. So ``w^2/real + w = real m/t``. It is at least 1.5: coefficients
-    are shrunk, which takes more from the second kind of noise.
+    ``1/(2 real)``: half of the variance is explained. So ``w^2/real + w = real m/t``. It is at least `least`:
+    coefficients are shrunk, which takes more from the second kind of noise.
     """
-    return max(real * (math.sqrt(1 + 4 * features / targets) - 1) / 2, _LEAST_WEIGHT)
+    return max(real * (math.sqrt(1 + 4 * features / targets) - 1) / 2, least)
 
 
-def _expect_errors(coordinates: Coordinates, variances: Floats, recipe: Recipe, *, stretch: float) -> FinalPlan:
+def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settings, *, stretch: float) -> FinalPlan:
     """The ratio with the least error of the moment, and the sizes that follow.
 
     All noise grows with ``1 + y``. The mean's is ``1/sqrt(y)`` times larger, and moves the second moment about the
     midpoint by its product with the centre, as clipping does when it is lopsided; about the mean it hardly matters.
     `stretch` is the squared length that stretched coordinates have beyond their variance.
     """
-    back = variances ** (2 * recipe.power)
-    within = variances ** (1 - 2 * recipe.power)
+    back = variances ** (2 * settings.power)
+    within = variances ** (1 - 2 * settings.power)
     inner, outer = float(within.sum()) + stretch, float(back.sum())
     freedom = float(within.sum() ** 2 / (within @ within))
     norm = float(np.linalg.norm(variances))
-    if recipe.about_mean:
-        ratio = float(_RATIOS[0])
+    if settings.about_mean:
+        ratio = settings.least_ratio
         return FinalPlan(coordinates, ratio, inner, freedom, (1 + ratio) * outer, norm, norm)
+    ratios = 2.0 ** np.arange(
+        math.log2(settings.least_ratio), math.log2(settings.most_ratio) + 0.01, settings.ratio_step
+    )
     far = float(coordinates.centre @ coordinates.centre)
-    errors = (1 + _RATIOS) ** 2 * (outer**2 + float((back**2).sum()) + 2 * far * outer / inner / _RATIOS)
+    errors = (1 + ratios) ** 2 * (outer**2 + float((back**2).sum()) + 2 * far * outer / inner / ratios)
     best = int(np.argmin(errors))
-    clipping = math.sqrt(norm**2 + _LOPSIDED**2 * far * float(variances.sum()) / 2)
-    return FinalPlan(coordinates, float(_RATIOS[best]), inner, freedom, math.sqrt(float(errors[best])), clipping, norm)
+    clipping = math.sqrt(norm**2 + settings.lopsided**2 * far * float(variances.sum()) / 2)
+    return FinalPlan(coordinates, float(ratios[best]), inner, freedom, math.sqrt(float(errors[best])), clipping, norm)

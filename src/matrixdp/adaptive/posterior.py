@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from matrixdp.adaptive.settings import Settings
 from matrixdp.types import Floats
 
-_SHARES = 2.0 ** -np.arange(5.0)[:, None]  # of the target's variance that may be explained, all as likely
-_ROUNDS = 3  # noise depends on the coefficients, and they on it
 _TINY = float(np.finfo(float).tiny) ** 0.5
 
 
@@ -20,6 +19,7 @@ def posterior_coefficients(
     variance: float,
     std: float,
     records: int,
+    settings: Settings,
 ) -> Floats:
     """Mean of the coefficients b in ``cross = gram b + noise``, given what is known of the noise, of shape (m,).
 
@@ -42,10 +42,13 @@ def posterior_coefficients(
     std : float
         Standard deviation of the noise off the diagonal, where it is isotropic.
     records : int
+    settings : Settings
 
     Examples
     --------
+    >>> from matrixdp.adaptive.settings import settings_for
     >>> options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": 10**6}
+    >>> options["settings"] = settings_for("regression")
     >>> cross = np.array([0.5, 0.0])
     >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).round(3).tolist()
     [0.5, 0.0]
@@ -59,9 +62,10 @@ def posterior_coefficients(
     values = np.maximum(values, _TINY)
     seen, centre = cross @ turn, target[0] @ turn
     own = max(target[1] - float(centre @ centre), 0.0)
-    prior = _SHARES * max(variance, _TINY) / values.sum()
-    found = np.zeros((len(_SHARES), values.size))
-    for _ in range(_ROUNDS):
+    shares = 2.0 ** -np.arange(float(settings.prior_levels))[:, None]
+    prior = shares * max(variance, _TINY) / values.sum()
+    found = np.zeros((len(shares), values.size))
+    for _ in range(settings.posterior_rounds):
         noise = std**2 * (own + ((centre - found) ** 2).sum(axis=1, keepdims=True)) + values * variance / records
         spread = prior * values**2 + noise + _TINY**2
         found = prior * values / spread * seen

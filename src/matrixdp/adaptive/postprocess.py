@@ -11,8 +11,8 @@ from matrixdp.adaptive.ball_moment import BallMoment, denoise
 from matrixdp.adaptive.clipped_tail import restore_excess
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
-from matrixdp.adaptive.settings import Recipe
-from matrixdp.adaptive.shrinkage import clean_spectrum, half_level_spectrum, keep_spikes, nearest_of_same_trace
+from matrixdp.adaptive.settings import Settings
+from matrixdp.adaptive.shrinkage import clean_spectrum, keep_spikes, nearest_of_same_trace, partly_level
 from matrixdp.types import Floats
 
 
@@ -53,7 +53,7 @@ class Fitted:
     learned: bool
 
 
-def finish_single(moment: BallMoment, radius: float, recipe: Recipe) -> Fitted:
+def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitted:
     """Mean and covariance from one moment about the midpoint, where records are too few for learned coordinates.
 
     Everything is multiplied by a Wiener factor, since the trace itself may be noise.
@@ -61,17 +61,21 @@ def finish_single(moment: BallMoment, radius: float, recipe: Recipe) -> Fitted:
     d = moment.mean.size
     second, variances = moment.transform(np.eye(d), np.zeros(d))
     second[0, 0] = 1.0
-    if not recipe.shrink:
+    if not settings.shrink:
         mean, covariance = _unshrunk(second, variances)
     else:
-        mean, covariance = denoise(second, moment.constant, moment.std, keep_spikes if recipe.level else clean_spectrum)
-        kept = _wiener_factor(second, moment.trace_std)
+        mean, covariance = denoise(
+            second, moment.constant, moment.std, keep_spikes if settings.spikes else clean_spectrum
+        )
+        kept = _wiener_factor(second, moment.trace_std) if settings.wiener else 1.0
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
     identity = Coordinates.of(np.eye(d), np.zeros(d))
     return _fitted(second, variances, mean, covariance, covariance, identity, moment.std, radius, learned=False)
 
 
-def finish_combined(rough: BallMoment, final: BallMoment, plan: FinalPlan, ball: FinalBall, recipe: Recipe) -> Fitted:
+def finish_combined(
+    rough: BallMoment, final: BallMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
+) -> Fitted:
     """Mean and covariance from both moments, combined by their precisions in the plan's coordinates.
 
     What clipping took from the mean squared length is added back to the covariance along the directions of long
@@ -84,16 +88,14 @@ def finish_combined(rough: BallMoment, final: BallMoment, plan: FinalPlan, ball:
     second = weights * second + (1 - weights) * other
     variances = weights * variances
     second[0, 0] = 1.0
-    if not recipe.shrink:
+    if not settings.shrink:
         mean, inner = _unshrunk(second, variances)
         whole = inner
     else:
-        mean, inner = denoise(
-            second, final.constant, final.std, half_level_spectrum if recipe.level else clean_spectrum
-        )
+        mean, inner = denoise(second, final.constant, final.std, partly_level(settings.final_level))
         whole = restore_excess(inner, ball.excess / final.count, ball.radius)
-        mean = (1 + recipe.drawn * ball.clipped) * mean
-    found = whole if plan.even else inner
+        mean = (1 + settings.mean_growth * ball.clipped) * mean
+    found = whole if plan.even or settings.restore_second else inner
     return _fitted(second, variances, mean, whole, found, plan.coordinates, final.std, ball.radius, learned=True)
 
 

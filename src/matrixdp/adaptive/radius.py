@@ -11,6 +11,7 @@ from scipy.special import gammaincinv
 
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
+from matrixdp.adaptive.settings import Settings
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
@@ -110,6 +111,34 @@ def extrapolate_radius(radius: float, aimed: float, meant: float, freedom: float
         return radius
     longer, shorter = gammaincinv(freedom / 2, [1 - meant, 1 - aimed])
     return radius * math.sqrt(longer / shorter)
+
+
+def count_share(steps: int, settings: Settings, *, features: int, records: int, mu: float) -> float:
+    """Share of ``mu^2`` for a radius: what makes its counts exact enough, between a least and a largest one.
+
+    `steps` counts have noise of ``sqrt(steps/share)/mu``. Those aimed at are about ``2.25 features/mu``; for them no
+    more than half of the largest share is spent, since a radius that is a little off does little harm where records
+    are many.
+    """
+    most = settings.radius_share
+    near = steps * (settings.count_precision / (settings.expected_count * features)) ** 2
+    whole = steps * (settings.total_precision / (records * mu)) ** 2
+    return min(max(min(near, settings.near_radius_share * most), whole, settings.least_radius_share * most), most)
+
+
+def searched_count(wanted: float, std: float, records: int, settings: Settings) -> float:
+    """How many records should lie above a radius: no fewer than stand out from the counts' noise, at most half."""
+    return min(max(wanted, settings.search_precision * std), settings.most_clipped * records)
+
+
+def target_count(wanted: float, searched: float, records: int, freedom: float, settings: Settings) -> float:
+    """How many records should lie above a radius in the end, if more had to be searched for: those wanted, or a few.
+
+    The more freedom their lengths have, the less is cut off of a record, and the worse is a guess at a longer radius.
+    """
+    if not settings.extrapolate:
+        return searched
+    return min(searched, max(wanted, settings.few_clipped * (1 - 1 / freedom) * records, 1.0))
 
 
 def count_query(records: int, neighbours: Neighbours) -> Query:

@@ -9,11 +9,11 @@ import numpy as np
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.posterior import posterior_coefficients
 from matrixdp.adaptive.postprocess import Fitted
+from matrixdp.adaptive.settings import Settings, settings_for
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
-_NOISE_RIDGE = 0.3  # of the noise's standard deviation times the root of the number of features
 _MOST_PENALTY = 1e60  # for features in [-1, 1]: with it, nothing is left of the coefficients
 
 
@@ -40,18 +40,20 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
     location = moment.mean
     if not fitted.learned:
         return np.zeros((targets, m)), location[m:]
+    settings = settings_for("regression")
     half = moment.bounds.halfwidths
     with np.errstate(over="ignore"):
         penalty = np.diag(np.minimum(alpha / moment.records / half[:m] ** 2, _MOST_PENALTY))
-    ridge = _NOISE_RIDGE * fitted.noise_std * math.sqrt(d) * fitted.noise_shape[:m, :m]
+    ridge = settings.noise_ridge * fitted.noise_std * math.sqrt(d) * fitted.noise_shape[:m, :m]
     gram = fitted.covariance[:m, :m] + ridge + penalty
     shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
-    scaled = (shrunk + _likely(fitted, m, penalty, moment.records)) / 2
+    weight = settings.posterior_weight
+    scaled = (1 - weight) * shrunk + weight * _likely(fitted, m, penalty, moment.records, settings)
     coefficients = np.asarray((scaled * half[m:] / half[:m, None]).T)
     return coefficients, location[m:] - coefficients @ location[:m]
 
 
-def _likely(fitted: Fitted, features: int, penalty: Floats, records: int) -> Floats:
+def _likely(fitted: Fitted, features: int, penalty: Floats, records: int, settings: Settings) -> Floats:
     """Posterior coefficients for each target, of shape (features, targets)."""
     m, scale = features, fitted.noise_shape
     seen = nearest_of_same_trace(fitted.unshrunk)
@@ -64,6 +66,7 @@ def _likely(fitted: Fitted, features: int, penalty: Floats, records: int) -> Flo
             variance=float(seen[k, k]),
             std=fitted.noise_std,
             records=records,
+            settings=settings,
         )
         for k in range(m, len(seen))
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from matrixdp.types import Floats
@@ -35,9 +37,9 @@ def level_spectrum(values: Floats, std: float) -> Floats:
     return clean
 
 
-def half_level_spectrum(values: Floats, std: float) -> Floats:
-    """The mean of clean and level eigenvalues, for coordinates in which some differences are real."""
-    return (clean_spectrum(values, std) + level_spectrum(values, std)) / 2
+def partly_level(weight: float) -> Callable[[Floats, float], Floats]:
+    """A mean of clean and level eigenvalues, with the weight given for the level ones."""
+    return lambda values, std: (1 - weight) * clean_spectrum(values, std) + weight * level_spectrum(values, std)
 
 
 def keep_spikes(values: Floats, std: float) -> Floats:

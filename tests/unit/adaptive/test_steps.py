@@ -18,15 +18,7 @@ from matrixdp.adaptive.coordinates import LEVELS, Coordinates
 from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, InMemoryRecords
 from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.posterior import posterior_coefficients
-from matrixdp.adaptive.settings import (
-    COMPONENTS,
-    COVARIANCE,
-    REGRESSION,
-    count_share,
-    rough_share,
-    searched_count,
-    target_count,
-)
+from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.adaptive.shrinkage import (
     clean_spectrum,
     keep_spikes,
@@ -41,6 +33,7 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries.moment_sums import levels
 
 PRIVACY = mdp.Privacy(1, 1e-6)
+COVARIANCE, REGRESSION = SETTINGS["covariance"], SETTINGS["regression"]
 
 
 def settled(records, bounds):
@@ -71,9 +64,9 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
             return super().release(name, query, data, share=share)
 
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
-    for recipe in (COVARIANCE, COMPONENTS, REGRESSION):
+    for aim, chosen in SETTINGS.items():
         watched._releases.clear()
-        learning.fit_moment(steps, recipe, watched, public=records, targets=int(recipe is REGRESSION))
+        learning.fit_moment(steps, chosen, watched, public=records, targets=int(aim == "regression"))
     for query, answer in seen:
         if isinstance(query, TracedMoments):
             bounds = query.moments.bounds
@@ -254,11 +247,11 @@ def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, fr
 
 
 def test_records_are_clipped_for_want_of_exact_counts_only_if_they_are_few():
-    assert target_count(10.0, aimed=400.0, records=1000, freedom=4) == pytest.approx(56.25)
-    assert target_count(10.0, aimed=400.0, records=1000, freedom=1) == 10.0
-    assert target_count(0.1, aimed=400.0, records=1000, freedom=1) == 1.0
-    assert target_count(100.0, aimed=400.0, records=1000, freedom=4) == 100.0
-    assert target_count(10.0, aimed=50.0, records=1000, freedom=4) == 50.0
+    assert radius.target_count(10.0, 400.0, 1000, 4, COVARIANCE) == pytest.approx(56.25)
+    assert radius.target_count(10.0, 400.0, 1000, 1, COVARIANCE) == 10.0
+    assert radius.target_count(0.1, 400.0, 1000, 1, COVARIANCE) == 1.0
+    assert radius.target_count(100.0, 400.0, 1000, 4, COVARIANCE) == 100.0
+    assert radius.target_count(10.0, 50.0, 1000, 4, COVARIANCE) == 50.0
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "uniform"])
@@ -286,21 +279,21 @@ def test_what_a_mean_leaves_of_a_noisy_moment_is_positive_semidefinite(seed, std
 
 def test_the_rough_moment_gets_less_the_more_records_there_are():
     few, many = ({"features": 10, "records": n, "mu": 0.2} for n in (100, 10**7))
-    assert rough_share(COVARIANCE, **few) == 0.15
-    assert rough_share(COVARIANCE, **many) == 0.06
-    assert 0.06 < rough_share(COVARIANCE, features=10, records=1500, mu=0.2) < 0.15
-    assert rough_share(REGRESSION, **few) == rough_share(REGRESSION, **many) == 0.2
+    assert learning.rough_share(COVARIANCE, **few) == 0.15
+    assert learning.rough_share(COVARIANCE, **many) == 0.06
+    assert 0.06 < learning.rough_share(COVARIANCE, features=10, records=1500, mu=0.2) < 0.15
+    assert learning.rough_share(REGRESSION, **few) == learning.rough_share(REGRESSION, **many) == 0.2
 
 
 def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
-    options = {"mu": 0.2, "most": 0.06}
-    assert count_share(5, features=4, records=10**5, **options) == 0.03
-    assert count_share(5, features=60, records=10**5, **options) == 0.006
-    assert 0.006 < count_share(5, features=25, records=10**5, **options) < 0.03
-    assert count_share(5, features=60, records=300, **options) == 0.06
-    assert searched_count(10.0, std=20.0, records=1000) == 45.0
-    assert searched_count(10.0, std=20.0, records=50) == 25.0
-    assert searched_count(100.0, std=20.0, records=1000) == 100.0
+    options = {"mu": 0.2}
+    assert radius.count_share(5, COVARIANCE, features=4, records=10**5, **options) == 0.03
+    assert radius.count_share(5, COVARIANCE, features=60, records=10**5, **options) == 0.006
+    assert 0.006 < radius.count_share(5, COVARIANCE, features=25, records=10**5, **options) < 0.03
+    assert radius.count_share(5, COVARIANCE, features=60, records=300, **options) == 0.06
+    assert radius.searched_count(10.0, 20.0, 1000, COVARIANCE) == 45.0
+    assert radius.searched_count(10.0, 20.0, 50, COVARIANCE) == 25.0
+    assert radius.searched_count(100.0, 20.0, 1000, COVARIANCE) == 100.0
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9))
@@ -412,17 +405,22 @@ def test_targets_are_stretched_and_the_shape_of_the_noise_stays(targets):
 
 
 def test_a_target_weighs_more_among_many_features_that_are_well_known():
-    weights = [plan.target_weight(m, 1, 1.0) for m in (1, 6, 20, 90)]
+    weights = [plan.target_weight(m, 1, 1.0, 1.5) for m in (1, 6, 20, 90)]
     assert weights == [1.5, pytest.approx(2.0), pytest.approx(4.0), pytest.approx(9.0)]
-    assert plan.target_weight(20, 1, 0.5) == pytest.approx(2.0)
-    assert plan.target_weight(40, 2, 1.0) == pytest.approx(4.0)
+    assert plan.target_weight(20, 1, 0.5, 1.5) == pytest.approx(2.0)
+    assert plan.target_weight(40, 2, 1.0, 1.5) == pytest.approx(4.0)
 
 
 def test_posterior_coefficients_find_what_is_there_and_little_where_it_may_be_noise():
     rng = np.random.default_rng(5)
     half = rng.normal(size=(4, 4))
     gram, truth = half @ half.T + np.eye(4), np.array([0.1, -0.2, 0.0, 0.3])
-    options = {"target": (np.zeros(4), 1.0), "variance": 2 * float(truth @ gram @ truth), "records": 10**8}
+    options = {
+        "target": (np.zeros(4), 1.0),
+        "variance": 2 * float(truth @ gram @ truth),
+        "records": 10**8,
+        "settings": REGRESSION,
+    }
     np.testing.assert_allclose(
         posterior_coefficients(gram, gram @ truth, np.eye(4), std=1e-6, **options), truth, atol=1e-4
     )
