@@ -1,4 +1,4 @@
-"""Public data for the comparison of accuracy, each with a box that was rounded outwards once."""
+"""Public data sets for the accuracy benchmarks, each with public bounds."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _in_box(name: str, records: Floats, width: float) -> DataSet:
 
 
 def _rounded(name: str, records: Floats) -> DataSet:
-    """A box whose ends are multiples of the power of ten below each width. For public data only."""
+    """A data set with its range rounded outwards to powers of ten as bounds. For public data only."""
     low, high = records.min(axis=0), records.max(axis=0)
     unit = 10.0 ** np.floor(np.log10(np.where(high > low, high - low, 1.0)))
     lower, upper = np.floor(low / unit) * unit, np.ceil(high / unit) * unit
@@ -120,7 +120,7 @@ def _rounded(name: str, records: Floats) -> DataSet:
 
 
 def _simulated() -> DataSet:
-    """Gaussian records with a spectrum that falls like 1/i, in a box that knows nothing of it."""
+    """Gaussian records whose standard deviations fall like 1/i along random directions, in a cube."""
     rng = np.random.default_rng(1)
     turn = np.linalg.qr(rng.standard_normal((20, 20)))[0]
     records = rng.standard_normal((5000, 20)) @ (turn / np.arange(1, 21)[:, None]) + 0.3
@@ -128,7 +128,7 @@ def _simulated() -> DataSet:
 
 
 def _paper(wanted: list[tuple[str, str, slice]]) -> list[DataSet]:
-    """The paper's data, where the folder MATRIXDP_DATA has them."""
+    """The paper's data sets, as far as the folder MATRIXDP_DATA has them."""
     folder = os.environ.get("MATRIXDP_DATA")
     found = []
     for name, file, columns in wanted:

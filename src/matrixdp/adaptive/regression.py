@@ -14,21 +14,21 @@ from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
-_MOST_PENALTY = 1e60  # for features in [-1, 1]: with it, nothing is left of the coefficients
+_MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
 
 
 def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
     """Coefficients of shape (targets, m) and intercepts of shape (targets,), from a joint private moment.
 
-    The mean of two answers, which err in different ways: that of the shrunk covariance, to which a ridge of the size of
-    the noise is added in the coordinates in which the noise is isotropic (without it a noisy small eigenvalue would
-    make coefficients large), and `posterior_coefficients` of the covariance as it was seen. Where there were too few
-    records for two steps, the answer is the mean. Costs nothing.
+    Post-processing. Averages two estimates whose errors differ: ridge regression on the shrunk covariance, with a
+    penalty of the size of the noise in the coordinates in which it is isotropic (without it, noisy small eigenvalues
+    would make coefficients large); and `posterior_coefficients` of the unshrunk covariance. Where records were too few
+    for learned coordinates, coefficients are zero and intercepts are the private mean.
 
     Parameters
     ----------
     moment : PrivateMoment
-        With the aim 'regression'; its last features are the targets.
+        Fitted with ``aim='regression'``; its last features are the targets.
     targets : int
     alpha : float
         Ridge penalty in the data's units, for sums over records.
@@ -48,12 +48,12 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
     gram = fitted.covariance[:m, :m] + ridge + penalty
     shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
     weight = settings.posterior_weight
-    scaled = (1 - weight) * shrunk + weight * _likely(fitted, m, penalty, moment.records, settings)
+    scaled = (1 - weight) * shrunk + weight * _posterior(fitted, m, penalty, moment.records, settings)
     coefficients = np.asarray((scaled * half[m:] / half[:m, None]).T)
     return coefficients, location[m:] - coefficients @ location[:m]
 
 
-def _likely(fitted: Fitted, features: int, penalty: Floats, records: int, settings: Settings) -> Floats:
+def _posterior(fitted: Fitted, features: int, penalty: Floats, records: int, settings: Settings) -> Floats:
     """Posterior coefficients for each target, of shape (features, targets)."""
     m, scale = features, fitted.noise_shape
     seen = nearest_of_same_trace(fitted.unshrunk)

@@ -24,18 +24,23 @@ from matrixdp.records import as_records, to_array
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
-_LEVELS = 1 << 15  # half the steps of the grid
-_MOST = 1 << 32  # records: their sums of squares fit into 64 bits
-_WEIGHT = 1.66  # of the squares beside the values; up to 1.665 they cost nothing
-_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_LEVELS = 1 << 15  # half the number of grid steps
+_MOST_RECORDS = 1 << 32  # their sums of squares fit into 64 bits
+_WEIGHT = 1.66  # of squares relative to values; up to 1.665 squares are free
+_ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # exact sums, and five operations
 
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Private mean and variance of each feature, of shape (m,), in the data's units, and what they cost.
+    """Private mean and variance of each feature in the data's units, and their privacy cost.
 
-    `variance_std` is the standard deviation of the noise in the mean of the squares.
+    Attributes
+    ----------
+    mean, variance : float64 arrays of shape (m,)
+    variance_std : float64 array of shape (m,)
+        Standard deviation of the noise in the mean of the squares.
+    spending : FitBudget
     """
 
     mean: Floats
@@ -65,7 +70,8 @@ def private_scales(
     A feature z in [-1, 1] enters as ``(z, b (z^2 - 1/2))``. Between two values its change has the square
     ``d^2 (1 + b^2 s^2)``, ``d = z - z'``, ``s = z + z'``, ``|s| <= 2 - |d|``: at most 4, as for z alone, when ``b^2 <=
     (2 + d)/(d^2 (2 - d))`` for all d, which is 2.77. So ``2 sqrt(m)/N`` bounds the change of the answer between
-    replaced records. A record that comes or goes adds ``1 + b^2/4`` a feature, and 1 for the count, at most.
+    replaced records. An added or removed record changes the squared answer by at most ``1 + b^2/4`` a feature, and 1
+    for the count.
 
     Examples
     --------
@@ -78,14 +84,14 @@ def private_scales(
     check_privacy(privacy)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     parts = as_records(data).select(bounds.names)
-    with np.errstate(all="ignore"):  # a warning would speak of private data
+    with np.errstate(all="ignore"):  # a warning would reveal something about private data
         totals = sum(parts.map(_TotalTask(bounds)), _Totals.empty(bounds.size))
-    if totals.count > _MOST:
-        raise DataError(f"data must have at most {_MOST:,} records, whose sums of squares fit into 64 bits.")
+    if totals.count > _MOST_RECORDS:
+        raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
     public = public_records(records, totals.count, budget.neighbours)
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
     query = _query(bounds.size, public, budget.neighbours)
-    make_design(query, privacy, allocation=isotropic())  # an error comes before the charge
+    make_design(query, privacy, allocation=isotropic())  # raises before the charge
     charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
     with charge:
         noisy = budget.release("scales", query, totals, share=1.0)
@@ -106,7 +112,7 @@ def _query(size: int, records: int, neighbours: Neighbours) -> Query:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Count, sums of values and weighted sums of squares less their middle, over the public number of records."""
+    """Count, sums of values and weighted sums of centred squares, divided by the public number of records."""
 
     records: int
 
@@ -118,7 +124,7 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    """Number of records on their grid, and exact sums of values and squares, int64 arrays of shape (m,)."""
+    """Number of records, and exact sums of their values and squares on the grid, int64 arrays of shape (m,)."""
 
     count: int
     values: NDArray[np.int64]

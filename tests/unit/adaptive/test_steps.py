@@ -77,7 +77,7 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
             found = query.moments.evaluate(answer, clip=True, missing="error")
             assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.moments.magnitude)
         elif isinstance(query.function, tail._Mean):
-            assert 0 <= query.function(answer)[0, 0] <= query.function.reach
+            assert 0 <= query.function(answer)[0, 0] <= query.function.limit
         else:
             assert 0 <= query.function(answer)[0, 0] <= records
 
