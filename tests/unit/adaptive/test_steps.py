@@ -9,24 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.adaptive import budget as spending
+from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive import clipped_tail as tail
 from matrixdp.adaptive import fit as learning
-from matrixdp.adaptive import radius
+from matrixdp.adaptive import plan, radius
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, HeldRecords
+from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, InMemoryRecords
 from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.posterior import posterior_coefficients
-from matrixdp.adaptive.settings import (
-    COMPONENTS,
-    COVARIANCE,
-    REGRESSION,
-    aimed_count,
-    count_share,
-    meant_count,
-    rough_share,
-)
+from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.adaptive.shrinkage import (
     clean_spectrum,
     keep_spikes,
@@ -41,6 +33,7 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries.moment_sums import levels
 
 PRIVACY = mdp.Privacy(1, 1e-6)
+COVARIANCE, REGRESSION = SETTINGS["covariance"], SETTINGS["regression"]
 
 
 def settled(records, bounds):
@@ -52,7 +45,7 @@ def settled(records, bounds):
 
 
 def spend(seed=0, privacy=PRIVACY):
-    return spending.Spending(privacy, Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
+    return fit_budget.FitBudget(privacy, Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
 
 
 @settings(max_examples=25, deadline=None)
@@ -65,15 +58,15 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
     assert np.abs(steps.steps).max() <= LEVELS
     seen = []
 
-    class Watch(spending.Spending):
+    class Watch(fit_budget.FitBudget):
         def release(self, name, query, data, *, share):
             seen.append((query, data))
             return super().release(name, query, data, share=share)
 
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
-    for recipe in (COVARIANCE, COMPONENTS, REGRESSION):
+    for aim, chosen in SETTINGS.items():
         watched._releases.clear()
-        learning.fit_moment(steps, recipe, watched, records=records, targets=int(recipe is REGRESSION))
+        learning.fit_moment(steps, chosen, watched, public=records, targets=int(aim == "regression"))
     for query, answer in seen:
         if isinstance(query, TracedMoments):
             bounds = query.moments.bounds
@@ -84,7 +77,7 @@ def test_after_each_clipping_records_lie_in_their_set(seed, size, records, epsil
             found = query.moments.evaluate(answer, clip=True, missing="error")
             assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.moments.magnitude)
         elif isinstance(query.function, tail._Mean):
-            assert 0 <= query.function(answer)[0, 0] <= query.function.reach
+            assert 0 <= query.function(answer)[0, 0] <= query.function.limit
         else:
             assert 0 <= query.function(answer)[0, 0] <= records
 
@@ -113,13 +106,13 @@ def row_lengths(records):
     return np.sqrt(square_lengths(records))
 
 
-class Lengths(HeldRecords):
+class Lengths(InMemoryRecords):
     """Records of which only the lengths are known."""
 
     def __init__(self, lengths):
         self.lengths = np.asarray(lengths, float)
 
-    take = sums_without = moved = None
+    take = sums_without = transform = None
 
 
 def traced(size, records, ratio=0.25):
@@ -203,8 +196,8 @@ def test_a_tail_is_found_and_noise_alone_is_not_taken_for_one():
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(1e-3, 1e3))
 def test_long_records_have_the_mean_square_that_is_known_and_lie_along_leading_directions(values, square):
     variances = np.array(values)
-    found = tail.tilted(variances, square)
-    if 1e-12 * square < variances.sum() < square:
+    found = tail.tilt_variances(variances, square)
+    if tail._LEAST * square < variances.sum() < square:
         assert found.sum() == pytest.approx(square)
         assert (found >= variances).all()
         order = np.argsort(variances)
@@ -218,7 +211,7 @@ def test_long_records_have_the_mean_square_that_is_known_and_lie_along_leading_d
 def test_what_is_given_back_is_in_the_trace_and_at_most_doubles_it(seed, excess, radius):
     root = np.random.default_rng(seed).normal(size=(3, 3))
     covariance = root @ root.T
-    found = tail.give_back(covariance, excess, radius)
+    found = tail.restore_excess(covariance, excess, radius)
     wanted = np.trace(covariance) + min(max(excess, 0.0), np.trace(covariance))
     assert np.trace(found) == pytest.approx(wanted)
     assert np.linalg.eigvalsh(found - covariance)[0] > -1e-9
@@ -229,22 +222,22 @@ def test_long_gaussian_records_are_more_like_a_tilted_gaussian_than_like_all_rec
     records = np.random.default_rng(1).normal(size=(400_000, 3)) * np.sqrt(variances)
     squares = (records**2).sum(axis=1)
     found = (records[squares > square] ** 2).mean(axis=0)
-    tilted, alike = tail.tilted(variances, found.sum()), variances * found.sum() / variances.sum()
+    tilted, alike = tail.tilt_variances(variances, found.sum()), variances * found.sum() / variances.sum()
     assert np.linalg.norm(found - tilted) < 0.25 * np.linalg.norm(found - alike)
 
 
 def test_the_centre_is_pulled_towards_the_midpoint_by_standard_deviations():
     mean, basis = np.array([0.6, 0.8]), np.eye(2)
-    assert learning._pulled(mean, basis, np.full(2, 0.25), 0.4) == pytest.approx(0.8 * mean)
-    assert learning._pulled(mean, basis, np.array([0.01, 0.0]), 0.4) == pytest.approx((1 - 0.4 * 0.06) * mean)
-    assert learning._pulled(mean, basis, np.array([9.0, 9.0]), 0.4) == pytest.approx(np.zeros(2))
-    assert learning._pulled(np.zeros(2), basis, np.ones(2), 0.4) == pytest.approx(np.zeros(2))
-    assert learning._pulled(mean, basis, np.ones(2), 0.0) == pytest.approx(mean)
+    assert plan.pull_to_midpoint(mean, basis, np.full(2, 0.25), 0.4) == pytest.approx(0.8 * mean)
+    assert plan.pull_to_midpoint(mean, basis, np.array([0.01, 0.0]), 0.4) == pytest.approx((1 - 0.4 * 0.06) * mean)
+    assert plan.pull_to_midpoint(mean, basis, np.array([9.0, 9.0]), 0.4) == pytest.approx(np.zeros(2))
+    assert plan.pull_to_midpoint(np.zeros(2), basis, np.ones(2), 0.4) == pytest.approx(np.zeros(2))
+    assert plan.pull_to_midpoint(mean, basis, np.ones(2), 0.0) == pytest.approx(mean)
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.01, 0.5), st.floats(1, 50))
 def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, freedom):
-    found = radius.carried_on(1.0, aimed, meant, freedom)
+    found = radius.extrapolate_radius(1.0, aimed, meant, freedom)
     if meant >= aimed:
         assert found == 1.0
     else:
@@ -254,11 +247,11 @@ def test_a_radius_is_carried_on_to_fewer_records_and_never_back(aimed, meant, fr
 
 
 def test_records_are_clipped_for_want_of_exact_counts_only_if_they_are_few():
-    assert meant_count(10.0, aimed=400.0, records=1000, freedom=4) == pytest.approx(56.25)
-    assert meant_count(10.0, aimed=400.0, records=1000, freedom=1) == 10.0
-    assert meant_count(0.1, aimed=400.0, records=1000, freedom=1) == 1.0
-    assert meant_count(100.0, aimed=400.0, records=1000, freedom=4) == 100.0
-    assert meant_count(10.0, aimed=50.0, records=1000, freedom=4) == 50.0
+    assert radius.target_count(10.0, 400.0, 1000, 4, COVARIANCE) == pytest.approx(56.25)
+    assert radius.target_count(10.0, 400.0, 1000, 1, COVARIANCE) == 10.0
+    assert radius.target_count(0.1, 400.0, 1000, 1, COVARIANCE) == 1.0
+    assert radius.target_count(100.0, 400.0, 1000, 4, COVARIANCE) == 100.0
+    assert radius.target_count(10.0, 50.0, 1000, 4, COVARIANCE) == 50.0
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "uniform"])
@@ -286,21 +279,21 @@ def test_what_a_mean_leaves_of_a_noisy_moment_is_positive_semidefinite(seed, std
 
 def test_the_rough_moment_gets_less_the_more_records_there_are():
     few, many = ({"features": 10, "records": n, "mu": 0.2} for n in (100, 10**7))
-    assert rough_share(COVARIANCE, **few) == 0.15
-    assert rough_share(COVARIANCE, **many) == 0.06
-    assert 0.06 < rough_share(COVARIANCE, features=10, records=1500, mu=0.2) < 0.15
-    assert rough_share(REGRESSION, **few) == rough_share(REGRESSION, **many) == 0.2
+    assert learning.rough_share(COVARIANCE, **few) == 0.15
+    assert learning.rough_share(COVARIANCE, **many) == 0.06
+    assert 0.06 < learning.rough_share(COVARIANCE, features=10, records=1500, mu=0.2) < 0.15
+    assert learning.rough_share(REGRESSION, **few) == learning.rough_share(REGRESSION, **many) == 0.2
 
 
 def test_shares_for_counts_and_what_they_aim_at_follow_public_numbers():
-    options = {"mu": 0.2, "most": 0.06}
-    assert count_share(5, features=4, records=10**5, **options) == 0.03
-    assert count_share(5, features=60, records=10**5, **options) == 0.006
-    assert 0.006 < count_share(5, features=25, records=10**5, **options) < 0.03
-    assert count_share(5, features=60, records=300, **options) == 0.06
-    assert aimed_count(10.0, std=20.0, records=1000) == 45.0
-    assert aimed_count(10.0, std=20.0, records=50) == 25.0
-    assert aimed_count(100.0, std=20.0, records=1000) == 100.0
+    options = {"mu": 0.2}
+    assert radius.count_share(5, COVARIANCE, features=4, records=10**5, **options) == 0.03
+    assert radius.count_share(5, COVARIANCE, features=60, records=10**5, **options) == 0.006
+    assert 0.006 < radius.count_share(5, COVARIANCE, features=25, records=10**5, **options) < 0.03
+    assert radius.count_share(5, COVARIANCE, features=60, records=300, **options) == 0.06
+    assert radius.searched_count(10.0, 20.0, 1000, COVARIANCE) == 45.0
+    assert radius.searched_count(10.0, 20.0, 50, COVARIANCE) == 25.0
+    assert radius.searched_count(100.0, 20.0, 1000, COVARIANCE) == 100.0
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9))
@@ -351,7 +344,7 @@ def test_moved_moments_are_those_of_moved_records():
         full = np.column_stack([np.ones(len(records)), records])
         return full.T @ full / len(records)
 
-    moved, variances = BallMoment(moment(data), 0.5, 0.1).moved(matrix, centre)
+    moved, variances = BallMoment(moment(data), 0.5, 0.1).transform(matrix, centre)
     assert np.allclose(moved, moment((data - centre) @ matrix.T))
     draws = []
     for _ in range(4000):
@@ -359,7 +352,7 @@ def test_moved_moments_are_those_of_moved_records():
         noise = (noise + noise.T) / math.sqrt(2)
         noise[0] /= 0.5
         noise[:, 0] /= 0.5
-        turned = BallMoment(moment(data) + noise, 0.5, 0.1).moved(matrix, centre)[0]
+        turned = BallMoment(moment(data) + noise, 0.5, 0.1).transform(matrix, centre)[0]
         draws.append(turned - moved)
     assert np.allclose(np.std(draws, axis=0), np.sqrt(variances), rtol=0.1)
 
@@ -400,8 +393,8 @@ def test_targets_are_stretched_and_the_shape_of_the_noise_stays(targets):
     second = np.eye(7)
     second[1:, 1:] = half @ half.T / 20
     rough = BallMoment(second, 0.5, 0.01)
-    plain, variances, one = learning._new_coordinates(rough, REGRESSION, None, LEVELS, 0)
-    turned, same, weight = learning._new_coordinates(rough, REGRESSION, None, LEVELS, targets)
+    plain, variances, one = plan.new_coordinates(rough, REGRESSION, None, LEVELS, 0)
+    turned, same, weight = plan.new_coordinates(rough, REGRESSION, None, LEVELS, targets)
     assert one == 1.0
     assert weight >= 1.5
     np.testing.assert_array_equal(variances, same)
@@ -412,17 +405,22 @@ def test_targets_are_stretched_and_the_shape_of_the_noise_stays(targets):
 
 
 def test_a_target_weighs_more_among_many_features_that_are_well_known():
-    weights = [learning.target_weight(m, 1, 1.0) for m in (1, 6, 20, 90)]
+    weights = [plan.target_weight(m, 1, 1.0, 1.5) for m in (1, 6, 20, 90)]
     assert weights == [1.5, pytest.approx(2.0), pytest.approx(4.0), pytest.approx(9.0)]
-    assert learning.target_weight(20, 1, 0.5) == pytest.approx(2.0)
-    assert learning.target_weight(40, 2, 1.0) == pytest.approx(4.0)
+    assert plan.target_weight(20, 1, 0.5, 1.5) == pytest.approx(2.0)
+    assert plan.target_weight(40, 2, 1.0, 1.5) == pytest.approx(4.0)
 
 
 def test_posterior_coefficients_find_what_is_there_and_little_where_it_may_be_noise():
     rng = np.random.default_rng(5)
     half = rng.normal(size=(4, 4))
     gram, truth = half @ half.T + np.eye(4), np.array([0.1, -0.2, 0.0, 0.3])
-    options = {"target": (np.zeros(4), 1.0), "variance": 2 * float(truth @ gram @ truth), "records": 10**8}
+    options = {
+        "target": (np.zeros(4), 1.0),
+        "variance": 2 * float(truth @ gram @ truth),
+        "records": 10**8,
+        "settings": REGRESSION,
+    }
     np.testing.assert_allclose(
         posterior_coefficients(gram, gram @ truth, np.eye(4), std=1e-6, **options), truth, atol=1e-4
     )
