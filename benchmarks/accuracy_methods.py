@@ -18,7 +18,7 @@ from matrixdp.baselines.adaptive_cov import adaptive_cov
 from matrixdp.baselines.adassp import adassp
 from matrixdp.baselines.coinpress import coinpress
 from matrixdp.baselines.separate_cov import separate_cov
-from matrixdp.baselines.unit_box import Purse
+from matrixdp.baselines.unit_records import SharedBudget
 from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
 from matrixdp.types import Floats
 
@@ -116,8 +116,8 @@ def _centred(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
     """A peer for second moments, about a mean that a fifth of the budget buys."""
     records = data.scaled
     n, d = records.shape
-    purse = Purse(privacy, Stream(seed=seed + 10**6), True)
-    mean, _ = purse.vector(records.mean(axis=0), 2 * math.sqrt(d) / n, 1.0 + 1e-9, _MEAN_SHARE)
+    budget = SharedBudget(privacy, Stream(seed=seed + 10**6), True)
+    mean, _ = budget.vector(records.mean(axis=0), 2 * math.sqrt(d) / n, 1.0 + 1e-9, _MEAN_SHARE)
     rest = privacy.mu * math.sqrt(1 - _MEAN_SHARE)
     left = Privacy(_epsilon(rest, privacy.delta), privacy.delta)
     return _peer(peer, data, left, seed) - np.multiply.outer(mean, mean)
@@ -133,7 +133,7 @@ def _joint_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
     """One noisy moment of everything, and a ridge of the noise's spectral size."""
     records = np.column_stack([np.ones(len(data.records)), data.scaled])
     d = records.shape[1] - 1
-    noisy, std = Purse(privacy, Stream(seed=seed), True).second_moment(records, math.sqrt(d + 1), 1.0)
+    noisy, std = SharedBudget(privacy, Stream(seed=seed), True).second_moment(records, math.sqrt(d + 1), 1.0)
     noisy[0, 0] = 1.0
     ridge = std * math.sqrt(2 * d) * np.eye(d)
     return np.asarray(np.linalg.solve(nearest_psd(noisy)[:d, :d] + ridge, noisy[:d, d]))

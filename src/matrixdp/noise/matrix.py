@@ -12,6 +12,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_normal
 from matrixdp.noise.stream import Stream
+from matrixdp.noise.triangle import vector_to_triangle
 from matrixdp.types import Factor, Floats
 
 _BLOCK = 1 << 20  # entries transformed at a time: 8 MiB
@@ -142,10 +143,6 @@ def _transform(values: Floats, factor: Factor, *, axis: int) -> None:
 
 def _symmetric_normals(stream: Stream, size: int) -> Floats:
     """Symmetric V with unit variance on the diagonal and one half off it."""
-    lower = np.tril_indices(size)
-    out = np.zeros((size, size))
-    out[lower] = draw_normal(stream, lower[0].size) * np.sqrt(0.5)
-    diagonal = np.diagonal(out) * np.sqrt(2.0)
-    out += out.T
-    np.fill_diagonal(out, diagonal)
+    out = vector_to_triangle(draw_normal(stream, size * (size + 1) // 2) * np.sqrt(0.5), size, weight=1.0)
+    np.fill_diagonal(out, np.diagonal(out) * np.sqrt(2.0))
     return out

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matrixdp.baselines import analyze_gauss, johnson_lindenstrauss, laplace, ppca
-from matrixdp.baselines.floats import draw_directions
+from matrixdp.baselines.float_samplers import draw_directions
 from matrixdp.datasets import load_table
 from matrixdp.design import make_design, optimal
 from matrixdp.domain.bounds import Bounds

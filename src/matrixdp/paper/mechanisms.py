@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.baselines import RivalRelease, sulq
+from matrixdp.baselines import sulq
 from matrixdp.design import Allocation, Design, binary, equimodal, isotropic, make_design
 from matrixdp.noise import Stream
 from matrixdp.paper.guarantee import Guarantee, Spent
 from matrixdp.privacy import Privacy, compose_mu, gdp_epsilon
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
+from matrixdp.release import MechanismRelease
 from matrixdp.types import Floats
 
 CALIBRATIONS = {
@@ -101,7 +102,8 @@ def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) 
             share=1 - PCA_SHARE if exact else 1.0,
         )
         released = design.release(data, stream=stream.child(1), simulation=True)
-        total = compose_mu([found.parameters["mu"], design.distance])
+        assert found.mu is not None
+        total = compose_mu([found.mu, design.distance])
         if exact:
             claimed = Guarantee(privacy.epsilon, privacy.delta)
         else:
@@ -112,7 +114,7 @@ def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) 
     return release
 
 
-def rival(function: Callable[..., RivalRelease], query: MatrixQuery, privacy: Privacy, **options: Any) -> Mechanism:
+def rival(function: Callable[..., MechanismRelease], query: MatrixQuery, privacy: Privacy, **options: Any) -> Mechanism:
     """A rival's releases."""
 
     def release(data: Any, stream: Stream) -> Released:

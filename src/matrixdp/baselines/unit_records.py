@@ -1,4 +1,4 @@
-"""What the covariance peers have in common: records scaled to [-1, 1], and one share of the budget at a time."""
+"""Records scaled to [-1, 1], and Gaussian releases that share one budget, for peers that take several steps."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query, SecondMoment
+from matrixdp.release import MechanismRelease
+from matrixdp.release.registry import check_arguments
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -22,12 +23,12 @@ def unit_records(query: Any, privacy: Any, data: Any, mechanism: str) -> tuple[S
     check_arguments(query, privacy)
     if not isinstance(query, SecondMoment) or query.centre is not None or query.neighbours is not Neighbours.REPLACE:
         raise ParameterError(f"query must be SecondMoment about the midpoint, for replace neighbours, for {mechanism}.")
-    query.evaluate(data, clip=True, missing="error")  # every error of the data comes from here
+    query.evaluate(data, clip=True, missing="error")  # raises every error of the data
     return query, np.clip(query.bounds.centre(data) / query.bounds.halfwidths, -1.0, 1.0)
 
 
-class Purse:
-    """Releases of isotropic Gaussian noise, each with a share of one budget."""
+class SharedBudget:
+    """Releases with isotropic Gaussian noise, each for a share of one budget's ``mu^2``."""
 
     def __init__(self, privacy: Privacy, stream: Stream | None, simulation: bool) -> None:
         self.privacy, self.stream, self.simulation = privacy, stream, simulation
@@ -51,24 +52,33 @@ class Purse:
         return matrix[0], std
 
 
-def in_units(
-    query: SecondMoment, privacy: Privacy, matrix: Floats, mechanism: str, simulation: bool, **parameters: float
-) -> RivalRelease:
-    """A second moment of scaled records in the data's units, as a rival's release."""
+def moment_release(
+    mechanism: str, query: SecondMoment, budget: SharedBudget, moment: Floats, **parameters: float
+) -> MechanismRelease:
+    """A release of the second moment of scaled records, of shape (m, m), in the data's units."""
     half = query.bounds.halfwidths
-    return RivalRelease(
-        matrix=np.asarray(matrix * np.multiply.outer(half, half)),
+    return peer_release(mechanism, query, budget, np.asarray(moment * np.multiply.outer(half, half)), **parameters)
+
+
+def peer_release(
+    mechanism: str, query: SecondMoment, budget: SharedBudget, matrix: Floats, **parameters: float
+) -> MechanismRelease:
+    """The release of a mechanism that spends a whole budget. For comparison only: its steps between are in floats."""
+    return MechanismRelease(
+        query=query,
+        matrix=matrix,
         mechanism=mechanism,
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        neighbours=query.neighbours,
+        privacy=budget.privacy,
+        epsilon=budget.privacy.epsilon,
+        delta=budget.privacy.delta,
         comparison_only=True,
-        simulation=simulation,
+        simulation=budget.simulation,
+        mu=budget.privacy.mu,
         parameters=parameters,
     )
 
 
-def clipped(records: Floats, radius: float) -> Floats:
-    """Rows moved into a ball about the origin."""
+def clip_rows(records: Floats, radius: float) -> Floats:
+    """Rows scaled into a ball about the origin."""
     lengths = np.linalg.norm(records, axis=1)
     return np.asarray(records * np.minimum(1.0, radius / np.maximum(lengths, radius))[:, None])
