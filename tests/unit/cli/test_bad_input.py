@@ -5,7 +5,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -245,31 +244,35 @@ def test_the_console_script_ends_with_these_codes(clinic, words, code):
     assert (err == "") == (code == 0)
 
 
-SLOW = """
-import time
+# Reads one block, says so, and waits for a signal. Short waits: a signal just before one of them is not missed.
+STALLED = """
+import threading
 from matrixdp.records.files import FilePart
 blocks = FilePart.blocks
-def slowly(self, *a, **k):
+def stall(self, *a, **k):
     for block in blocks(self, *a, **k):
         yield block
         print("reading", flush=True)
-        time.sleep(60)
-FilePart.blocks = slowly
+        while True:
+            threading.Event().wait(0.01)
+FilePart.blocks = stall
 from matrixdp.cli import main
 main()
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_being_told_to_end_leaves_nothing_behind(clinic, number):
+def test_being_told_to_end_leaves_nothing_behind(clinic, interruptible, number):
     Path("out").mkdir()
     Path("out/old.txt").write_text("old")
     before = sorted(path.name for path in Path().iterdir())
-    process = start("-c", SLOW, *asked(), "--force")
-    assert process.stdout.readline() == "reading\n"
-    time.sleep(0.1)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    with start("-c", STALLED, *asked(), "--force", "--workers", "2") as process:
+        try:
+            assert process.stdout.readline() == "reading\n"
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, err
     assert err.strip() == "matrixdp: interrupted; nothing was released."
     assert spent() == []
