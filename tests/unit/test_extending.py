@@ -119,7 +119,11 @@ def test_a_text_with_a_class_that_is_not_registered_names_it():
         serialise.from_plain({"kind": "somewhere.Else", "size": 3})
 
 
-@pytest.mark.parametrize("unfit", [lambda: None, 3, dict, dataclass(type("Thawed", (), {}))], ids=str)
+@pytest.mark.parametrize(
+    "unfit",
+    [lambda: None, 3, dict, dataclass(type("Thawed", (), {}))],
+    ids=["function", "number", "class", "not frozen"],
+)
 def test_only_frozen_dataclasses_are_registered(unfit):
     with pytest.raises(mdp.ParameterError, match="frozen dataclass"):
         mdp.register(unfit)

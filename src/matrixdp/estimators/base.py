@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from matrixdp.adaptive.budget import Spending
+from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
@@ -131,7 +131,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,  # the caller of `fit`
             )
 
-    def _set_guarantee(self, spent: PrivateMoment | Spending) -> None:
+    def _set_guarantee(self, spent: PrivateMoment | FitBudget) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
         self.steps_, self.simulation_ = spent.steps, spent.simulation
 

@@ -14,7 +14,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, pure_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.charging import Account, digest, open_account_for
-from matrixdp.release.mechanism import check_stream
+from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
 from matrixdp.release.registry import TASKS, Mechanism, check_arguments, find_mechanism
 
