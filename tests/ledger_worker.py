@@ -136,7 +136,7 @@ def readonly(path: Path) -> list[str]:
 
 
 def full(path: Path) -> dict[str, Any]:
-    """Charge until the disk is full, then after room was made; the numbers of charges granted and on file."""
+    """Charge until the disk is full, then after space was freed; the numbers of charges granted and recorded."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-4))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -27,7 +27,7 @@ _REMEDIES = {
     sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path. {_WRITABLE}",
     sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
     sqlite3.SQLITE_FULL: "the disk is full. Free some space and try again",
-    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has room",
+    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has free space",
     sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps truncated. {_BACKUP}",
     sqlite3.SQLITE_NOTADB: f"it is not a ledger, or it is damaged. Check the path. {_BACKUP}",
 }

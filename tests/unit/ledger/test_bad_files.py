@@ -185,10 +185,10 @@ def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
     def fail(connection):
-        raise sqlite3.OperationalError("no room")
+        raise sqlite3.OperationalError("no space")
 
     monkeypatch.setattr("matrixdp.ledger.creation.migrate", fail)
-    with pytest.raises(LedgerError, match="no room"):
+    with pytest.raises(LedgerError, match="no space"):
         Ledger.create(path)
     assert not path.exists()
 
