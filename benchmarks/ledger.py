@@ -1,4 +1,4 @@
-"""Durable charges beside bare SQLite commits, and how fast a long ledger tells what remains."""
+"""Durable charges compared with bare SQLite commits, and the time to read the remaining budget of a long ledger."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _opening(folder: Path) -> list[dict[str, Any]]:
 
 
 def _fill(ledger: Ledger) -> None:
-    """What `Ledger.charge` writes, in one transaction: seconds instead of minutes."""
+    """Write the entries of many `Ledger.charge` calls in one transaction, which takes seconds instead of minutes."""
     request, options = ChargeRequest.from_event(EVENT, DESCRIPTION), payment_options(EVENT)
     with ledger._store.writing() as journal:
         balance = journal.balance("clinic")

@@ -32,7 +32,7 @@ def audit(journal: Journal, anchor: Head | None) -> Head:
         if anchor is not None and anchor.entry == head.entry and anchor != head:
             raise LedgerError(f"entry {row.entry} is not the one that was anchored.")
     if head != journal.head():
-        raise LedgerError(f"it ends at entry {head.entry}, but its record of the end is {journal.head().entry}.")
+        raise LedgerError(f"it ends at entry {head.entry}, but its table head says {journal.head().entry}.")
     if anchor is not None and anchor.entry > head.entry:
         raise LedgerError(f"it ends at entry {head.entry}, before the anchored entry {anchor.entry}.")
     return head
@@ -41,10 +41,10 @@ def audit(journal: Journal, anchor: Head | None) -> Head:
 def _check_link(row: Row, head: Head) -> Head:
     """The head after `row`, if `row` follows `head` and its columns agree with its body."""
     if row.entry != head.entry + 1:
-        raise LedgerError(f"it follows entry {head.entry}, so that entries are missing.")
+        raise LedgerError(f"it follows entry {head.entry}, so entries are missing.")
     content = row.content()
     if content["previous"] != head.hash:
-        raise LedgerError("it does not hold the hash of the one before.")
+        raise LedgerError("it does not contain the hash of the previous entry.")
     columns = {
         "entry": row.entry,
         "kind": row.kind,
@@ -80,7 +80,7 @@ class _Replay:
             case "release":
                 self._release(content)
             case _:
-                raise LedgerError(f"an entry of kind {row.kind!r} has no place there.")
+                raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
 
     def _register(self, content: dict[str, Any]) -> None:
         registration, total = registration_from_json(content), amount_from_json(content["total"])
@@ -98,7 +98,7 @@ class _Replay:
         if not any(_scale(option, 1 - _TOLERANCE).within(cost) for option in payment_options(event)):
             raise LedgerError("its cost is less than its event's.")
         if spent != balance.spent + cost or not spent.within(balance.total):
-            raise LedgerError("its sum of what is spent is wrong or passes the total.")
+            raise LedgerError("its sum of what is spent is wrong or exceeds the total.")
         self._balances[content["dataset"]] = replace(balance, spent=spent)
         self._charges[entry] = content["dataset"]
         if (request := content.get("request")) is not None:

@@ -20,7 +20,7 @@ def create_file(path: Path, timeout: float) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         raise LedgerError(
-            f"{path} exists already, and may hold what was spent. Open it (Ledger.open, or matrixdp ledger add), or "
+            f"{path} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
             "choose another path."
         ) from None
     except OSError as error:

@@ -113,7 +113,7 @@ class Journal:
         row = self.row("registration", dataset)
         if row is None:
             raise LedgerError(
-                f"{self.path} has no data set {show(dataset)}. Check the name, or fix its total first: "
+                f"{self.path} has no data set {show(dataset)}. Check the name, or register it first: "
                 f"ledger.register({show(dataset)}, privacy, neighbours=...)."
             )
         content = row.content()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
 from matrixdp.ledger.creation import create_file
 from matrixdp.ledger.events import Event
@@ -163,17 +163,17 @@ class Ledger(LedgerReader):
         try:
             payload.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise ParameterError(f"payload must be text, got a {type(payload).__name__} that is not.") from None
+            raise ParameterError(f"payload must be text that UTF-8 can encode, got {show(payload)} instead.") from None
         with self._store.writing() as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
-                raise LedgerError(f"{self.path} holds no charge for this receipt. Use the ledger that gave it.")
+                raise LedgerError(f"{self.path} has no charge for this receipt. Use the ledger that issued it.")
             release = journal.row("release", receipt.entry)
             if release is None:
                 journal.append("release", {}, dataset=charge.dataset, charge=receipt.entry, payload=payload)
             elif release.payload != payload:
                 raise LedgerError(
-                    f"entry {receipt.entry} has another release already. A second one needs its own charge."
+                    f"entry {receipt.entry} already has another release. A second one needs its own charge."
                 )
 
     def stored(

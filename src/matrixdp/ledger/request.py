@@ -44,9 +44,9 @@ def already_charged_error(charge: Row) -> LedgerError:
     """The error for a request that has already been charged."""
     return LedgerError(
         f"request {charge.request!r} of {charge.dataset!r} was charged at entry {charge.entry}. Its release "
-        "may have been seen even if it was never stored, so noise is not drawn for it again. If it is under "
-        "way, wait and ask ledger.stored; if it was cut short, its charge stays spent: use a new request id, "
-        "which is charged anew."
+        "may have been seen even if it was never stored, so noise is not drawn for it again. If it is in "
+        "progress, wait and try ledger.stored again; if it was interrupted, its charge stays spent: use a new request "
+        "id, which is charged again."
     )
 
 

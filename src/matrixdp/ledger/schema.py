@@ -68,14 +68,14 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Migrate the file to this version, or raise a `LedgerError` if it is newer or not a ledger."""
     if _pragma(connection, "application_id") != APPLICATION_ID:
         raise LedgerError(
-            f"{path} is not a matrixdp ledger, or its creation was cut short. Check the path; if nothing is "
-            "lost with the file, remove it and make a ledger there: Ledger.create(path)."
+            f"{path} is not a matrixdp ledger, or its creation was interrupted. Check the path. If the file "
+            "is not needed, remove it and create a ledger there: Ledger.create(path)."
         )
     version = _pragma(connection, "user_version")
     if version > len(MIGRATIONS):
         raise LedgerError(
-            f"{path} was written by a newer matrixdp: its schema is {version}, and this one knows "
-            f"{len(MIGRATIONS)}. Nothing was changed. Upgrade matrixdp to use it."
+            f"{path} was written by a newer matrixdp: its schema is version {version}, and this "
+            f"matrixdp supports up to {len(MIGRATIONS)}. Nothing was changed. Upgrade matrixdp to use it."
         )
     if version < len(MIGRATIONS):
         migrate(connection)

@@ -26,10 +26,10 @@ _REMEDIES = {
     sqlite3.SQLITE_READONLY: f"it cannot be written. {_WRITABLE}",
     sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path. {_WRITABLE}",
     sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
-    sqlite3.SQLITE_FULL: "the disk is full. Make room and try again",
-    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has room",
-    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps cut short. {_BACKUP}",
-    sqlite3.SQLITE_NOTADB: f"it is no ledger, or it is damaged. Check the path. {_BACKUP}",
+    sqlite3.SQLITE_FULL: "the disk is full. Free some space and try again",
+    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has free space",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps truncated. {_BACKUP}",
+    sqlite3.SQLITE_NOTADB: f"it is not a ledger, or it is damaged. Check the path. {_BACKUP}",
 }
 
 # With a write-ahead log, EXTRA is the same as FULL: the log is synced at each commit. With other journals, EXTRA also
@@ -91,14 +91,14 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         if self._pid != os.getpid():
             raise LedgerError(
-                f"{self.path}: this process was forked in a way that Python did not see, and may not use the "
+                f"{self.path}: this process was forked without Python's knowledge, and may not use the "
                 "ledger. Start it with multiprocessing or subprocess."
             )
         if self._connection is not None:
             return self._connection
         file_id = _file_id(self.path)
         if file_id is None:
-            raise LedgerError(f"there is no ledger at {self.path}. Check the path, or make one: Ledger.create(path).")
+            raise LedgerError(f"there is no ledger at {self.path}. Check the path, or create one: Ledger.create(path).")
         connection = connect(self.path, self.timeout)
         try:
             check_schema(connection, self.path)
@@ -109,7 +109,7 @@ class Store:
         self._connection, self._file_id = connection, file_id
         if first is None or self._first_hash not in (None, first[0]):
             self._disconnect()
-            raise LedgerError(f"{self.path} is another ledger than the one first opened here. Open it anew.")
+            raise LedgerError(f"{self.path} is not the ledger that was first opened here. Open it again.")
         self._first_hash = first[0]
         return connection
 
@@ -133,7 +133,7 @@ class Store:
             self._disconnect()
             raise LedgerError(
                 f"{self.path} was removed or replaced while it was open. Nothing was charged. Put it back, "
-                "or open it anew."
+                "or open it again."
             )
 
 

@@ -1,4 +1,4 @@
-"""Costs, totals, and the rule that was not taken because it can be beaten."""
+"""Costs and totals, and a counterexample to a simpler rule."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_the_epsilon_shown_can_be_asked_for(share):
         assert share <= 1e-5
 
 
-def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analyst():
-    """Spend 70% of mu^2; then the rest of it where the loss came close to epsilon, elsewhere all of delta.
+def test_a_joint_condition_on_mu_and_delta_fails_for_an_adaptive_analyst():
+    """Spend 70% of mu^2, then the rest of it if the loss is close to epsilon, and otherwise all of delta.
 
-    ``gdp_delta(sqrt(sum mu^2), epsilon) + sum delta_i <= delta`` holds on every path, yet the true delta is
-    almost twice the total. With totals fixed apart, the same analyst stays below it.
+    ``gdp_delta(mu=sqrt(sum mu_i^2), epsilon=epsilon) + sum delta_i <= delta`` holds on every path, yet the true
+    delta is almost twice the total. With separate totals, the same analyst stays below it.
     """
     whole, first = TOTAL.mu**2, 0.7 * TOTAL.mu**2
     spare = TOTAL.delta - gdp_delta(mu=math.sqrt(first), epsilon=TOTAL.epsilon)
@@ -120,7 +120,7 @@ def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analys
 
 
 def _adaptive_delta(first: float, second: float, delta: float) -> float:
-    """What an analyst reaches who chooses between `second` and `delta` after a Gaussian event of `first`."""
+    """The delta of an analyst who chooses between `second` and `delta` after a Gaussian event of `first`."""
     loss = np.linspace(-10, 10, 100_001) * math.sqrt(first) + first / 2
     weight = norm.pdf(loss, first / 2, math.sqrt(first)) * (loss[1] - loss[0])
     left, mu = TOTAL.epsilon - loss, math.sqrt(second)
