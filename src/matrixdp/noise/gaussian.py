@@ -113,7 +113,7 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
                 f"shape must be a non-negative integer or a tuple of them, got {show(shape)} instead."
             ) from None
     if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not out.flags.forc or not out.flags.writeable:
-        raise ParameterError("out must be a contiguous, writeable array of int64.")
+        raise ParameterError("out must be a contiguous, writeable array of int64; omit it, and copy the result.")
     if shape is not None and out.shape != np.empty(shape, np.void).shape:
         raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {show(shape)} instead.")
     return out

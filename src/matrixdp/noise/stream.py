@@ -122,7 +122,7 @@ class Stream:
         self._lock = threading.Lock()
         self._epoch = 0
         self._rekey()
-        self._generation = _generation  # set last: until then, other threads must not use the old key
+        self._generation = _generation  # set last, so that no other thread uses the old key
 
     def _rekey(self) -> None:
         material = _derive(self._secret, b"key %d" % self._epoch) + _derive(self._secret, b"start %d" % self._epoch)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 from typing import Any
 
-_lock = Lock()
+_lock = RLock()  # reentrant: a context may end in the garbage collector while its thread is inside
 _users = 0  # contexts that are open now
-_limits: Any = None  # set by the first of them, undone by the last
+_limits: Any = None  # of the first of them, undone by the last
 
 
 @contextmanager
@@ -25,8 +25,9 @@ def one_blas_thread() -> Iterator[None]:
         yield
         return
     with _lock:
+        limits = threadpool_limits(1)  # by each context: the limits may have been changed since the first
         if _users == 0:
-            _limits = threadpool_limits(1)
+            _limits = limits
         _users += 1
     try:
         yield

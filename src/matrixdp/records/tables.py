@@ -37,16 +37,7 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     elif columns is not None:
         array = _from_table(data, choose_columns(columns, size, names))
     else:
-        if hasattr(data, "toarray"):  # a sparse matrix of SciPy
-            data = data.toarray()
-        if isinstance(data, np.ma.MaskedArray):
-            data = np.ma.filled(data.astype(np.float64), np.nan)
-        try:
-            array = np.asarray(data)
-        except ValueError:
-            raise DataError("records must form a rectangular table.") from None
-        if array.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in array.flat):
-            array = np.array([_as_float(value) for value in array.flat]).reshape(array.shape)
+        array = _from_array(data)
     if array.dtype.kind not in "biuf":
         raise DataError(f"records must be real numbers, got a table of {array.dtype} instead.")
     if array.ndim != 2 or array.shape[1] != size:
@@ -59,6 +50,20 @@ def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequ
     """Return the columns of an Arrow table or batch as arrays of shape (records,), without a copy where possible."""
     chosen = choose_columns(list(data.schema.names), size, names)
     return [_arrow_column(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
+
+
+def _from_array(data: Any) -> NDArray[np.generic]:
+    if hasattr(data, "toarray"):  # a sparse matrix of SciPy
+        data = data.toarray()
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise DataError("records must form a rectangular table.") from None
+    if array.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in array.flat):
+        array = np.array([_as_float(value) for value in array.flat]).reshape(array.shape)
+    return array
 
 
 def _as_float(value: Any) -> float:

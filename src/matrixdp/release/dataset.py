@@ -48,7 +48,7 @@ class DatasetRelease(Guaranteed):
     version : str
         Version of matrixdp that made the release.
     simulation : bool
-        Whether the noise came from a seed. Such a release protects nothing.
+        Whether the noise can be reproduced from a seed. Such a release protects nothing.
     """
 
     path: Path
