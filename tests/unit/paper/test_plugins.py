@@ -4,9 +4,12 @@ import importlib
 import io
 import json
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from matrixdp import Bounds, Privacy
 from matrixdp.errors import ParameterError
 from matrixdp.paper import reproduce
 from matrixdp.paper.cells import part_cells, part_rows
@@ -82,3 +85,25 @@ def test_a_claim_weaker_than_its_cost_stops_the_run(monkeypatch, tmp_path):
 def test_a_plugin_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ParameterError, match="plugin must be an importable module, got 'no_such_module'"):
         reproduce(["exp2"], 2, out=tmp_path, plugins=["no_such_module"])
+
+
+def test_a_plugin_appears_in_the_tables_of_accuracy(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])
+    methods = importlib.import_module("benchmarks.accuracy_methods")
+    data = importlib.import_module("benchmarks.accuracy_data").DataSet(
+        "toy", np.random.default_rng(0).uniform(-1, 1, (50, 3)), Bounds([-1] * 3, [1] * 3)
+    )
+    before = {
+        table: getattr(methods, f"{table}_methods")() for table in ("covariance", "centred", "component", "regression")
+    }
+    load_plugins(["plugin_mechanisms"])
+    for table, names in {
+        "covariance": {"plain noise": (3, 3)},
+        "centred": {"plain noise": (3, 3)},
+        "component": {"plain noise": (3, 3), "first column": (1, 3)},
+        "regression": {"first column": (3,)},
+    }.items():
+        found = getattr(methods, f"{table}_methods")()
+        assert set(found) - set(before[table]) == set(names)
+        for name, shape in names.items():
+            assert found[name](data, Privacy(1.0, 1e-6), 0).shape == shape
