@@ -1,7 +1,8 @@
 """Accuracy of the estimators and their peers: one Markdown table per task.
 
 ``python -m benchmarks.accuracy [--trials 100] [--task covariance|centred|components|regression] [--first 0]
-[--without OpenDP]``, or with ``--ablation``: what each setting of our own method is worth (`benchmarks.ablation`).
+[--without OpenDP] [--plugin MODULE]``, or with ``--ablation``: what each setting of our own method is worth
+(`benchmarks.ablation`).
 
 All methods get the same box, budget and data; each cell is a mean with its 95% interval. Seeds start at `--first`.
 """
@@ -28,6 +29,7 @@ from benchmarks.accuracy_methods import (
     regression_methods,
 )
 from matrixdp import Privacy
+from matrixdp.release import load_plugins
 from matrixdp.types import Floats
 
 DELTA = 1e-6
@@ -154,7 +156,9 @@ def main() -> None:
     parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--without", action="append", default=[], help="a method to leave out, such as OpenDP")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--plugin", action="append", default=[], help="a module that registers mechanisms")
     asked = parser.parse_args()
+    load_plugins(asked.plugin)
     warnings.simplefilter("ignore")  # peers warn about their own bounds
     tables = [run(task, asked.trials, tuple(asked.without), asked.first) for task in asked.task or TASKS]
     print("\n\n".join(["", *tables]))

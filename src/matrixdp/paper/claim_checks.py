@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from matrixdp.paper.sheet import number
+from matrixdp.paper.report_table import number
 from matrixdp.types import Floats
 
 LEVEL = 0.001

@@ -1,4 +1,4 @@
-"""One self-contained page: no scripts, no other files."""
+"""The report as one self-contained HTML page, without scripts or other files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from matrixdp.paper.plotting import Picture
-from matrixdp.paper.sheet import SIMULATED, Sheet
+from matrixdp.paper.report_table import SIMULATED, ReportTable
 from matrixdp.version import __version__
 
 _STYLE = """
@@ -56,7 +56,7 @@ release never would do that, since the range is private.</p>
 Each trial's release states the guarantee that it was calibrated for and the one that it really has; a run stops with an
 error where they are not those of the table's column. Intervals are Student's, at 95%, over the trials.</p>
 <p>MVG-2 learns its directions from a private second moment: with 0.2 epsilon and 0.2 delta for the paper's
-calibrations, as printed, and with a fifth of mu&sup2; for the exact one. “Corrected” mends a slip of Theorem 2 (the
+calibrations, as printed, and with a fifth of mu&sup2; for the exact one. “Corrected” fixes an error in Theorem 2 (the
 root of zeta), “psd” has the form of the authors' longer version. Kernel ridge regression has no intercept, so
 features and target are measured from 0, as the paper has them, and from 1/2; the better counts, for every row.</p>
 """
@@ -64,18 +64,18 @@ features and target are measured from 0, as the paper has them, and from 1/2; th
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading with tables and figures."""
 
     anchor: str
     title: str
-    parts: Sequence[Sheet | Picture]
+    parts: Sequence[ReportTable | Picture]
     folded: bool = False
 
 
-def page(*, facts: Mapping[str, str], findings: Iterable[str], sections: Sequence[Section], simulated: bool) -> str:
+def page(*, facts: Mapping[str, str], results: Iterable[str], sections: Sequence[Section], simulated: bool) -> str:
     """The whole report as HTML."""
     links = "".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in sections)
-    listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in findings)
+    listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in results)
     mark = f'<p class="simulated">{SIMULATED}</p>' if simulated else ""
     known = " · ".join(f"{escape(name)}: {escape(value)}" for name, value in facts.items())
     return (
@@ -91,7 +91,7 @@ def page(*, facts: Mapping[str, str], findings: Iterable[str], sections: Sequenc
 
 
 def _section(section: Section) -> str:
-    body = "".join(part.to_html() if isinstance(part, Sheet) else _figure(part) for part in section.parts)
+    body = "".join(part.to_html() if isinstance(part, ReportTable) else _figure(part) for part in section.parts)
     if section.folded:
         body = f"<details><summary>Show</summary>{body}</details>"
     return f'<h2 id="{section.anchor}">{escape(section.title)}</h2>{body}'

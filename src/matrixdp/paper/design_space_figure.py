@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.design import binary, make_design
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
-from matrixdp.paper.component import IMPORTANT, QUERY, budget
+from matrixdp.paper.component import IMPORTANT, MOMENT, QUERY
 from matrixdp.paper.mechanisms import CALIBRATIONS
 from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
 
@@ -20,7 +20,7 @@ def limits() -> dict[str, float]:
     The exact condition is not about these norms. For i.i.d. noise it allows the value under 'exact, i.i.d.'; up to
     'exact, any' it holds whatever the covariances.
     """
-    privacy = budget()
+    privacy = MOMENT.budget()
     sensitivity = 2 * QUERY.gamma / QUERY.records
     found = {
         name: precision_budget(privacy, QUERY.shape, sensitivity=sensitivity, gamma=QUERY.gamma, variant=name)
@@ -38,7 +38,7 @@ def draw(folder: Path) -> Picture:
         for name, limit in limits().items():
             ax.plot(axis, limit / axis, color=colours[name], label=f"{CALIBRATIONS.get(name, name)}: {limit:.3g}")
         ax.fill_between(axis, 1e-9, limits()["theorem2"] / axis, color=COLOURS[1], alpha=0.15, linewidth=0)
-        design = make_design(QUERY, budget(), allocation=binary(IMPORTANT, 0.95))
+        design = make_design(QUERY, MOMENT.budget(), allocation=binary(IMPORTANT, 0.95))
         norm = math.sqrt(float((1 / design.colcov.variances**2).sum()))
         ax.plot(norm, norm, "*", color="black", markersize=11, label=f"exact, 95% on two anchors: {norm**2:.3g}")
         ax.set(xscale="log", yscale="log", xlim=(axis[0], axis[-1]), ylim=(axis[0], axis[-1]))

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matrixdp.paper.points import Result, origins, part_rows
+from matrixdp.paper.best_setting import Best, best_variant
+from matrixdp.paper.cells import CellResult, origins, part_rows
 from matrixdp.paper.published import TABLES
-from matrixdp.paper.selection import Best, best_reading
-from matrixdp.paper.sheet import Sheet
+from matrixdp.paper.report_table import ReportTable
 
 TITLES = {
     "exp1": "Exp. I: regression on the Liver data, RMSE on held-out records",
@@ -22,6 +22,7 @@ GROUPS = {
     "paper": "As in the paper",
     "calibration": "MVG in the other calibrations",
     "beyond": "Beyond the paper, exactly calibrated",
+    "registered": "Registered mechanisms",
 }
 _COLUMNS = {
     "method": "Method",
@@ -46,12 +47,12 @@ _SPENT = (
 )
 
 
-def table(part: str, best: Mapping[str, Best]) -> Sheet:
+def table(part: str, best: Mapping[str, Best]) -> ReportTable:
     """The table of an experiment, published figures beside measured ones."""
     guess = best["random guess"].summary.mean if "random guess" in best else None
     order = {group: i for i, group in enumerate(GROUPS)}
     listed = sorted(best.values(), key=lambda one: order[one.row.group])
-    return Sheet(
+    return ReportTable(
         part,
         TITLES[part],
         _COLUMNS,
@@ -85,13 +86,13 @@ def _row(part: str, best: Best, guess: float | None) -> dict[str, Any]:
     }
 
 
-def sweep(parts: Mapping[str, Sequence[Result]]) -> Sheet:
-    """Every setting of every row, at its best reading."""
+def sweep(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
+    """Every setting of every row, by its best variant."""
     rows = []
     for part, results in parts.items():
         for result in results:
-            row = part_rows(part)[result.point.row]
-            one = best_reading(row, result)
+            row = part_rows(part)[result.cell.row]
+            one = best_variant(row, result)
             rows.append(
                 {
                     "part": part,
@@ -112,7 +113,7 @@ def sweep(parts: Mapping[str, Sequence[Result]]) -> Sheet:
         "half": "± (95%)",
         "spent": "epsilon really spent",
     }
-    return Sheet("sweeps", "All settings that were tried", columns, rows, (), simulated)
+    return ReportTable("sweeps", "All settings that were tried", columns, rows, (), simulated)
 
 
 def interval(best: Best) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.points import origins
+from matrixdp.paper.cells import origins
 from matrixdp.paper.published import COMPONENT, COVARIANCE, REGRESSION
-from matrixdp.paper.sheet import Sheet
+from matrixdp.paper.report_table import ReportTable
+from matrixdp.paper.spectrum import true_spectrum
 from matrixdp.types import Floats
 
 _COLUMNS = {
@@ -24,7 +25,7 @@ _COLUMNS = {
 _TRIALS = 200
 
 
-def table(non_private: float) -> Sheet:
+def table(non_private: float) -> ReportTable:
     """Reference figures under each reading; `non_private` is that of Exp. I."""
     names = ("experiment", "reading", "what", "measured", "published")
     rows = [
@@ -38,7 +39,7 @@ def table(non_private: float) -> Sheet:
         "(0.238 to 0.263); whether that is why is not known.",
     )
     simulated = any("simulated" in origins(part) for part in ("exp1", "exp2", "exp3"))
-    return Sheet(
+    return ReportTable(
         "readings", "Readings of the setup, by figures that need no mechanism", _COLUMNS, rows, notes, simulated
     )
 
@@ -89,7 +90,7 @@ def _covariance() -> Iterable[_Line]:
 
 
 def _random_basis(records: Floats) -> float:
-    known = covariance.known(records)
+    known = true_spectrum(records)
     rng = np.random.default_rng(0)
     bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))
     return float(np.mean([covariance.residual(basis, known) for basis in bases]))

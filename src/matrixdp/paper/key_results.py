@@ -1,12 +1,12 @@
-"""What the figures say, in sentences made of the figures."""
+"""The main results as sentences, with the measured figures in them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from matrixdp.paper.claims import MODES, count
-from matrixdp.paper.selection import Best
-from matrixdp.paper.sheet import Sheet, number
+from matrixdp.paper.best_setting import Best
+from matrixdp.paper.claims_table import MODES, count
+from matrixdp.paper.report_table import ReportTable, number
 
 _MODE_NAMES = {
     "printed": "with MVG as printed",
@@ -15,8 +15,8 @@ _MODE_NAMES = {
 }
 
 
-def findings(best: Mapping[str, Mapping[str, Best]], claims: Sheet | None) -> list[str]:
-    """Sentences for whatever was run."""
+def key_results(best: Mapping[str, Mapping[str, Best]], claims: ReportTable | None) -> list[str]:
+    """One or more sentences for each part that was run."""
     listed: list[str] = []
     if "exp1" in best:
         listed += _regression(best["exp1"])
@@ -43,7 +43,7 @@ def _show(best: Mapping[str, Best], key: str) -> str:
 def _regression(best: Mapping[str, Best]) -> list[str]:
     part = _mean(best, "constant 0") / _mean(best, "random guess")
     return [
-        f"Exp. I: with the noise that Theorem 2 calls for, MVG-1 has an RMSE of {_show(best, 'mvg-1')}. That is about "
+        f"Exp. I: with the noise that Theorem 2 requires, MVG-1 has an RMSE of {_show(best, 'mvg-1')}. That is about "
         f"what the constant 0 has ({_show(best, 'constant 0')}), which is what kernel ridge regression makes of pure "
         f"noise. The target is skewed towards 0, so this alone is {part:.2f} of the random guess "
         f"({_show(best, 'random guess')}), near the published rows' 0.41 to 0.62: beating the random guess says "

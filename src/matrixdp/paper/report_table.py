@@ -12,13 +12,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from matrixdp.paper.points import write_atomically
+from matrixdp.paper.files import write_atomically
 
 SIMULATED = "SIMULATED DATA: stand-ins drawn from summary figures, not the published data sets"
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ReportTable:
     """Rows under named columns.
 
     Attributes

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrixdp.paper.claims import count, resolver, table
-from matrixdp.paper.points import PARTS, part_rows
-from matrixdp.paper.published import Figure
-from matrixdp.paper.statements import claims
-from matrixdp.paper.verdicts import (
+from matrixdp.paper.cells import PART_ROWS, part_rows
+from matrixdp.paper.claim_checks import (
     CANNOT,
     NOT,
     REPRODUCED,
@@ -24,6 +21,9 @@ from matrixdp.paper.verdicts import (
     published_z,
     slower,
 )
+from matrixdp.paper.claims import claims
+from matrixdp.paper.claims_table import count, resolver, table
+from matrixdp.paper.published import Figure
 
 RNG = np.random.default_rng(0)
 LOW, HIGH = RNG.normal(1.0, 0.1, 100), RNG.normal(2.0, 0.1, 100)
@@ -124,12 +124,12 @@ def test_published_intervals_speak_for_themselves():
 
 def test_every_claim_has_rows_in_every_mode():
     """Two made-up trials for every row that there is: no claim names one that is not there."""
-    values = {(part, key): np.array([1.0, 1.1, 0.9]) for part in PARTS for key in part_rows(part)}
+    values = {(part, key): np.array([1.0, 1.1, 0.9]) for part in PART_ROWS for key in part_rows(part)}
     times = {key: [1.0, 1.1, 0.9] for key in ("mvg", "gaussian", "jl", "laplace", "exponential")}
-    sheet = table(Evidence(values, dict.fromkeys(("I", "II", "III"), times)), simulated=True)
-    assert len(sheet.rows) == len(claims()) >= 35
-    assert sum(count(sheet)["fair"].values()) == len(sheet.rows)
-    assert {row["place"] for row in sheet.rows} == {
+    shown = table(Evidence(values, dict.fromkeys(("I", "II", "III"), times)), simulated=True)
+    assert len(shown.rows) == len(claims()) >= 35
+    assert sum(count(shown)["fair"].values()) == len(shown.rows)
+    assert {row["place"] for row in shown.rows} == {
         *("Exp. I", "Exp. II", "Exp. III"),
         *("Directions", "Runtime", "Projection"),
     }
