@@ -100,6 +100,8 @@ def _families() -> list[tuple[str, Floats, float]]:
         ("mixture", mixture, 4.0),
         ("few records", normal((250, 4)) @ normal((4, 40)) + 0.3 * normal((250, 40)), 5.0),
         ("autoregressive", steps + 2.0, 5.0),
+        ("two features", rng.exponential(size=(800, 2)) @ np.array([[1.0, 0.5], [0.0, 1.0]]), 4.0),
+        ("three features", normal((3000, 3)) * [1.0, 0.5, 0.1], 4.0),
         ("counts", rng.poisson(rng.gamma(2.0, 1.0, (1000, 1)) * rng.uniform(0.2, 3.0, 12)).astype(float), 6.0),
     ]
 
