@@ -72,7 +72,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellResult:
-    """Errors of shape (trials, variants), and the largest epsilon that a trial really cost."""
+    """Errors of shape (trials, variants), and the largest epsilon that a trial cost."""
 
     cell: Cell
     values: Floats

@@ -117,6 +117,6 @@ def sweep(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
 
 
 def interval(best: Best) -> str:
-    """Mean and interval in words."""
+    """Mean and interval as text."""
     mean, half = best.summary
     return f"{mean:.3g}" if math.isnan(half) or half == 0 else f"{mean:.3g} ± {half:.1g}"
