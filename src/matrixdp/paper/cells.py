@@ -30,7 +30,7 @@ PART_ROWS: dict[str, Callable[[], list[Row]]] = {
     "exp2": lambda: (
         component.rows()
         + component.rows_beyond()
-        + registered_rows({"second-moment": component.MOMENT, "components": component.DIRECTION})
+        + registered_rows({"second-moment": component.MOMENT, "components": component.NORMALISED})
     ),
     "exp3": lambda: (
         covariance.rows()
