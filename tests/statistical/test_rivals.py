@@ -1,7 +1,7 @@
 """Audits of the rivals on worst-case neighbours, and their samplers against known moments.
 
 Each audit measures epsilon at the stated delta as a lower confidence bound of level 1e-8 (`audit.LEVEL`) and catches a
-twin with half the noise but with probability 1e-6, which is checked from the twin's own probabilities. Streams are
+copy with half the noise except with probability 1e-6, which is checked from the copy's own probabilities. Streams are
 seeded, so the outcome never varies.
 """
 
@@ -82,9 +82,9 @@ def test_laplace_on_a_second_moment(factor):
 @pytest.mark.parametrize("factor", [1, 2])
 def test_gaussian_on_a_data_set(rival, factor):
     honest = Privacy(0.5, 0.05)
-    twin = Privacy(1.0, 0.05) if rival is classical_gaussian else doubled(honest)
+    weaker = Privacy(1.0, 0.05) if rival is classical_gaussian else doubled(honest)
     claim = rows(rival, [0, 0], honest, 1)
-    privacy = honest if factor == 1 else twin
+    privacy = honest if factor == 1 else weaker
     results = [rows(rival, corner, privacy, 30 + factor) for corner in ([1, 1], [-1, -1])]
     mu = results[0].mu
     cut = best_threshold(mu, claim.epsilon)
@@ -206,8 +206,8 @@ def test_bingham_on_the_circle_is_von_mises(kappa):
     variance = (1 + ive(2, kappa / 2) / ive(0, kappa / 2)) / 2 - mean**2
     bound = norm.isf(LEVEL) * math.sqrt(variance / size)
     assert abs(cosines.mean() - mean) < bound
-    twin = draw_bingham(Stream(seed=91), np.diag([2 * kappa + 1, 0.0]), size)
-    assert abs((twin[:, 0] ** 2 - twin[:, 1] ** 2).mean() - mean) > bound
+    weaker = draw_bingham(Stream(seed=91), np.diag([2 * kappa + 1, 0.0]), size)
+    assert abs((weaker[:, 0] ** 2 - weaker[:, 1] ** 2).mean() - mean) > bound
 
 
 def test_bingham_in_three_dimensions_has_its_moments():
@@ -237,5 +237,5 @@ def test_laplace_integers_have_their_law(bits):
     fine = expected > 5
     statistic = (np.square(observed - expected) / expected)[fine].sum()
     assert statistic < chi2.isf(LEVEL, fine.sum())
-    twin = np.bincount(np.clip(draws // 2 // width, -cells, cells - 1) + cells, minlength=2 * cells)
-    assert (np.square(twin - expected) / expected)[fine].sum() > chi2.isf(LEVEL, fine.sum())
+    weaker = np.bincount(np.clip(draws // 2 // width, -cells, cells - 1) + cells, minlength=2 * cells)
+    assert (np.square(weaker - expected) / expected)[fine].sum() > chi2.isf(LEVEL, fine.sum())

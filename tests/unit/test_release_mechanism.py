@@ -118,9 +118,9 @@ BROKEN = {
     "beyond the budget": ({"epsilon": 0.6}, "at most those asked for"),
     "another shape": ({"matrix": np.zeros((3, 2)), "std": None}, "shape"),
     "not finite": ({"matrix": np.full((2, 2), np.nan)}, "finite"),
-    "another query": ({"query": mdp.Identity(QUERY.bounds, 30)}, "pass on query"),
+    "another query": ({"query": mdp.Identity(QUERY.bounds, 30)}, "return query"),
     "another name": ({"mechanism": "yours"}, "registered name"),
-    "an unmarked simulation": ({"simulation": True}, "pass on query and simulation"),
+    "an unmarked simulation": ({"simulation": True}, "return query and simulation"),
     "floating-point noise": ({"comparison_only": True}, "low bits"),
 }
 

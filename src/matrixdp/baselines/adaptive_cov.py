@@ -30,12 +30,7 @@ def adaptive_cov(
     bounds of the paper's form at a private trace. The split of the budget and the constants follow the paper's text,
     not the authors' code.
 
-    Parameters
-    ----------
-    query : SecondMoment
-        About the midpoint of its bounds, which are scaled to [-1, 1].
-    privacy, data, stream, simulation
-        As for `matrixdp.release.release`.
+    Parameters are those of `separate_cov`.
 
     Privacy
     -------
@@ -43,8 +38,7 @@ def adaptive_cov(
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import SecondMoment
+    >>> from matrixdp import Bounds, SecondMoment
     >>> adaptive_cov(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 2)
     """
@@ -57,8 +51,8 @@ def adaptive_cov(
     trace, _ = budget.vector(square, radius**2 / n, radius**2 * (1 + 1e-9), _TRACE)
     share = 1 - _SEARCH - _TRACE
     noise = math.sqrt(2) * radius**2 / (n * privacy.mu * math.sqrt(share))
-    gauss, apart = noise * d, math.sqrt(max(float(trace[0]), 0.0) * noise * math.sqrt(2 * d)) + noise * math.sqrt(2 * d)
-    if gauss <= apart:
+    separate_error = math.sqrt(max(float(trace[0]), 0.0) * noise * math.sqrt(2 * d)) + noise * math.sqrt(2 * d)
+    if noise * d <= separate_error:
         matrix = nearest_psd(budget.second_moment(records, radius, share)[0])
     else:
         matrix = separate(records, radius, budget, share)

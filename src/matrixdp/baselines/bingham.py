@@ -1,4 +1,4 @@
-"""The Bingham law on the sphere, drawn exactly by rejection (Kent, Ganeiban, Mardia 2013).
+"""The Bingham distribution on the sphere, sampled exactly by rejection (Kent, Ganeiban, Mardia 2013).
 
 The density is ``exp(x'Ax)``. With ``B = max eigenvalue - A`` it is ``exp(-x'Bx)``, and for every b > 0::
 

@@ -46,7 +46,7 @@ def classical_gaussian(
     Parameters
     ----------
     query : MatrixQuery
-        Any; it holds the bounds.
+        Any.
     privacy : Privacy
         Epsilon at most 1, where the formula holds.
     data, stream, simulation

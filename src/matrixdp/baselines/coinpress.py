@@ -35,21 +35,18 @@ def coinpress(
 
     Parameters
     ----------
-    query : SecondMoment
-        About the midpoint of its bounds, which are scaled to [-1, 1].
-    privacy, data, stream, simulation
-        As for `matrixdp.release.release`.
+    query, privacy, data, stream, simulation
+        As for `separate_cov`.
     rounds : int
         At least 1.
 
     Privacy
     -------
-    (epsilon, delta)-DP for replaced records: Gaussian releases whose shares of ``mu^2`` sum to one.
+    (epsilon, delta)-DP for replaced records. The rounds are Gaussian releases with shares of ``mu^2`` that sum to one.
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import SecondMoment
+    >>> from matrixdp import Bounds, SecondMoment
     >>> coinpress(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 2)
     """

@@ -1,9 +1,9 @@
-"""Exact Laplace integers: ``floor(L)`` with L of the Laplace law of scale ``2^bits``, to the last bit.
+"""Exact Laplace integers: ``floor(L)`` with L Laplace of scale ``2^bits``, without rounding error.
 
 ``floor(E)`` of an exponential E of scale ``t = 2^bits`` is ``place + t whole``, where place is uniform on ``0..t-1``
 and kept with probability ``exp(-place/t)``, and whole counts the successes of coins of probability ``1/e`` before the
 first failure (Canonne, Kamath, Steinke 2020). A coin compares a uniform number with the exponential in float64, whose
-error is bounded; where the bound cannot decide, in integer interval arithmetic with as many further bits as it takes.
+error is bounded; where the bound is not enough, in integer interval arithmetic with as many more bits as needed.
 The sign is one more bit: ``floor(-E)`` is ``~floor(E)``.
 """
 
@@ -62,7 +62,7 @@ def _places(stream: Stream, size: int, bits: int) -> NDArray[np.int64]:
 
 
 def _wholes(stream: Stream, size: int) -> NDArray[np.int64]:
-    """How often a coin of probability 1/e succeeds before it fails."""
+    """Numbers of successes of a coin of probability 1/e before its first failure."""
     out = np.zeros(size, np.int64)
     going = np.arange(size)
     while going.size:

@@ -1,4 +1,4 @@
-"""Floating-point draws from the one stream, for mechanisms that are here for comparison only."""
+"""Floating-point samplers, for mechanisms that are for comparison only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def draw_uniform(stream: Stream, size: int) -> Floats:
 
 
 def draw_gamma(stream: Stream, shape: int, size: int) -> Floats:
-    """Draws of the Gamma law of whole `shape` and unit scale: sums of exponentials; of shape (size,).
+    """Gamma variables of integer `shape` and unit scale, as sums of exponentials; of shape (size,).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The Johnson-Lindenstrauss transform: Blocki, Blum, Datta, Sheffet (2012); Upadhyay (2014) for the data set itself.
 
 The records X, of shape (N, m), get all singular values s raised to ``sqrt(s^2 + w^2)`` and are multiplied from the
-left by a matrix of `draws` x N independent standard normals, which stays secret. The rows of the result are independent
-draws of ``N(0, X'X + w^2 I)``; so they are drawn, at the cost of a Cholesky factor instead of a projection.
+left by a secret matrix of `draws` x N independent standard normals. The rows of the result are independent draws of
+``N(0, X'X + w^2 I)``, so they are sampled from it, at the cost of a Cholesky factor instead of a projection.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def johnson_lindenstrauss(
 
     Privacy
     -------
-    (epsilon, delta)-DP for replace-one neighbours, exactly; so also where a record comes or goes. `epsilon` of the
-    result is what the threshold really gives, 0 for most published ones. Floating-point noise: for comparison only.
+    (epsilon, delta)-DP for replace-one neighbours, exactly, and so for add/remove neighbours, too. `epsilon` of the
+    result is what the threshold gives, 0 for most published ones. Floating-point noise: for comparison only.
 
     Examples
     --------

@@ -74,15 +74,15 @@ def laplace(
     stream, simulation
         As for `matrixdp.release.release`.
     weight : float
-        For a second moment, of which one triangle is drawn: how many times less noise an entry off the diagonal gets
-        than one on it, above 0 and at most 2. The default has the least mean square error over the whole matrix when
-        all features have the same range.
+        For a second moment, of which one triangle is drawn: the ratio of the noise on the diagonal to that off it,
+        above 0 and at most 2. The default minimises the mean square error over the whole matrix if all features have
+        the same range.
 
     Privacy
     -------
     epsilon-DP, delta 0, for the query's neighbours. The noise is made of exact integers: ``floor(k + L) = k +
     floor(L)`` for an integer k, so the release is a post-processing of the ideal mechanism applied to the rounded
-    answer, and rounding is charged.
+    answer, and rounding is included in the sensitivity.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def laplace(
 
 
 def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGHT) -> float:
-    """Largest change of the answer in L1, entries below the diagonal taken `weight` times; rounded up.
+    """Largest change of the answer in L1, with entries below the diagonal times `weight`; rounded up.
 
     For records in a box (halfwidths c) the sum of widths, and for a second moment ``(sum c_i^2 + weight sum_{i<j} c_i
     c_j)/N``, which is attained by a corner and the midpoint; `docs/rivals.md` has the proof. With a radius the former
@@ -137,7 +137,7 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
     c, radius = change.halfwidths, change.radius
     value = weight / 2 * float(c.sum()) ** 2 + (1 - weight / 2) * float((c**2).sum())
     if radius is not None:
-        # By Cauchy and Schwarz: the triangle's weights against Frobenius' norm of the change.
+        # Cauchy-Schwarz: the triangle's weights times the Frobenius norm of the change.
         m = c.size
         norm = math.sqrt(m + weight**2 * m * (m - 1) / 4) * change.frobenius * query.records
         value = min(value, norm)
@@ -145,7 +145,7 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
 
 
 def _largest_l1(halfwidths: Floats, radius: float | None) -> float:
-    """``max sum |x_i|`` over the box cut with the ball, rounded up: all coordinates at one level, or at their end."""
+    """``max sum |x_i|`` over box and ball, rounded up: each coordinate is at a common level or at its bound."""
     if radius is None or radius**2 >= float((halfwidths**2).sum()):
         return float(halfwidths.sum())
     c = np.sort(halfwidths)

@@ -64,7 +64,7 @@ def concentration(query: SecondMoment, epsilon: float) -> float:
 
     One record moves the quality by ``((v'x)^2 - (v'y)^2)/N``, between -q/N and q/N, q the largest ``|x|^2`` of the
     domain. The loss is the factor times the width of that range (Dong, Durfee, Rogers 2020), so the factor is
-    ``epsilon N/(2q)``; where a record comes or goes the quality moves one way only, and it is ``epsilon N/q``.
+    ``epsilon N/(2q)``; for add/remove neighbours the quality moves in one direction only, and it is ``epsilon N/q``.
 
     Examples
     --------

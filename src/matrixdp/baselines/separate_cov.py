@@ -1,4 +1,4 @@
-"""SeparateCov: eigenvalues and eigenvectors of a second moment, each with noise of its own (Dong, Liang, Yi 2022)."""
+"""SeparateCov: eigenvalues and eigenvectors of a second moment, perturbed separately (Dong, Liang, Yi 2022)."""
 
 from __future__ import annotations
 

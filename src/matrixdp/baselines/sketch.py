@@ -1,12 +1,12 @@
 """Privacy of a Gaussian sketch: `draws` independent vectors of N(0, X'X + w^2 I).
 
-Take one record apart: the covariance is ``B + xx'``, with ``B >= w^2 I``, and ``B + yy'`` for a neighbour. Let q be
-the largest ``|x|^2`` and ``leverage = q/w^2``. Whatever the other records, the two laws are images of::
+With one record x separated from the others, the covariance is ``B + xx'``, with ``B >= w^2 I``, and ``B + yy'`` for a
+neighbour. Let q be the largest ``|x|^2`` and ``leverage = q/w^2``. For any B, the two distributions are images of::
 
     N(0, diag(1 + leverage, 1))   and   N(0, diag(1, 1 + leverage))
 
-under one channel, and two orthogonal records of norm ``sqrt(q)``, all others zero, give these very laws
-(`docs/rivals.md` has the proof). So their divergence is the privacy of the sketch: not a bound, but the supremum. With
+under one channel, and two orthogonal records of norm ``sqrt(q)``, all others zero, give exactly these
+(`docs/rivals.md` has the proof). So their divergence is the privacy of the sketch, and not only a bound. With
 independent Gamma variables U and V of shape ``draws/2`` the loss is ``leverage U - leverage/(1 + leverage) V``.
 """
 
@@ -42,7 +42,7 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
 
     Privacy
     -------
-    Whatever the calibration, the result was checked with the exact divergence.
+    Every calibration is checked with the exact divergence.
 
     Examples
     --------
@@ -93,12 +93,12 @@ def sketch_delta(leverage: float, draws: int, epsilon: float) -> float:
     tilt = epsilon + leverage / (1 + leverage) * v - k * math.log1p(leverage)
     second = np.exp(np.minimum(tilt, 700.0)) * gammaincc(k, (1 + leverage) * start)
     value = float(weights @ np.maximum(first - second, 0.0))
-    # What quadrature, its cut tails and the incomplete Gamma functions may have lost.
+    # Bounds the error of the quadrature, its truncated tails and the incomplete Gamma functions.
     return min(1.0, value * (1 + 1e-9) + 1e-12 * float(weights @ first) + 2 * _TAIL)
 
 
 def sketch_epsilon(leverage: float, draws: int, delta: float) -> float:
-    """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; perhaps 0.
+    """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; may be 0.
 
     Examples
     --------

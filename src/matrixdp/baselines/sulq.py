@@ -59,12 +59,12 @@ def sulq(
     data, stream, simulation
         As for `matrixdp.release.release`.
     components : int, optional
-        How many directions; all m by default, which cost no more.
+        Number of directions; all m by default, at the same cost.
     share : float
-        What part of the budget to spend here: 0.2 as the paper's MVG-2 does.
+        Part of the budget to spend; the paper's MVG-2 uses 0.2.
     split : 'mu' or 'epsilon'
-        A share of ``mu^2``, and a design with ``share=1 - share`` may use the rest; or, as in the paper, a share of
-        epsilon and of delta, and ``Privacy((1 - share) epsilon, (1 - share) delta)`` is left.
+        Spend a share of ``mu^2``, which leaves ``share=1 - share`` for a design; or, as in the paper, a share of
+        epsilon and of delta, which leaves ``Privacy((1 - share) epsilon, (1 - share) delta)``.
 
     Privacy
     -------

@@ -63,7 +63,7 @@ def moment_release(
 def peer_release(
     mechanism: str, query: SecondMoment, budget: SharedBudget, matrix: Floats, **parameters: float
 ) -> MechanismRelease:
-    """The release of a mechanism that spends a whole budget. For comparison only: its steps between are in floats."""
+    """The release of a mechanism that spends a whole budget. For comparison only: intermediate steps are in floats."""
     return MechanismRelease(
         query=query,
         matrix=matrix,

@@ -1,6 +1,6 @@
-"""The three public data sets of the paper's experiments, checked against their SHA-256, or a marked stand-in.
+"""The three public data sets of the paper's experiments, checked by SHA-256, or simulated tables marked as such.
 
-Looked for in the folder that ``MATRIXDP_DATA`` names, then in the user's cache, then downloaded from the UCI archive.
+A data set is read from the folder ``MATRIXDP_DATA``, from the user's cache, or downloaded from the UCI archive.
 """
 
 from matrixdp.datasets.catalogue import CATALOGUE, Source

@@ -1,4 +1,4 @@
-"""What each data set is: columns, checksum of the canonical table, where the archive has it."""
+"""The catalogue of data sets: columns, checksum of the canonical table, path in the archive."""
 
 from __future__ import annotations
 

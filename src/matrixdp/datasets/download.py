@@ -15,11 +15,11 @@ _SECONDS = 20.0
 
 
 class DatasetError(MatrixDPError, OSError):
-    """A data set cannot be had, or is not the one that was published."""
+    """A data set cannot be obtained, or is not the one that was published."""
 
 
 def archive_url() -> str:
-    """Where raw files are: the UCI archive, or what ``MATRIXDP_DATA_URL`` says; empty for no downloads."""
+    """Address of the raw files: ``MATRIXDP_DATA_URL`` if it is set, else the UCI archive; empty for no downloads."""
     return os.environ.get("MATRIXDP_DATA_URL", ARCHIVE).rstrip("/")
 
 
@@ -40,7 +40,7 @@ def download(source: Source, *, base: str | None = None) -> bytes:
         with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - http only, see above
             raw = answer.read(_LARGEST + 1)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        raise DatasetError(f"{url} cannot be had: {error}.") from None
+        raise DatasetError(f"{url} cannot be downloaded: {error}.") from None
     if len(raw) > _LARGEST:
         raise DatasetError(f"{url} must be at most {_LARGEST} bytes.")
     try:

@@ -1,4 +1,4 @@
-"""Where a data set is looked for."""
+"""Load a data set from a folder, the user's cache or the archive."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["DatasetError", "cache_folder", "load_table"]
 def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Table:
     """A data set by name: 'liver', 'movement' or 'ctg'.
 
-    Looked for in the folder that ``MATRIXDP_DATA`` names, then in the user's cache, then in the UCI archive (or where
-    ``MATRIXDP_DATA_URL`` says; empty for no downloads). Whatever is found must have the published table's SHA-256.
+    It is read from the folder ``MATRIXDP_DATA``, else from the user's cache, else from the UCI archive or the address
+    ``MATRIXDP_DATA_URL`` (empty for no downloads). Its SHA-256 must be that of the published table.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
     fetch : bool
         Whether to download.
     simulate : bool
-        Whether a simulated stand-in, marked as such, will do when there is no other way.
+        Whether to return a simulated table, marked as such, if the data set cannot be obtained.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
             return simulate_table(name)
         raise DatasetError(
             f"{name}.csv is neither in MATRIXDP_DATA nor in the cache, and it was not downloaded: {error} "
-            "Set MATRIXDP_DATA to a folder that has it, or take the simulated stand-in."
+            "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
         ) from None
 
 
@@ -72,7 +72,7 @@ def _downloaded(source: Source, *, fetch: bool) -> Table:
 
 
 def _store(source: Source, content: bytes) -> None:
-    """Keep a table for the next time, if the cache can be written."""
+    """Store a table in the cache, if it is writable."""
     folder = cache_folder()
     part = folder / f"{source.name}.csv.{os.getpid()}"
     try:

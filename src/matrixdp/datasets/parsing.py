@@ -1,4 +1,4 @@
-"""From the archive's raw files to rows of numbers."""
+"""Parse the archive's raw files."""
 
 from __future__ import annotations
 

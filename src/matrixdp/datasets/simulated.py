@@ -1,7 +1,7 @@
-"""A simulated stand-in for a data set that cannot be had: a Gaussian copula made of summary figures.
+"""Simulated tables for data sets that cannot be obtained, by a Gaussian copula.
 
-The figures, quantiles of each column and correlations of their normal scores, are in ``summaries.json``. Records are
-independent draws; nothing in them was ever measured.
+The quantiles of each column and the correlations of their normal scores are in ``summaries.json``. Records are
+independent draws, not measurements.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LEVELS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 
 def simulate_table(name: str, *, seed: int = 0) -> Table:
-    """A stand-in with about the same marginal laws and correlations, marked as simulated.
+    """A table with about the same marginal distributions and correlations as a data set, marked as simulated.
 
-    For 'movement' it stands for the 2,021 records of the paper's experiment, as one sequence.
+    For 'movement' it has the 2,021 records of the paper's experiment, as one sequence.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def simulate_table(name: str, *, seed: int = 0) -> Table:
 
 
 def summarise(columns: tuple[str, ...], values: Floats) -> dict[str, Any]:
-    """Summary figures of a table, as they stand in ``summaries.json``.
+    """Summary statistics of a table, in the format of ``summaries.json``.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def summarise(columns: tuple[str, ...], values: Floats) -> dict[str, Any]:
 
 def _scores(correlations: Floats, records: int, seed: int) -> Floats:
     """Normal draws with these correlations, of shape (records, columns)."""
-    values, vectors = np.linalg.eigh(correlations)  # rounded figures need not be positive definite
+    values, vectors = np.linalg.eigh(correlations)  # rounded correlations need not be positive definite
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
     drawn = np.random.default_rng(seed).standard_normal((records, len(correlations))) @ factor.T
     return np.asarray(drawn / np.sqrt(np.square(factor).sum(axis=1)))

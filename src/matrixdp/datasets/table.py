@@ -1,4 +1,4 @@
-"""A data set as a table of numbers, with where it came from."""
+"""A data set as a table of numbers, with its origin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Table:
     columns : tuple of str
     values : float64 array of shape (records, columns)
     origin : str
-        'file', 'cache', 'download', or 'simulated' for a stand-in that no one ever measured.
+        'file', 'cache', 'download' or 'simulated'.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Table:
 
     @property
     def simulated(self) -> bool:
-        """Whether it is a stand-in; whatever is computed from it must say so."""
+        """Whether it is simulated; results computed from it must be marked."""
         return self.origin == "simulated"
 
     def take(self, *columns: str) -> Floats:
@@ -48,10 +48,9 @@ class Table:
 
 
 def scale_to_unit(values: Floats) -> Floats:
-    """Each column moved and stretched to [0, 1] by its own least and largest value.
+    """Each column scaled to [0, 1] by its own minimum and maximum.
 
-    The paper's experiments do this, so they are repeated with it. A real release never would: the range of private
-    data is private.
+    As in the paper's experiments. A real release must not do this: the range of private data is private.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The paper's experiments, repeated beside its published figures. `docs/experiments.md` has the findings.
+"""The paper's experiments, repeated and compared with its published figures; results are in `docs/experiments.md`.
 
 ``python -m matrixdp.paper`` runs them all and writes one report.
 """

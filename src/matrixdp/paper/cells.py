@@ -30,7 +30,7 @@ PART_ROWS: dict[str, Callable[[], list[Row]]] = {
     "exp2": lambda: (
         component.rows()
         + component.rows_beyond()
-        + registered_rows({"second-moment": component.MOMENT, "components": component.DIRECTION})
+        + registered_rows({"second-moment": component.MOMENT, "components": component.NORMALISED})
     ),
     "exp3": lambda: (
         covariance.rows()
@@ -72,7 +72,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellResult:
-    """Errors of shape (trials, variants), and the largest epsilon that a trial really cost."""
+    """Errors of shape (trials, variants), and the largest epsilon that a trial cost."""
 
     cell: Cell
     values: Floats

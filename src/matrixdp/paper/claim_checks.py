@@ -1,8 +1,8 @@
-"""From trials to a verdict: the tests behind the table of claims.
+"""The statistical tests behind the table of claims.
 
 A claim "A has a smaller error than B" is reproduced where the difference of the measured means has the claimed sign and
 a one-sided t-test rejects its absence at `LEVEL`; where trials share their data (Exp. I) it is a paired test.
-Everything else is "not reproduced". The level is small since there are many claims.
+Everything else is "not reproduced". The level is small because there are many claims.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Evidence:
 
 
 class Finding(NamedTuple):
-    """What was measured, the test's p-value, the verdict, and why, where it is not plain."""
+    """What was measured, the test's p-value, the verdict, and the reason where it is not obvious."""
 
     measured: str
     p: float
@@ -46,7 +46,7 @@ Check = Callable[[Evidence, Callable[[Key], Key]], Finding]
 
 
 class Comparison(NamedTuple):
-    """Difference of two means, half its 95% interval, one-sided p-value that it is not positive."""
+    """Difference of two means, half the width of its 95% interval, and the one-sided p-value of its absence."""
 
     difference: float
     half: float
@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
 
 
 def compare(smaller: Floats, larger: Floats | float, *, paired: bool, factor: float = 1.0) -> Comparison:
-    """Evidence that ``factor * smaller`` lies below `larger` in the mean.
+    """Test whether ``factor * smaller`` is below `larger` in the mean.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def less(part: str, smaller: str, *larger: str | Key | float, factor: float = 1.
 
 
 def no_gain(part: str, smaller: str, larger: str) -> Check:
-    """`smaller` is about as good as `larger`: an admission, reproduced where no difference is found either way."""
+    """`smaller` is about as good as `larger`: reproduced if no difference is found in either direction."""
 
     def check(evidence: Evidence, resolve: Callable[[Key], Key]) -> Finding:
         gain, loss = (less(part, *pair)(evidence, resolve) for pair in ((smaller, larger), (larger, smaller)))
@@ -169,12 +169,12 @@ def slower(than: Sequence[str], *, times: float = 2.0, faster: bool = False) -> 
 
 
 def cannot(why: str) -> Check:
-    """No measurement can settle it."""
+    """A claim that no measurement can decide."""
     return lambda _evidence, _resolve: Finding("", math.nan, CANNOT, why)
 
 
 def published_z(smaller: Any, larger: Any) -> float | None:
-    """How many standard errors the paper's own figures are apart; None where it prints no interval."""
+    """Difference of the paper's own figures in standard errors; None if it prints no interval."""
     spread = math.hypot(smaller.half, larger.half) / 1.96
     return None if spread == 0 else (larger.mean - smaller.mean) / spread
 

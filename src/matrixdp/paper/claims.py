@@ -10,7 +10,7 @@ from matrixdp.paper.published import COMPONENT, COVARIANCE, REGRESSION, SUBSPACE
 
 
 class Claim(NamedTuple):
-    """One claim: where it stands, what it says, its figures, and how it is checked."""
+    """One claim: its section, text and published figures, and how it is checked."""
 
     place: str
     text: str

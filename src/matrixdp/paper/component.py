@@ -53,6 +53,8 @@ MOMENT = Experiment(
     draws=(100, 500, RECORDS),
 )
 DIRECTION = replace(MOMENT, score=lambda released, _trial: [error(released[:, 0])])
+# Mechanisms of others need not return unit vectors.
+NORMALISED = replace(MOMENT, score=lambda released, _trial: [error(released[:, 0] / np.linalg.norm(released[:, 0]))])
 
 
 def rows() -> list[Row]:

@@ -1,4 +1,4 @@
-"""The figure "Effect of noise directions": each experiment with other sets of important features, over epsilon.
+"""The figure "Effect of noise directions": each experiment with several sets of important features, over epsilon.
 
 The figure itself is not in the paper's source, so its range of epsilon is not known; here it is 0.1 to 30. The share of
 the important features is 95%; i.i.d. noise is drawn in every panel.
@@ -38,12 +38,12 @@ PANELS: dict[str, dict[str, tuple[str, ...] | None]] = {
 
 
 def key(panel: str, calibration: str, name: str, epsilon: float) -> str:
-    """Of the row of one point of a line."""
+    """Key of the row for one point of a line."""
     return f"{panel}/{calibration}/{name}/{epsilon:g}"
 
 
 def rows() -> list[Row]:
-    """One row a panel, calibration, set of features and epsilon."""
+    """One row for each panel, calibration, set of features and epsilon."""
     return [
         _row(panel, calibration, name, important, epsilon)
         for panel, sets in PANELS.items()

@@ -24,7 +24,7 @@ _CAPTION = (
 
 
 def table(best: Mapping[str, Best]) -> ReportTable:
-    """One row a panel, calibration and set of features; a column for each epsilon."""
+    """One row for each panel, calibration and set of features; one column for each epsilon."""
     rows = []
     for panel, sets in PANELS.items():
         for calibration in SHOWN:

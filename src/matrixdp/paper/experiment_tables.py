@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -114,9 +113,3 @@ def sweep(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
         "spent": "epsilon really spent",
     }
     return ReportTable("sweeps", "All settings that were tried", columns, rows, (), simulated)
-
-
-def interval(best: Best) -> str:
-    """Mean and interval in words."""
-    mean, half = best.summary
-    return f"{mean:.3g}" if math.isnan(half) or half == 0 else f"{mean:.3g} ± {half:.1g}"

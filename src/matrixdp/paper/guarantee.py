@@ -1,4 +1,4 @@
-"""The guarantee in a table's column, and the check that the mechanism in the row has it."""
+"""The guarantee that a table states for a row, and the check that the row's mechanism has it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a mechanism did.
+    """The guarantee that a mechanism claims, and the epsilon that its noise gives.
 
     Attributes
     ----------
     claimed : Guarantee
-        What its own calibration says: the budget that it was made for.
+        The budget that the mechanism was calibrated for.
     epsilon : float
-        What it really costs at the claimed delta; less where its calibration adds more noise than it needs.
+        The smallest epsilon at the claimed delta; below the claimed one if the calibration adds more noise than needed.
     """
 
     claimed: Guarantee
@@ -38,7 +38,7 @@ class Spent:
 
 
 def check_guarantee(row: str, column: Guarantee | None, spent: Spent | None) -> None:
-    """An error unless a mechanism was made for the guarantee in its column and does not exceed it.
+    """Raise unless a mechanism was calibrated for the guarantee in its column and does not exceed it.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def check_guarantee(row: str, column: Guarantee | None, spent: Spent | None) -> 
         raise GuaranteeMismatchError(f"the row {row!r} states {_show(column)}; its mechanism claims {_show(spent)}.")
     if not spent.epsilon <= column.epsilon * (1 + _ROUNDING):
         raise GuaranteeMismatchError(
-            f"the row {row!r} states {_show(column)}; its mechanism really costs epsilon {spent.epsilon:g}."
+            f"the row {row!r} states {_show(column)}; its mechanism costs epsilon {spent.epsilon:g}."
         )
 
 

@@ -49,11 +49,11 @@ details { margin: 1rem 0; } summary { cursor: pointer; font-family: system-ui, A
 """
 
 _METHOD = """
-<p>All noise here comes from seeded streams, so that every figure can be repeated: these are simulations, and nothing
-in them protects anyone. The data are public. Features are scaled by the data's own range, as in the paper; a real
-release never would do that, since the range is private.</p>
+<p>All noise here comes from seeded streams, so that every figure can be repeated: these are simulations, and they
+protect nobody. The data are public. Features are scaled by the data's own range, as in the paper; a real release must
+not do that, since the range is private.</p>
 <p>Every mechanism is run at epsilon = 1 and delta = 1/N for replace-one neighbours (delta = 0 where the table says so).
-Each trial's release states the guarantee that it was calibrated for and the one that it really has; a run stops with an
+Each trial's release states the guarantee that it was calibrated for and the one that it has; a run stops with an
 error where they are not those of the table's column. Intervals are Student's, at 95%, over the trials.</p>
 <p>MVG-2 learns its directions from a private second moment: with 0.2 epsilon and 0.2 delta for the paper's
 calibrations, as printed, and with a fifth of mu&sup2; for the exact one. “Corrected” fixes an error in Theorem 2 (the
@@ -84,9 +84,9 @@ def page(*, facts: Mapping[str, str], results: Iterable[str], sections: Sequence
         f'<link rel="icon" href="data:,"><title>MVG Mechanism, reproduced</title><style>{_STYLE}</style></head><body>'
         "<h1>The experiments of “MVG Mechanism” (CCS 2018), reproduced</h1>"
         f'<p class="facts">{known} · matrixdp {__version__}</p>{mark}<nav>{links}</nav>'
-        f'<h2 id="findings">What was found</h2><ul>{listed}</ul>'
+        f'<h2 id="findings">Results</h2><ul>{listed}</ul>'
         f"{''.join(map(_section, sections))}"
-        f'<h2 id="method">How it was done</h2>{_METHOD}</body></html>\n'
+        f'<h2 id="method">Method</h2>{_METHOD}</body></html>\n'
     )
 
 

@@ -44,13 +44,13 @@ def _regression(best: Mapping[str, Best]) -> list[str]:
     part = _mean(best, "constant 0") / _mean(best, "random guess")
     return [
         f"Exp. I: with the noise that Theorem 2 requires, MVG-1 has an RMSE of {_show(best, 'mvg-1')}. That is about "
-        f"what the constant 0 has ({_show(best, 'constant 0')}), which is what kernel ridge regression makes of pure "
+        f"what the constant 0 has ({_show(best, 'constant 0')}), which kernel ridge regression predicts from pure "
         f"noise. The target is skewed towards 0, so this alone is {part:.2f} of the random guess "
         f"({_show(best, 'random guess')}), near the published rows' 0.41 to 0.62: beating the random guess says "
         "nothing about the mechanism.",
         f"With the exact calibration MVG-1 reaches {_show(best, 'mvg-1/exact')} and i.i.d. noise "
         f"{_show(best, 'gaussian/exact')}. Releasing moments instead of records reaches {_show(best, 'moments')}, "
-        f"and the JL transform with its exact threshold, which amounts to the same, {_show(best, 'jl/exact')}. "
+        f"and the JL transform with its exact threshold, which is nearly equivalent, {_show(best, 'jl/exact')}. "
         f"Without privacy it is {_show(best, 'non-private')}.",
     ]
 
@@ -66,8 +66,8 @@ def _component(best: Mapping[str, Best]) -> list[str]:
 
 def _covariance(best: Mapping[str, Best]) -> list[str]:
     return [
-        "Exp. III: a noisy data set carries next to nothing at epsilon = 1, whatever the mechanism: MVG as printed has "
+        "Exp. III: a noisy data set has almost no information at epsilon = 1, with any mechanism: MVG as printed has "
         f"an RSS of {_show(best, 'mvg')}, exactly calibrated {_show(best, 'mvg/exact')}, a random basis "
-        f"{_show(best, 'random guess')}. What rows differ by is the basis that the noise itself prefers, not the data. "
+        f"{_show(best, 'random guess')}. The rows differ by the eigenvectors of their noise, not by the data. "
         f"Releasing moments instead solves the task: {_show(best, 'moments')}."
     ]

@@ -20,7 +20,7 @@ _SAMPLES = 250
 _ANGLE = math.radians(35)
 _SHARE = 0.9
 _PRIVACY = Privacy(1.0, 1e-3)
-_RADIUS = 2.4477  # holds 95% of a normal law in the plane
+_RADIUS = 2.4477  # contains 95% of a normal distribution in the plane
 
 
 def designs(angle: float) -> tuple[Design, Design]:
@@ -50,7 +50,7 @@ def draw(folder: Path, seed: int) -> Picture:
                 f"Noise in one record of two features in [-1, 1], epsilon = 1, delta = 0.001, exactly calibrated, "
                 f"{_SHARE:.0%} of the budget on the utility direction. Standard deviation along it: {spread[0]:.3g} "
                 f"where it is a feature's axis, {spread[1]:.3g} where it is rotated, {iid:.3g} for i.i.d. noise. "
-                "Ellipses hold 95%. The gain is real, and it is paid for across the direction."
+                "Ellipses contain 95%. The gain along the direction is offset by more noise across it."
             ),
             simulated=False,
         )

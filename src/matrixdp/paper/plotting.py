@@ -1,4 +1,4 @@
-"""One style for all figures, and both of their files."""
+"""The style of all figures, and writing them as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def canvas(width: float, height: float, panels: int = 1, **options: Any) -> Iter
 
 
 def save(figure: Drawing, folder: Path, name: str, *, title: str, caption: str, simulated: bool) -> Picture:
-    """Write ``name.svg`` and ``name.png``; a figure of simulated data says so in itself."""
+    """Write ``name.svg`` and ``name.png``; a figure of simulated data is marked."""
     if simulated:
         figure.suptitle(SIMULATED, color="#b00020", fontsize=9)
     text = io.StringIO()

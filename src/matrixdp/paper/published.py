@@ -1,4 +1,4 @@
-"""Every figure that the paper's sections "Experimental Results" and "Discussion" print."""
+"""The numbers printed in the paper's sections "Experimental Results" and "Discussion"."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from matrixdp.paper.files import write_atomically
 
-SIMULATED = "SIMULATED DATA: stand-ins drawn from summary figures, not the published data sets"
+SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,19 @@ class ReportTable:
     Attributes
     ----------
     name : str
-        Of its files.
+        Name of its files.
     title : str
     columns : mapping
         From a column's key to its heading.
     rows : list of mappings
-        Numbers as numbers. A key ``group`` that is not a column parts the rows.
+        Numbers are kept as numbers. A key ``group`` that is not a column divides the rows into groups.
     notes : tuple of str
     simulated : bool
-        Whether any of it comes from a stand-in.
+        Whether any of it comes from simulated data.
     groups : mapping
         From a value of ``group`` to its heading.
     details : mapping
-        From a column to the key whose text stands in small print under it, on the page only.
+        From a column to the key whose text is shown in small print under it, in HTML only.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ReportTable:
         return out.getvalue()
 
     def to_json(self) -> str:
-        """JSON; NaN, which JSON does not have, as null."""
+        """JSON, with null for NaN."""
         rows = [{key: _plain(row.get(key), empty=None) for key in self._keys()} for row in self.rows]
         content = {
             "name": self.name,
@@ -91,7 +91,7 @@ class ReportTable:
         )
 
     def write(self, folder: Path) -> None:
-        """Both files."""
+        """Write the CSV and JSON files."""
         write_atomically(folder / f"{self.name}.csv", self.to_csv())
         write_atomically(folder / f"{self.name}.json", self.to_json())
 
@@ -101,7 +101,7 @@ class ReportTable:
 
 
 def number(value: float | None) -> str:
-    """About three significant digits, for reading.
+    """A number with about three significant digits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows of a table: what to run, with which settings, and how trials become figures."""
+"""Rows of a table: what to run, with which settings, and how trials are summarised."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Timings = dict[str, dict[str, list[float]]]
 
 
 def measure(repeats: int) -> Timings:
-    """Seconds of each release, by experiment and mechanism, measured in turns so that a busy machine is fair."""
+    """Seconds of each release, by experiment and mechanism, measured in turns so that other load affects all alike."""
     found: Timings = {}
     for name, (query, data, important) in _setups().items():
         releases = _releases(query, data, important)

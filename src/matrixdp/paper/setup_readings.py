@@ -1,4 +1,7 @@
-"""What was tried where the paper's absolute figures fit no reading: reference figures that need no mechanism."""
+"""Readings of the paper's setup, compared by reference figures that need no mechanism.
+
+The absolute figures of Exp. I and III fit no reading that was tried.
+"""
 
 from __future__ import annotations
 

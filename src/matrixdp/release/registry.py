@@ -16,7 +16,8 @@ from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
 from matrixdp.release.mechanism_release import MechanismRelease
 
-Cost = Callable[[Privacy], Gaussian | Pure | Approximate]
+CostEvent = Gaussian | Pure | Approximate
+Cost = Callable[[Privacy], CostEvent]
 Function = TypeVar("Function", bound=Callable[..., MechanismRelease])
 _SIGNATURE = ["query", "privacy", "data", "stream", "simulation"]
 _MECHANISMS: dict[str, Mechanism] = {}
@@ -40,7 +41,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism under its name.
+    """A mechanism and what is known of it before it runs.
 
     Attributes
     ----------
@@ -144,7 +145,7 @@ def registered_mechanisms(task: str | None = None) -> list[Mechanism]:
 
 
 def load_plugins(modules: Iterable[str]) -> None:
-    """Import modules that register mechanisms, from the current folder too."""
+    """Import modules that register mechanisms, from the current folder or from ``sys.path``."""
     modules = list(modules)
     if modules and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -181,5 +182,5 @@ def pure_cost(privacy: Privacy) -> Pure:
 
 
 def _load_builtins() -> None:
-    """Register the built-in mechanisms, so that their names are taken whatever is imported first."""
+    """Register the built-in mechanisms, so that their names are taken in any order of imports."""
     from matrixdp import baselines  # noqa: F401

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure
+from matrixdp.ledger import Gaussian, Ledger, Pure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, pure_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.charging import Account, digest, open_account_for
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
-from matrixdp.release.registry import TASKS, Mechanism, check_arguments, find_mechanism
+from matrixdp.release.registry import TASKS, CostEvent, Mechanism, check_arguments, find_mechanism
 
 
 class MechanismError(MatrixDPError, RuntimeError):
@@ -99,7 +99,7 @@ def release_mechanism(
     )
 
 
-def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, Any]) -> Gaussian | Pure | Approximate:
+def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, Any]) -> CostEvent:
     """The event to charge, after all arguments have been checked."""
     check_arguments(query, privacy)
     try:
@@ -109,7 +109,7 @@ def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, An
     if mechanism.check is not None:
         mechanism.check(query, privacy, **options)
     event = mechanism.cost(privacy)
-    if not isinstance(event, Gaussian | Pure | Approximate):
+    if not isinstance(event, CostEvent):
         raise ParameterError(
             f"the cost of {mechanism.name!r} must be Gaussian, Pure or Approximate, got {type(event).__name__} instead."
         )
@@ -133,7 +133,7 @@ def _run(
     query: MatrixQuery,
     privacy: Privacy,
     data: Any,
-    event: Gaussian | Pure | Approximate,
+    event: CostEvent,
     account: Account | None,
     options: dict[str, Any],
 ) -> MechanismRelease:
@@ -141,48 +141,38 @@ def _run(
     receipt = account.charge() if account is not None else None
     with np.errstate(all="ignore"):
         released = mechanism.function(query, privacy, data, **options)
-    check_result(mechanism, released, query, event, simulation=options["simulation"], charged=account is not None)
+    problem = _problem(mechanism, released, query, event, simulation=options["simulation"], charged=account is not None)
+    if problem:
+        spent = ", and its charge stays spent, since noise was drawn" if account is not None else ""
+        raise MechanismError(f"mechanism {mechanism.name!r} {problem}. Nothing was released{spent}.")
     if account is not None and receipt is not None:
         account.complete(receipt, released.to_json)
     return released
 
 
-def check_result(
-    mechanism: Mechanism,
-    released: Any,
-    query: MatrixQuery,
-    event: Gaussian | Pure | Approximate,
-    *,
-    simulation: bool,
-    charged: bool,
-) -> None:
-    """Raise `MechanismError` unless a result is what the mechanism was registered for and guarantees its cost."""
-    problem = ""
+def _problem(
+    mechanism: Mechanism, released: Any, query: MatrixQuery, event: CostEvent, *, simulation: bool, charged: bool
+) -> str:
+    """Why a result is not what the mechanism was registered for; empty if it is."""
     if not isinstance(released, MechanismRelease):
-        problem = f"returned {type(released).__name__} instead of MechanismRelease"
-    elif released.query is not query or released.simulation != simulation or released.mechanism != mechanism.name:
-        problem = "must pass on query and simulation as given, and its registered name"
-    elif charged and released.comparison_only:
-        problem = "has floating-point noise, whose low bits reveal the answer, but was not registered so"
-    else:
-        try:
-            check_content(released)
-        except ParameterError as error:
-            problem = f"returned a release that contradicts itself: {error}"
-        else:
-            if not _fits(mechanism, query, released.matrix.shape):
-                problem = f"returned the shape {released.matrix.shape} for a query of shape {query.shape}"
-            elif not covers(event, released):
-                problem = f"claims epsilon {released.epsilon:g}, delta {released.delta:g}, mu {released.mu}"
-                problem += f", which is weaker than its cost {event}"
-    if problem:
-        raise MechanismError(
-            f"mechanism {mechanism.name!r} {problem}. Nothing was released"
-            + (", and its charge stays spent: noise was drawn." if charged else ".")
-        )
+        return f"returned {type(released).__name__} instead of MechanismRelease"
+    if released.query is not query or released.simulation != simulation or released.mechanism != mechanism.name:
+        return "must return query and simulation as given, and its registered name"
+    if charged and released.comparison_only:
+        return "has floating-point noise, whose low bits reveal the answer; register it with comparison_only=True"
+    try:
+        check_content(released)
+    except ParameterError as error:
+        return f"returned a release that contradicts itself: {str(error).rstrip('.')}"
+    if not _fits(mechanism, query, released.matrix.shape):
+        return f"returned the shape {released.matrix.shape} for a query of shape {query.shape}"
+    if not covers(event, released):
+        claim = f"epsilon {released.epsilon:g}, delta {released.delta:g}, mu {released.mu}"
+        return f"claims {claim}, which is weaker than its cost {event}"
+    return ""
 
 
-def covers(event: Gaussian | Pure | Approximate, released: MechanismRelease) -> bool:
+def covers(event: CostEvent, released: MechanismRelease) -> bool:
     """Whether the guarantee of a release is at least as strong as an event.
 
     A guarantee (epsilon, delta) at a single delta does not imply Gaussian differential privacy, so a `Gaussian` event
