@@ -13,6 +13,7 @@ from matrixdp.version import __version__
 
 if TYPE_CHECKING:
     from matrixdp.adaptive import PrincipalDirections, principal_directions
+    from matrixdp.baselines import MechanismRelease, register_mechanism, release_mechanism
     from matrixdp.design import (
         Allocation,
         Design,
@@ -78,6 +79,7 @@ __all__ = [
     "MatrixDPError",
     "MatrixGaussian",
     "MatrixQuery",
+    "MechanismRelease",
     "MissingExtraError",
     "Moments",
     "Neighbours",
@@ -107,8 +109,10 @@ __all__ = [
     "principal_directions",
     "register",
     "register_engine",
+    "register_mechanism",
     "register_source",
     "release_dataset",
+    "release_mechanism",
     "shares",
     "uniform",
     "unimodal",
@@ -116,6 +120,7 @@ __all__ = [
 
 _HOMES = {
     "matrixdp.adaptive": ("PrincipalDirections", "principal_directions"),
+    "matrixdp.baselines": ("MechanismRelease", "register_mechanism", "release_mechanism"),
     "matrixdp.design": (
         "Allocation",
         "Design",

@@ -31,7 +31,7 @@ EXACT = ["Laplace", "classical Gaussian", "analytic Gaussian", "Analyze Gauss", 
 @pytest.fixture
 def ledger(tmp_path):
     with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
-        ledger.register("clinic", TOTAL, "replace", reserve=Reserve(epsilon=1.0, delta=2e-7))
+        ledger.register("clinic", TOTAL, neighbours="replace", reserve=Reserve(epsilon=1.0, delta=2e-7))
         yield ledger
 
 

@@ -2,6 +2,9 @@
 
 ``mechanism(query, privacy, data, *, stream=None, simulation=False, **options) -> MechanismRelease``; the query holds
 the bounds. `docs/rivals.md` says what each guarantees, what to use instead, and how to register a mechanism.
+
+The functions that register, find and release mechanisms by name are exported here as well: whoever takes them from
+here finds the names of the built-in mechanisms registered.
 """
 
 from matrixdp.baselines.adaptive_cov import adaptive_cov
@@ -16,8 +19,20 @@ from matrixdp.baselines.laplace import laplace
 from matrixdp.baselines.ppca import ppca
 from matrixdp.baselines.separate_cov import separate_cov
 from matrixdp.baselines.sulq import sulq
+from matrixdp.release import (
+    Mechanism,
+    MechanismRelease,
+    find_mechanism,
+    gaussian_cost,
+    pure_cost,
+    register_mechanism,
+    registered_mechanisms,
+    release_mechanism,
+)
 
 __all__ = [
+    "Mechanism",
+    "MechanismRelease",
     "adaptive_cov",
     "adassp",
     "analytic_gaussian",
@@ -25,9 +40,15 @@ __all__ = [
     "classical_gaussian",
     "coinpress",
     "exponential",
+    "find_mechanism",
+    "gaussian_cost",
     "johnson_lindenstrauss",
     "laplace",
     "ppca",
+    "pure_cost",
+    "register_mechanism",
+    "registered_mechanisms",
+    "release_mechanism",
     "separate_cov",
     "sulq",
 ]

@@ -182,12 +182,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 class MomentEstimator(PrivateEstimator):
     """Base class of the estimators that are computed from one private moment.
 
+    Parameters that are not listed here are those of `PrivateEstimator`.
+
     Parameters
     ----------
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
-
-    Other parameters are those of `PrivateEstimator`.
 
     Privacy
     -------

@@ -23,6 +23,8 @@ from matrixdp.types import Floats
 class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
     """Private regression with a Gaussian kernel, by random Fourier features and one private moment.
 
+    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`.
+
     Parameters
     ----------
     alpha : float
@@ -36,8 +38,6 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
         Seed of the public random frequencies; it is no secret.
     target_bounds : Bounds or pair (lower, upper)
         Public range of the target. Required.
-
-    Other parameters are those of `MomentEstimator` and `PrivateEstimator`.
 
     Attributes
     ----------

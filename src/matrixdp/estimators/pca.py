@@ -19,13 +19,13 @@ from matrixdp.types import Floats
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstimator):  # type: ignore[misc]
     """Private principal components, with noise along learned directions.
 
+    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
+    are `private_moment` and `principal_components` in `matrixdp.adaptive`.
+
     Parameters
     ----------
     n_components : int, float or None
         Their number, the share of the variance that they must explain, or None for all.
-
-    Other parameters are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
-    are `private_moment` and `principal_components` in `matrixdp.adaptive`.
 
     Attributes
     ----------

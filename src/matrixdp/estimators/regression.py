@@ -20,6 +20,9 @@ from matrixdp.types import Floats
 class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: ignore[misc]
     """Private ridge regression, one target or several, from one private moment.
 
+    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`; `bounds` are those of the
+    features. The functions behind it are `private_moment` and `solve_regression` in `matrixdp.adaptive`.
+
     Parameters
     ----------
     alpha : float
@@ -27,9 +30,6 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         added to it.
     target_bounds : Bounds or pair (lower, upper)
         Public range of each target. Required.
-
-    Other parameters are those of `MomentEstimator` and `PrivateEstimator`; `bounds` are those of the
-    features. The functions behind it are `private_moment` and `solve_regression` in `matrixdp.adaptive`.
 
     Attributes
     ----------

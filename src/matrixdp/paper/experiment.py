@@ -10,6 +10,7 @@ from inspect import getfile
 from pathlib import Path
 from typing import Any
 
+from matrixdp.baselines import Mechanism, find_mechanism, registered_mechanisms
 from matrixdp.design import make_design, optimal
 from matrixdp.noise import Stream
 from matrixdp.paper.guarantee import Guarantee
@@ -24,7 +25,6 @@ from matrixdp.paper.mechanisms import (
 from matrixdp.paper.rows import NO_SETTING, Row, Runner, Setting, Trial
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import Mechanism, find_mechanism, registered_mechanisms
 from matrixdp.types import Floats
 
 

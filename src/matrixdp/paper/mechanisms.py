@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from matrixdp.baselines import Mechanism, release_mechanism
 from matrixdp.design import Allocation, Design, binary, equimodal, isotropic, make_design
 from matrixdp.ledger import Pure
 from matrixdp.noise import Stream
 from matrixdp.paper.guarantee import Guarantee, Spent
 from matrixdp.privacy import Privacy, compose_mu, gdp_epsilon
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.release import Mechanism, release_mechanism
 from matrixdp.types import Floats
 
 CALIBRATIONS = {

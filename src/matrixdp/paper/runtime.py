@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.baselines import find_mechanism
 from matrixdp.design import binary, make_design
 from matrixdp.paper import component, covariance, regression
 from matrixdp.paper.files import write_atomically
@@ -18,7 +19,6 @@ from matrixdp.paper.published import RUNTIME
 from matrixdp.paper.report_table import ReportTable
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import find_mechanism
 from matrixdp.types import Floats
 
 NAMES = {

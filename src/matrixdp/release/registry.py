@@ -1,4 +1,4 @@
-"""Mechanisms by name: the built-in ones of `matrixdp.baselines`, and those that a user registers."""
+"""Mechanisms by name: those of `matrixdp.baselines`, which register themselves, and those that a user registers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger import Approximate, Gaussian, Pure
-from matrixdp.privacy import Privacy
+from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
+from matrixdp.queries.base import check_query
 from matrixdp.release.mechanism_release import MechanismRelease
 
 CostEvent = Gaussian | Pure | Approximate
@@ -24,7 +25,7 @@ _MECHANISMS: dict[str, Mechanism] = {}
 
 
 @dataclass(frozen=True)
-class Task:
+class TableUse:
     """A use of mechanisms in tables: the queries that it takes, and the shapes that a result may have."""
 
     queries: tuple[type[MatrixQuery], ...]
@@ -32,10 +33,10 @@ class Task:
 
 
 TASKS = {
-    "records": Task((Identity,), lambda query, shape: shape[1] == query.shape[1]),
-    "second-moment": Task((SecondMoment,), lambda query, shape: shape == query.shape),
-    "components": Task((SecondMoment, Identity), lambda query, shape: shape[1] <= shape[0] == query.shape[1]),
-    "regression": Task((SecondMoment,), lambda query, shape: shape == (query.shape[1], 1)),
+    "records": TableUse((Identity,), lambda query, shape: shape[1] == query.shape[1]),
+    "second-moment": TableUse((SecondMoment,), lambda query, shape: shape == query.shape),
+    "components": TableUse((SecondMoment, Identity), lambda query, shape: shape[1] <= shape[0] == query.shape[1]),
+    "regression": TableUse((SecondMoment,), lambda query, shape: shape == (query.shape[1], 1)),
 }
 
 
@@ -110,14 +111,13 @@ def register_mechanism(
 
     Examples
     --------
-    >>> from matrixdp.release import find_mechanism
+    >>> from matrixdp.baselines import find_mechanism
     >>> find_mechanism("Laplace").cost(Privacy(1, 1e-5))
     Pure(epsilon=1.0)
     """
 
     def register(function: Function) -> Function:
         mechanism = Mechanism(name, function, cost, tuple(tasks), check, comparison_only)
-        _load_builtins()
         other = _MECHANISMS.get(name)
         if other is not None and other.function.__module__ != function.__module__:
             kind = "the built-in mechanism" if other.builtin else "a mechanism"
@@ -132,7 +132,6 @@ def register_mechanism(
 
 def find_mechanism(name: str) -> Mechanism:
     """The mechanism registered under a name."""
-    _load_builtins()
     if name not in _MECHANISMS:
         raise ParameterError(f"name must be one of {', '.join(_MECHANISMS)}, got {show(name)} instead.")
     return _MECHANISMS[name]
@@ -140,7 +139,6 @@ def find_mechanism(name: str) -> Mechanism:
 
 def registered_mechanisms(task: str | None = None) -> list[Mechanism]:
     """All mechanisms, or those for a task of `TASKS`, in the order of their registration."""
-    _load_builtins()
     return [mechanism for mechanism in _MECHANISMS.values() if task is None or task in mechanism.tasks]
 
 
@@ -162,13 +160,9 @@ def load_plugins(modules: Iterable[str]) -> None:
 
 
 def check_arguments(query: Any, privacy: Any) -> None:
-    """Raise unless `query` is a query and `privacy` a budget."""
-    if not isinstance(query, MatrixQuery):
-        raise ParameterError(
-            f"query must be a query such as Identity(bounds, records=...), got {type(query).__name__} instead."
-        )
-    if not isinstance(privacy, Privacy):
-        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
+    """Raise a `ParameterError` unless `query` is a query and `privacy` a budget."""
+    check_query(query)
+    check_privacy(privacy)
 
 
 def gaussian_cost(privacy: Privacy) -> Gaussian:
@@ -179,8 +173,3 @@ def gaussian_cost(privacy: Privacy) -> Gaussian:
 def pure_cost(privacy: Privacy) -> Pure:
     """The event of an epsilon-DP mechanism."""
     return Pure(privacy.epsilon)
-
-
-def _load_builtins() -> None:
-    """Register the built-in mechanisms, so that their names are taken in any order of imports."""
-    from matrixdp import baselines  # noqa: F401

@@ -3,12 +3,12 @@
 import pytest
 
 from matrixdp import Privacy
+from matrixdp.baselines import find_mechanism
 from matrixdp.paper import cells, component
 from matrixdp.paper.cells import Cell, run_cell
 from matrixdp.paper.guarantee import Guarantee, GuaranteeMismatchError, Spent, check_guarantee
 from matrixdp.paper.mechanisms import mechanism_simulation, mvg, mvg_pca
 from matrixdp.paper.rows import Row, Trial
-from matrixdp.release import find_mechanism
 
 ONE = Guarantee(1.0, 1 / 2021)
 

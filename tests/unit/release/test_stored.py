@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import matrixdp as mdp
-from matrixdp.release.charging import Account
+from matrixdp.release.charging import describe_design
 
 STORED = json.loads((Path(__file__).parent / "releases_0_1_0.json").read_text(encoding="utf-8"))
 
@@ -20,4 +20,4 @@ def test_a_release_of_0_1_0_loads_and_is_written_as_it_was(name):
 @pytest.mark.parametrize("name", STORED)
 def test_a_request_of_0_1_0_is_recognised(name):
     design = mdp.Release.from_json(STORED[name]["release"]).design
-    assert Account(None, "x", None, design).description == STORED[name]["description"]
+    assert describe_design(design) == STORED[name]["description"]
