@@ -209,6 +209,15 @@ class Design:
         account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
         return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
 
+    def explain(self) -> str:
+        """The design in words, compared with isotropic noise and with the other calibrations.
+
+        The comparisons make further designs; `str(design)` is the same text without them.
+        """
+        from matrixdp.design.explain import explain
+
+        return explain(self)
+
     def __str__(self) -> str:
         from matrixdp.design.explain import explain
 

@@ -106,7 +106,7 @@ CASES = {
     "broken schema": (schema("[columns"), asked(), USAGE, ["schema.toml", "TOML"]),
     "missing schema": (lambda: Path("schema.toml").unlink(), asked(), USAGE, ["schema.toml", "matrixdp schema new"]),
     "unknown query": (NOTHING, asked("clinic.csv", "variance"), USAGE, ["--query", "variance", "moments"]),
-    "epsilon 0": (NOTHING, (*asked(), "--epsilon", "0"), USAGE, ["epsilon", "greater than 0"]),
+    "epsilon 0": (NOTHING, (*asked(), "--epsilon", "0"), USAGE, ["epsilon", "strictly between 0"]),
     "epsilon is text": (NOTHING, (*asked(), "--epsilon", "one"), USAGE, ["--epsilon"]),
     "delta 1": (NOTHING, (*asked(), "--delta", "1"), USAGE, ["delta", "between 0 and 1"]),
     "delta 0": (NOTHING, (*asked(), "--delta", "0"), USAGE, ["delta", "between 0 and 1"]),
@@ -215,7 +215,7 @@ def test_a_folder_without_permission_is_refused(clinic, matrixdp):
 
 
 def test_an_internal_error_shows_no_value_unless_asked(clinic, matrixdp, monkeypatch):
-    from matrixdp.cli import release_command as releasing
+    from matrixdp.cli.actions import release as releasing
 
     def fault(*a, **k):
         raise RuntimeError(f"cannot handle {SECRET}")

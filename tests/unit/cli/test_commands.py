@@ -9,8 +9,11 @@ import click
 import pytest
 
 import matrixdp as package
+from matrixdp.cli import options
+from matrixdp.cli.actions import design_options
+from matrixdp.cli.actions.schema_file import make_template, read_schema
 from matrixdp.cli.main import cli
-from matrixdp.cli.schema_file import new_schema, read_schema
+from matrixdp.design.calibration import CALIBRATIONS
 
 
 @pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
@@ -41,7 +44,7 @@ def test_a_schema_is_not_overwritten_unless_asked(clinic, matrixdp):
 def test_strange_names_survive(tmp_path):
     names = ["body mass", 'a"b', "ü.x", "1st", "x\ty"]
     path = tmp_path / "schema.toml"
-    path.write_text(new_schema(names, "x.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1"))
+    path.write_text(make_template(names, "x.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1"))
     assert list(read_schema(path).columns) == names
 
 
@@ -138,6 +141,12 @@ def test_every_option_says_what_it_is(command):
         assert isinstance(parameter, click.Argument) or parameter.help
 
 
+def test_names_of_options_are_those_of_the_library():
+    assert options.CALIBRATIONS == CALIBRATIONS
+    assert tuple(package.Neighbours) == options.NEIGHBOURS
+    assert set(options.QUERIES) == {*design_options.TABLES, *design_options.GRAPHS, "counts", "gram"}
+
+
 def test_help_imports_nothing_slow():
     script = (
         "import sys\nfrom matrixdp.cli.main import run\nrun(['--help']); run(['release', '--help'])\n"
@@ -185,7 +194,7 @@ def test_bench_runs_the_repository_s_table(monkeypatch, matrixdp, tmp_path):
 def test_bench_says_where_the_benchmarks_are(monkeypatch, matrixdp, tmp_path):
     from matrixdp.cli.commands import bench
 
-    monkeypatch.setattr(bench, "_places", lambda: [tmp_path])
+    monkeypatch.setattr(bench, "_find_repositories", lambda: [tmp_path])
     done = matrixdp("bench")
     assert done.code == 2
     assert "repository" in done.err

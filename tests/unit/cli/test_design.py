@@ -47,7 +47,7 @@ def test_a_release_has_the_noise_that_its_design_predicts(clinic, matrixdp):
 def test_every_query_can_be_designed_and_drawn(clinic, matrixdp, query):
     done = matrixdp(*words(query, "--plot", "design.svg"))
     assert done.code == 0, done.err
-    assert "Error against epsilon" in done.out
+    assert "Error at other epsilons" in done.out
     ElementTree.parse("design.svg")
 
 

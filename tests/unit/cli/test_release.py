@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.cli import release_command as releasing
+from matrixdp.cli.actions import release as releasing
 from matrixdp.records.files import FilePart, open_files
 from unit.cli.conftest import BUDGET, SECRET, asked, spent
 
@@ -159,7 +159,7 @@ def test_a_request_is_given_back_at_no_cost(clinic, matrixdp):
     again = matrixdp(*asked("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
     assert again.code == 0, again.err
     assert Path("out/release.json").read_text() == first
-    assert "given back from the ledger" in again.err
+    assert "read from the ledger at no cost" in again.err
     assert len(spent()) == 1
 
 
@@ -243,7 +243,7 @@ def test_folders_and_patterns_are_released(clinic, matrixdp, data):
 
 
 def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(releasing, "_IN_MEMORY", 100)
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
     done = matrixdp(*asked("clinic.parquet", "identity", "--json"))
     assert done.code == 0, done.err
     facts = json.loads(done.out)
@@ -263,7 +263,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     [(["--directions", "learned"], "learn them from moments"), (["--request", "week-7"], "--request must be left out")],
 )
 def test_what_a_large_data_set_cannot_have_is_said(clinic, matrixdp, monkeypatch, options, words):
-    monkeypatch.setattr(releasing, "_IN_MEMORY", 100)
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
     done = matrixdp(*asked("clinic.parquet", "identity", *options))
     assert done.code == 2
     assert words in done.err
@@ -281,7 +281,7 @@ def test_workers_that_are_none_are_refused(clinic, matrixdp, workers):
 
 @pytest.mark.parametrize("limit", [100, 10**6])
 def test_rows_that_a_folder_s_name_orders_are_refused(clinic, matrixdp, monkeypatch, limit):
-    monkeypatch.setattr(releasing, "_IN_MEMORY", limit)
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", limit)
     for i, piece in enumerate(np.array_split(np.arange(500), 2)):
         Path(f"set/ill={i}").mkdir(parents=True)
         pq.write_table(clinic.table.take(piece), f"set/ill={i}/part.parquet")
