@@ -41,6 +41,7 @@ th{{font-weight:600}} th[scope=row],tr th:first-child,.facts th,.facts td{{text-
 .warning{{border:2px solid #c2410c;border-radius:10px;padding:12px 18px;margin:18px 0;font-weight:600}}
 code{{font-size:.9em}} footer{{color:var(--soft);font-size:.9rem}}
 svg{{display:block}} figure{{margin:0}}
+@media (max-width:600px){{main{{padding:20px 8px}} section{{padding:14px 12px}} svg{{min-width:440px}}}}
 @media print{{body{{background:#fff}} section{{break-inside:avoid}}}}
 """
 

@@ -98,7 +98,7 @@ def describe_ledger(ledger: LedgerSummary | None) -> list[str]:
         f"Charged to “{ledger.dataset}” before any noise was drawn. Of its total budget (ε = {ledger.epsilon:g} at "
         f"δ = {ledger.delta:.3g}), ε = {ledger.left_before:.4g} was left before this release and "
         f"ε = {ledger.left_after:.4g} is left after it.",
-        f"When this page was written, the last entry of the ledger was number {ledger.entry}, with the hash "
-        f"{ledger.hash[:16]}…. Keep the number and the full hash elsewhere (matrixdp ledger verify prints them): they "
+        f"When this page was written, the last entry of the ledger was number {ledger.entry} (hash "
+        f"{ledger.hash[:16]}…). Keep the number and the full hash elsewhere (matrixdp ledger verify prints them): they "
         "show later whether an earlier entry was altered.",
     ]

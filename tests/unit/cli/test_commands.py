@@ -92,9 +92,9 @@ def test_a_ledger_with_an_impossible_total_is_not_made(clinic, matrixdp, words):
 
 
 def test_the_history_tells_what_was_released(clinic, matrixdp):
-    from unit.cli.conftest import asked
+    from unit.cli.conftest import argv
 
-    assert matrixdp(*asked()).code == 0
+    assert matrixdp(*argv()).code == 0
     (charge,) = matrixdp("ledger", "history", "clinic.db", "--json").json()
     assert charge["description"]["query"] == "Moments"
     assert charge["released"] is True

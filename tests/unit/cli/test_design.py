@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from unit.cli.conftest import BUDGET, spent
+from unit.cli.conftest import BUDGET, read_charges
 
 
 def words(query="moments", *more):
@@ -68,7 +68,7 @@ def test_it_tells_what_would_be_left_and_charges_nothing(clinic, matrixdp):
     facts = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic", "--json")).json()
     assert facts["ledger"]["epsilon_left_before"] == pytest.approx(4)
     assert facts["ledger"]["epsilon_left_after"] < 4
-    assert spent() == []
+    assert read_charges() == []
     over = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic"), "--epsilon", "5")
     assert over.code == 4
 

@@ -75,7 +75,7 @@ def _predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequen
     """Standard deviation of every entry that a report would show, and the names of rows and columns.
 
     For a covariance or correlation it depends on the data; the prediction is for uncorrelated features that are
-    uniformly distributed within their bounds.
+    distributed uniformly within their bounds.
     """
     rows, columns = design.query.entry_names
     if options.kind == "matrix":
@@ -141,14 +141,15 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
 
 
 def _print_design(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> None:
-    std, rows, columns = _predict_std(options, design)
     click.echo(design.explain())
-    subject = "each entry of every row" if has_equal_rows(std) else "every entry"
+    std, rows, columns = _predict_std(options, design)
+    subject, note = "every entry", ""
     if has_equal_rows(std):
-        std, rows = std[:1], ["all"]
+        subject, std, rows = "each entry of every row", std[:1], ["all"]
     if options.kind != "matrix":
-        subject += f" of the {options.kind}, for uncorrelated features distributed uniformly within their bounds"
-    _print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns))
+        subject += f" of the {options.kind}"
+        note = "\n  for uncorrelated features that fill their bounds evenly; larger for features that do not"
+    _print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
     errors = [
         [f"{row['epsilon']:g}", f"{row['median_std']:.3g}", f"{row['largest_std']:.3g}", f"{row['relative_error']:.2%}"]
         for row in _vary_epsilon(options, design)

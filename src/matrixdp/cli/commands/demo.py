@@ -18,7 +18,10 @@ from matrixdp.cli.styles import Command
     help="Folder for the results. The folder of an earlier demo is replaced.",
 )
 def demo(out: Path) -> None:
-    """Run the whole workflow on patient data from scikit-learn: ledger, design, release, report."""
+    """Run the whole workflow on patient data from scikit-learn.
+
+    It prints and runs the commands that create a ledger, design a release, release it and write a report.
+    """
     from matrixdp.cli.actions.demo import run_demo
 
     run_demo(out)

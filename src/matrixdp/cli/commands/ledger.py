@@ -36,7 +36,10 @@ _registration = combine_options(
 @ledger.command("new", example="matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6")
 @_registration
 def new(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, as_json: bool) -> None:
-    """Create a LEDGER with one data set and its total budget, which cannot be changed later."""
+    """Create a LEDGER with one data set and its total budget.
+
+    The total budget cannot be changed later.
+    """
     from matrixdp.cli.actions.ledger import create_ledger
 
     create_ledger(path, dataset, epsilon, delta, neighbours, as_json=as_json)
@@ -55,7 +58,7 @@ def add(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str,
 @_path
 @json_option
 def show(path: Path, as_json: bool) -> None:
-    """Show the total budget of every data set of a LEDGER, and what is left of it."""
+    """Show the total budgets in a LEDGER and what is left."""
     from matrixdp.cli.actions.ledger import show_ledger
 
     show_ledger(path, as_json=as_json)
@@ -66,7 +69,7 @@ def show(path: Path, as_json: bool) -> None:
 @click.option("--dataset", help="Show only the charges to this data set.")
 @json_option
 def history(path: Path, dataset: str | None, as_json: bool) -> None:
-    """Show every charge in a LEDGER, and whether its release was finished."""
+    """Show the charges in a LEDGER, and which were released."""
     from matrixdp.cli.actions.ledger import show_history
 
     show_history(path, dataset, as_json=as_json)

@@ -21,9 +21,10 @@ def schema() -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @delimiter_option
 def new(data: Path, output: Path | None, force: bool, delimiter: str | None) -> None:
-    """Write a template with the columns of DATA and empty bounds to fill in.
+    """Write a template of a schema for the table DATA.
 
-    Only the names of the columns are read. They are assumed to be public.
+    It has the columns of DATA and empty bounds to fill in. Only the names of the columns are read. They are assumed to
+    be public.
     """
     from matrixdp.cli.actions.schema import write_template
 
