@@ -2,7 +2,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test spark bench accuracy clean
+ifndef SEED
+SEED := $(shell date +%s)
+endif
+
+.PHONY: demo test coverage nightly spark bench accuracy clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -13,8 +17,14 @@ test: .venv/dev           ## lint, types, all tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --quiet
 
+coverage: .venv/dev       ## all tests again, with the lines that they leave out
+	$(BIN)/python -m pytest -n auto --quiet --cov
+
+nightly: .venv/dev        ## property tests on new examples, statistical tests from new seeds; repeat with SEED=...
+	MATRIXDP_NIGHTLY=$(SEED) $(BIN)/python -m pytest -n auto --hypothesis-seed=$(SEED) tests/property tests/statistical
+
 spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
-	$(BIN)/python -m pytest --quiet tests/unit/engines/test_spark.py
+	$(BIN)/python -m pytest --quiet tests/unit/records/test_spark.py
 
 bench: .venv/bench        ## the table of ratios, each measured side by side in one run
 	$(BIN)/python -m benchmarks
@@ -31,4 +41,4 @@ accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 	touch $@
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis matrixdp-demo
+	rm -rf .venv .coverage build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis matrixdp-demo

@@ -1,9 +1,10 @@
-"""How accurate the estimators are beside their peers: one table a task, in Markdown.
+"""Accuracy of the estimators and their peers: one Markdown table per task.
 
 ``python -m benchmarks.accuracy [--trials 100] [--task covariance|centred|components|regression] [--first 0]
-[--without OpenDP]``
+[--without OpenDP] [--plugin MODULE]``, or with ``--ablation``: what each setting of our own method is worth
+(`benchmarks.ablation`).
 
-The same box, budget and data for all; each cell is a mean with its 95% interval. Seeds are those from `--first` on.
+All methods get the same box, budget and data; each cell is a mean with its 95% interval. Seeds start at `--first`.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from benchmarks.accuracy_methods import (
     regression_methods,
 )
 from matrixdp import Privacy
+from matrixdp.release import load_plugins
 from matrixdp.types import Floats
 
 DELTA = 1e-6
-SECONDS = 45  # for the trials of a cell by a library of others
+SECONDS = 45  # time limit for the trials of a cell by another library
 EPSILONS = (0.1, 0.5, 1.0, 3.0)
-# Errors of the best peers in an earlier comparison of covariances, at the same epsilons, from which the aim of 0.36 was
-# set. The peers here are better calibrated.
+# Errors of the best peers in an earlier comparison of covariances, at the same epsilons. Its peers were less well
+# calibrated than those here.
 REFERENCE = {
     "breast cancer": (1.92, 0.79, 0.416, 0.165),
     "diabetes": (3.08, 1.19, 0.88, 0.34),
@@ -58,7 +60,7 @@ def centred_error(data: DataSet, method: Method, privacy: Privacy, seed: int) ->
 
 
 def variance_lost(data: DataSet, method: Method, privacy: Privacy, seed: int) -> float:
-    """Share of the total variance that the best five components have and the private five have not."""
+    """Share of the total variance that the best five components explain and the private five do not."""
     d = data.records.shape[1]
     k = 5 if d > 5 else d - 1
     covariance = np.cov(data.scaled.T, bias=True)
@@ -87,7 +89,7 @@ TASKS: dict[str, tuple[str, Score, Callable[[], list[DataSet]], Callable[[], dic
 
 
 def run(task: str, trials: int, without: tuple[str, ...] = (), first: int = 0) -> str:
-    """The table of one task, and the geometric mean of our error over the best peer's."""
+    """Table of one task, and the geometric mean of our error over the best peer's."""
     title, score, data_sets, methods, epsilons = TASKS[task]
     named = {name: method for name, method in methods().items() if name not in without}
     lines = [f"### {title}", "", f"| data | epsilon | {' | '.join(named)} | ratio |", "| --- " * (len(named) + 3) + "|"]
@@ -121,8 +123,8 @@ def run(task: str, trials: int, without: tuple[str, ...] = (), first: int = 0) -
 
 
 def _in_time(once: Callable[[int], float], seeds: range) -> list[float]:
-    """At most thirty trials of a library that may be slow, or none if they take more than its time."""
-    context = multiprocessing.get_context("fork")  # it may not heed a signal, but it can be killed
+    """At most thirty trials of another library, or NaN if they exceed the time limit."""
+    context = multiprocessing.get_context("fork")  # a process can be killed even if it ignores signals
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=lambda: sender.send([once(seed) for seed in seeds[:30]]))
     child.start()
@@ -154,7 +156,9 @@ def main() -> None:
     parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--without", action="append", default=[], help="a method to leave out, such as OpenDP")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--plugin", action="append", default=[], help="a module that registers mechanisms")
     asked = parser.parse_args()
+    load_plugins(asked.plugin)
     warnings.simplefilter("ignore")  # peers warn about their own bounds
     tables = [run(task, asked.trials, tuple(asked.without), asked.first) for task in asked.task or TASKS]
     print("\n\n".join(["", *tables]))

@@ -1,4 +1,4 @@
-"""Public data for the comparison of accuracy, each with a box that was rounded outwards once."""
+"""Public data sets for the accuracy benchmarks, each with public bounds."""
 
 from __future__ import annotations
 
@@ -66,8 +66,55 @@ def regression_sets() -> list[DataSet]:
     ]
 
 
+def ablation_moment_sets() -> list[DataSet]:
+    """Data for covariances and components of the ablation: the sets of the comparison, and simulated ones."""
+    return [*moment_sets(), *(_in_box(name, records, width) for name, records, width in _families())]
+
+
+def ablation_regression_sets() -> list[DataSet]:
+    """Data for regressions of the ablation: the sets of the comparison, and simulated ones, the target last."""
+    rng = np.random.default_rng(5)
+    simulated = []
+    for name, records, width in _families():
+        size = records.shape[1]
+        spread = records.std(axis=0)
+        signal = (records / spread) @ (rng.standard_normal(size) * (rng.random(size) < 0.5))
+        target = signal / signal.std() + rng.standard_t(4, len(records))
+        simulated.append(_in_box(name, np.column_stack([records, target * spread.mean()]), width))
+    return [*regression_sets(), *simulated]
+
+
+def _families() -> list[tuple[str, Floats, float]]:
+    """Simulated records that had no part in choosing settings, and half the width of their box in deviations."""
+    rng = np.random.default_rng(4)
+    normal = rng.standard_normal
+    factors = rng.standard_t(3, (3000, 3)) @ normal((3, 25)) + 0.5 * rng.standard_t(3, (3000, 25))
+    centres = 4 * normal((3, 10))
+    mixture = centres[rng.choice(3, 2000, p=[0.6, 0.3, 0.1])] + normal((2000, 10)) * rng.uniform(0.3, 1.5, 10)
+    steps = normal((8000, 30))
+    for j in range(1, 30):
+        steps[:, j] += 0.8 * steps[:, j - 1]
+    return [
+        ("lognormal", rng.lognormal(0.0, rng.uniform(0.3, 1.2, 8), (1500, 8)), 6.0),
+        ("Student t factors", factors, 8.0),
+        ("mixture", mixture, 4.0),
+        ("few records", normal((250, 4)) @ normal((4, 40)) + 0.3 * normal((250, 40)), 5.0),
+        ("autoregressive", steps + 2.0, 5.0),
+        ("two features", rng.exponential(size=(800, 2)) @ np.array([[1.0, 0.5], [0.0, 1.0]]), 4.0),
+        ("three features", normal((3000, 3)) * [1.0, 0.5, 0.1], 4.0),
+        ("counts", rng.poisson(rng.gamma(2.0, 1.0, (1000, 1)) * rng.uniform(0.2, 3.0, 12)).astype(float), 6.0),
+    ]
+
+
+def _in_box(name: str, records: Floats, width: float) -> DataSet:
+    """Records in a box about a point near their mean, which clips some of them. For simulated data only."""
+    half = width * records.std(axis=0)
+    middle = records.mean(axis=0) + 0.1 * half
+    return DataSet(name, records, Bounds(middle - half, middle + half))
+
+
 def _rounded(name: str, records: Floats) -> DataSet:
-    """A box whose ends are multiples of the power of ten below each width. For public data only."""
+    """A data set with its range rounded outwards to powers of ten as bounds. For public data only."""
     low, high = records.min(axis=0), records.max(axis=0)
     unit = 10.0 ** np.floor(np.log10(np.where(high > low, high - low, 1.0)))
     lower, upper = np.floor(low / unit) * unit, np.ceil(high / unit) * unit
@@ -75,7 +122,7 @@ def _rounded(name: str, records: Floats) -> DataSet:
 
 
 def _simulated() -> DataSet:
-    """Gaussian records with a spectrum that falls like 1/i, in a box that knows nothing of it."""
+    """Gaussian records whose standard deviations fall like 1/i along random directions, in a cube."""
     rng = np.random.default_rng(1)
     turn = np.linalg.qr(rng.standard_normal((20, 20)))[0]
     records = rng.standard_normal((5000, 20)) @ (turn / np.arange(1, 21)[:, None]) + 0.3
@@ -83,7 +130,7 @@ def _simulated() -> DataSet:
 
 
 def _paper(wanted: list[tuple[str, str, slice]]) -> list[DataSet]:
-    """The paper's data, where the folder MATRIXDP_DATA has them."""
+    """The paper's data sets, as far as the folder MATRIXDP_DATA has them."""
     folder = os.environ.get("MATRIXDP_DATA")
     found = []
     for name, file, columns in wanted:

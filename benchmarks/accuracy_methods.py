@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.accuracy_data import DataSet
-from matrixdp import Moments, Privacy, SecondMoment, Stream, isotropic, make_design
+from matrixdp import Moments, Privacy, SecondMoment, Stream, gdp_epsilon, isotropic, make_design
 from matrixdp.adaptive import PrivateMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.moments import nearest_psd
-from matrixdp.baselines import analyze_gauss
-from matrixdp.baselines.adaptive_cov import adaptive_cov
-from matrixdp.baselines.adassp import adassp
-from matrixdp.baselines.coinpress import coinpress
-from matrixdp.baselines.separate_cov import separate_cov
-from matrixdp.baselines.unit_box import Purse
+from matrixdp.baselines.unit_records import SharedBudget
 from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
+from matrixdp.release import registered_mechanisms, release_mechanism
 from matrixdp.types import Floats
 
 OURS = "matrixdp"
 LIBRARIES = ("OpenDP", "diffprivlib")
 _MEAN_SHARE = 0.2
+_MOMENT_PEERS = ("SeparateCov", "AdaptiveCov", "CoinPress")
 Method = Callable[[DataSet, Privacy, int], Floats]
 
 
 def covariance_methods() -> dict[str, Method]:
     """Second moments of the scaled records about the midpoint."""
     return {
-        "Analyze Gauss": lambda data, privacy, seed: nearest_psd(_peer(analyze_gauss, data, privacy, seed)),
-        "SeparateCov": lambda data, privacy, seed: _peer(separate_cov, data, privacy, seed),
-        "AdaptiveCov": lambda data, privacy, seed: _peer(adaptive_cov, data, privacy, seed),
-        "CoinPress": lambda data, privacy, seed: _peer(coinpress, data, privacy, seed),
+        "Analyze Gauss": lambda data, privacy, seed: nearest_psd(_peer("Analyze Gauss", data, privacy, seed)),
+        **{name: partial(_peer, name) for name in _MOMENT_PEERS + _registered("second-moment")},
         OURS: lambda data, privacy, seed: _our_fit(data, privacy, seed).second_moment,
     }
 
@@ -50,6 +46,8 @@ def centred_methods() -> dict[str, Method]:
 def component_methods() -> dict[str, Method]:
     """All principal directions of the scaled records about their mean, one a row, the largest first."""
     methods = _of_centred(_rows)
+    for name in _registered("components"):
+        methods[name] = lambda data, privacy, seed, name=name: _peer(name, data, privacy, seed).T
     if _opendp() is not None:
         methods["OpenDP"] = _opendp_components
     if _diffprivlib() is not None:
@@ -61,18 +59,25 @@ def component_methods() -> dict[str, Method]:
 def regression_methods() -> dict[str, Method]:
     """Intercept and coefficients for scaled records, the target last, of shape (m,)."""
     methods: dict[str, Method] = {
-        "AdaSSP": lambda data, privacy, seed: _peer(adassp, data, privacy, seed)[:, 0],
-        "joint moment": _joint_regression,
+        name: lambda data, privacy, seed, name=name: _peer(name, data, privacy, seed)[:, 0]
+        for name in ("AdaSSP", *_registered("regression"))
     }
+    methods["joint moment"] = _joint_regression
     if _diffprivlib() is not None:
         methods["diffprivlib"] = _diffprivlib_regression
     methods[OURS] = _our_regression
     return methods
 
 
-def _peer(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
+def _registered(task: str) -> tuple[str, ...]:
+    """Names of the mechanisms for a task that a plugin has registered."""
+    return tuple(mechanism.name for mechanism in registered_mechanisms(task) if not mechanism.builtin)
+
+
+def _peer(name: str, data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    """The result of a registered mechanism on the second moment of the scaled records."""
     query = SecondMoment(data.unit, len(data.records))
-    return np.asarray(peer(query, privacy, data.scaled, stream=Stream(seed=seed), simulation=True).matrix)
+    return release_mechanism(name, query, privacy, data.scaled, stream=Stream(seed=seed), simulation=True).matrix
 
 
 def _options(data: DataSet, privacy: Privacy, seed: int) -> dict[str, Any]:
@@ -98,12 +103,12 @@ def _rows(covariance: Floats) -> Floats:
 
 
 def _of_centred(function: Callable[[Floats], Floats]) -> dict[str, Method]:
-    """What a function makes of the peers' covariances about the mean."""
+    """A function of the peers' covariances about the mean."""
     methods: dict[str, Method] = {
         "Analyze Gauss": lambda data, privacy, seed: function(_gauss_covariance(data, privacy, seed))
     }
-    for peer in (separate_cov, adaptive_cov, coinpress):
-        methods[peer.__name__] = lambda data, privacy, seed, peer=peer: function(_centred(peer, data, privacy, seed))
+    for name in _MOMENT_PEERS + _registered("second-moment"):
+        methods[name] = lambda data, privacy, seed, name=name: function(_centred(name, data, privacy, seed))
     return methods
 
 
@@ -112,28 +117,22 @@ def _gauss_covariance(data: DataSet, privacy: Privacy, seed: int) -> Floats:
     return design.release(data.scaled, stream=Stream(seed=seed), simulation=True).covariance().value
 
 
-def _centred(peer: Any, data: DataSet, privacy: Privacy, seed: int) -> Floats:
-    """A peer for second moments, about a mean that a fifth of the budget buys."""
+def _centred(name: str, data: DataSet, privacy: Privacy, seed: int) -> Floats:
+    """A peer's second moment, less that of a mean released with a fifth of the budget."""
     records = data.scaled
     n, d = records.shape
-    purse = Purse(privacy, Stream(seed=seed + 10**6), True)
-    mean, _ = purse.vector(records.mean(axis=0), 2 * math.sqrt(d) / n, 1.0 + 1e-9, _MEAN_SHARE)
+    budget = SharedBudget(privacy, Stream(seed=seed + 10**6), True)
+    mean, _ = budget.vector(records.mean(axis=0), 2 * math.sqrt(d) / n, 1.0 + 1e-9, _MEAN_SHARE)
     rest = privacy.mu * math.sqrt(1 - _MEAN_SHARE)
-    left = Privacy(_epsilon(rest, privacy.delta), privacy.delta)
-    return _peer(peer, data, left, seed) - np.multiply.outer(mean, mean)
-
-
-def _epsilon(mu: float, delta: float) -> float:
-    from matrixdp import gdp_epsilon
-
-    return gdp_epsilon(mu=mu, delta=delta)
+    left = Privacy(gdp_epsilon(mu=rest, delta=privacy.delta), privacy.delta)
+    return _peer(name, data, left, seed) - np.multiply.outer(mean, mean)
 
 
 def _joint_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
     """One noisy moment of everything, and a ridge of the noise's spectral size."""
     records = np.column_stack([np.ones(len(data.records)), data.scaled])
     d = records.shape[1] - 1
-    noisy, std = Purse(privacy, Stream(seed=seed), True).second_moment(records, math.sqrt(d + 1), 1.0)
+    noisy, std = SharedBudget(privacy, Stream(seed=seed), True).second_moment(records, math.sqrt(d + 1), 1.0)
     noisy[0, 0] = 1.0
     ridge = std * math.sqrt(2 * d) * np.eye(d)
     return np.asarray(np.linalg.solve(nearest_psd(noisy)[:d, :d] + ridge, noisy[:d, d]))

@@ -1,4 +1,4 @@
-"""Fits against scikit-learn's estimators, which protect nothing."""
+"""Time of private fits relative to scikit-learn's estimators without privacy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ROUNDS = 21
 
 
 def run() -> list[dict[str, str]]:
-    """All rows."""
+    """Rows of the table."""
     rng = np.random.default_rng(0)
     shape = rng.normal(size=(FEATURES, FEATURES)) / np.sqrt(FEATURES) * np.linspace(0.2, 2, FEATURES)
     X = rng.normal(size=(RECORDS, FEATURES)) @ shape
     y = X @ rng.normal(size=FEATURES) / 3 + rng.normal(size=RECORDS)
-    box: dict[str, Any] = {"bounds": (-8, 10)}  # about another midpoint than the data's
+    box: dict[str, Any] = {"bounds": (-8, 10)}  # the data are off-centre
     return [
         fit("covariance", lambda: PrivateCovariance(**box).fit(X), lambda: EmpiricalCovariance().fit(X)),
         fit("PCA, 5 components", lambda: PrivatePCA(5, **box).fit(X), lambda: PCA(5).fit(X)),

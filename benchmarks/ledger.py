@@ -1,4 +1,4 @@
-"""Durable charges beside bare SQLite commits, and how fast a long ledger tells what remains."""
+"""Durable charges compared with bare SQLite commits, and the time to read the remaining budget of a long ledger."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.ledger.accounting import ways_to_pay
+from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.journal import amount_to_json
-from matrixdp.ledger.request import Asked
+from matrixdp.ledger.request import ChargeRequest
 from matrixdp.ledger.store import connect
 from matrixdp.privacy import Privacy
 
@@ -74,14 +74,14 @@ def _opening(folder: Path) -> list[dict[str, Any]]:
 
 
 def _fill(ledger: Ledger) -> None:
-    """What `Ledger.charge` writes, in one transaction: seconds instead of minutes."""
-    asked, ways = Asked.of(EVENT, DESCRIPTION), ways_to_pay(EVENT)
+    """Write the entries of many `Ledger.charge` calls in one transaction, which takes seconds instead of minutes."""
+    request, options = ChargeRequest.from_event(EVENT, DESCRIPTION), payment_options(EVENT)
     with ledger._store.writing() as journal:
-        account = journal.account("clinic")
+        balance = journal.balance("clinic")
         for _ in range(ENTRIES - journal.head().entry):
-            cost, account = account.pay(EVENT, ways, ledger.path)
-            sums = {"cost": amount_to_json(cost), "spent": amount_to_json(account.spent)}
-            journal.append("charge", {**asked.content, "neighbours": "replace", **sums}, dataset="clinic")
+            cost, balance = balance.pay(EVENT, options, ledger.path)
+            sums = {"cost": amount_to_json(cost), "spent": amount_to_json(balance.spent)}
+            journal.append("charge", {**request.content, "neighbours": "replace", **sums}, dataset="clinic")
 
 
 def _charge(ledger: Ledger) -> None:

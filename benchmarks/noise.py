@@ -1,4 +1,4 @@
-"""The sampler, the matrix law and the exact sums."""
+"""The sampler, the matrix-variate Gaussian and the exact sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matrixdp.queries.moment_sums import MomentTask
 
 
 def run() -> list[dict[str, str]]:
-    """All rows."""
+    """Return all rows of the table."""
     return [*sampler(), *law(), *sums(), memory()]
 
 
@@ -48,7 +48,7 @@ def opendp_row(ours: float) -> dict[str, str]:
 
 
 def covariance(size: int, rng: np.random.Generator) -> Covariance:
-    """A covariance with directions."""
+    """Return a covariance with random directions."""
     directions = np.linalg.qr(rng.standard_normal((size, size)))[0]
     return Covariance.eigen(directions, rng.uniform(0.5, 2.0, size))
 
@@ -108,7 +108,7 @@ def sums() -> list[dict[str, str]]:
 
 
 def memory() -> dict[str, str]:
-    """Peak memory of a draw beyond its buffer, in a process of its own."""
+    """Measure the peak memory of a draw beyond its output, in a separate process."""
     script = (
         "import numpy as np\n"
         "from matrixdp import Stream, draw_gaussian\n"

@@ -14,22 +14,14 @@ import numpy as np
 
 from benchmarks.timing import row
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, make_design
-from matrixdp.baselines import (
-    analytic_gaussian,
-    analyze_gauss,
-    classical_gaussian,
-    exponential,
-    johnson_lindenstrauss,
-    laplace,
-    ppca,
-    sulq,
-)
+from matrixdp.release import Mechanism, registered_mechanisms
 
+JL = "Johnson-Lindenstrauss"
 # Milliseconds in the paper for MVG and for each rival, by experiment.
 _PAPER = {
-    "Exp. I, 6 x 248": {"MVG": 36.2, "Gaussian": 1.0, "JL": 192.7, "Laplace": 0.4, "exponential": 627.2},
-    "Exp. II, 4 x 4": {"MVG": 1.8, "Gaussian": 0.4, "JL": 637.4, "Laplace": 0.5, "exponential": 2112.7},
-    "Exp. III, 21 x 2126": {"MVG": 3.2e3, "Gaussian": 10.0, "JL": 2.57e6, "Laplace": 8.0, "exponential": 2.0e6},
+    "Exp. I, 6 x 248": {"MVG": 36.2, "classical Gaussian": 1.0, JL: 192.7, "Laplace": 0.4, "exponential": 627.2},
+    "Exp. II, 4 x 4": {"MVG": 1.8, "Analyze Gauss": 0.4, JL: 637.4, "Laplace": 0.5, "PPCA": 2112.7},
+    "Exp. III, 21 x 2126": {"MVG": 3.2e3, "classical Gaussian": 10.0, JL: 2.57e6, "Laplace": 8.0, "exponential": 2.0e6},
 }
 
 
@@ -41,11 +33,15 @@ def run(seconds: float = 0.2) -> list[dict[str, Any]]:
         privacy = Privacy(1.0, 1 / query.records)
         allocation = binary(important[0], 0.95)
         peer = _time(lambda: make_design(query, privacy, allocation=allocation).release(data), seconds)  # noqa: B023
-        for kind, rival in _rivals(query):
-            ours = _time(lambda: rival(query, privacy, data), seconds)  # noqa: B023
+        for rival in _rivals(query):
+            ours = _time(lambda: rival.function(query, privacy, data), seconds)  # noqa: B023
             paper = _PAPER[name]
-            note = f"paper: {paper[kind]:g} ms against {paper['MVG']:g} of MVG" if kind in paper else "not timed there"
-            rows.append({**row(f"{rival.__name__}, {name}, against MVG", ours, peer, slower=True), "note": note})
+            note = (
+                f"paper: {paper[rival.name]:g} ms against {paper['MVG']:g} of MVG"
+                if rival.name in paper
+                else "not timed there"
+            )
+            rows.append({**row(f"{rival.name}, {name}, against MVG", ours, peer, slower=True), "note": note})
     return rows
 
 
@@ -58,12 +54,10 @@ def _experiments() -> list[tuple[str, Identity | SecondMoment, tuple[int, int]]]
     ]
 
 
-def _rivals(query: Identity | SecondMoment) -> list[tuple[str, Callable[..., Any]]]:
-    common: list[tuple[str, Callable[..., Any]]] = [("Laplace", laplace), ("JL", johnson_lindenstrauss)]
-    if isinstance(query, SecondMoment):
-        return [*common, ("Gaussian", analyze_gauss), ("exponential", ppca), ("SuLQ", sulq)]
-    gaussian = [("Gaussian", classical_gaussian), ("analytic", analytic_gaussian)]
-    return [*common, *gaussian, ("exponential", exponential), ("SuLQ", sulq)]
+def _rivals(query: Identity | SecondMoment) -> list[Mechanism]:
+    """Built-in mechanisms that release the records, or the second moment and its components."""
+    tasks = {"records"} if isinstance(query, Identity) else {"second-moment", "components"}
+    return [rival for rival in registered_mechanisms() if rival.builtin and tasks & set(rival.tasks)]
 
 
 def _time(call: Callable[[], Any], seconds: float) -> float:

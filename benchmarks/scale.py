@@ -1,4 +1,4 @@
-"""Records out of core: threads against the limit of the machine, Dask and Spark against threads, cost by rows."""
+"""Out-of-core records: threads compared with a lower limit, Dask and Spark with threads, and time by number of rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows."""
+    """Return all rows of the table."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         files = write_tables(place)
@@ -51,7 +51,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def write_tables(place: Path) -> dict[int, Path]:
-    """Folders of a million float32 records a file; the larger ones link to the same ten files again and again."""
+    """Write folders of files of a million float32 records; larger folders link to the same ten files repeatedly."""
     rng = np.random.default_rng(0)
     schema = pa.schema([(name, pa.float32()) for name in NAMES])
     million = 10**6
@@ -77,7 +77,7 @@ def second_moment(folder: Path, records: int, **options: Any) -> Any:
 
 
 def against_the_limit(folder: Path) -> list[dict[str, Any]]:
-    """The least that floats need: each row group decoded, copied to float64 and multiplied, on a thread a core."""
+    """Compare with decoding, copying to float64 and multiplying each row group, on one thread per core."""
 
     def group(place: tuple[Path, int]) -> Any:
         table = pq.ParquetFile(place[0]).read_row_group(place[1], use_threads=False)
@@ -100,7 +100,7 @@ def against_the_limit(folder: Path) -> list[dict[str, Any]]:
 
 
 def memory(files: dict[int, Path]) -> list[dict[str, Any]]:
-    """Peak of a process of its own, for few and for many rows."""
+    """Measure the peak memory of a separate process, for few and for many rows."""
     peaks = [_peak(files[size], size) for size in (SIZES[0], SIZES[-1])]
     return [
         {
@@ -108,22 +108,22 @@ def memory(files: dict[int, Path]) -> list[dict[str, Any]]:
             "ours": f"{peaks[1]:,.0f} MiB",
             "peer": f"{peaks[0]:,.0f} MiB",
             "ratio": f"{peaks[1] / peaks[0]:.3g}x",
-            "note": "wanted: at most 600 MB, whatever the rows",
+            "note": "wanted: at most 600 MB, for any number of rows",
         }
     ]
 
 
 def _peak(folder: Path, records: int) -> float:
     environment = {**os.environ, "PYTHONPATH": str(Path(mdp.__file__).parents[1])}
-    words = [sys.executable, "-c", _PEAK, str(folder), str(records)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", _PEAK, str(folder), str(records)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found = re.search(r"\d+", done.stdout)
     assert found is not None
     return int(found[0]) / 1024
 
 
 def growth(files: dict[int, Path]) -> list[dict[str, Any]]:
-    """Time by the number of rows."""
+    """Measure the time by the number of rows."""
     second_moment(files[SIZES[0]], SIZES[0])
     times = {size: statistics.median(_timed(files[size], size) for _ in range(3)) for size in SIZES}
     base = times[SIZES[0]] / SIZES[0]
@@ -146,7 +146,7 @@ def _timed(folder: Path, records: int) -> float:
 
 
 def on_dask(folder: Path) -> list[dict[str, Any]]:
-    """Two worker processes against as many threads."""
+    """Compare two worker processes with two threads."""
     from distributed import Client, LocalCluster
 
     records = SIZES[-1]
@@ -166,7 +166,7 @@ def on_dask(folder: Path) -> list[dict[str, Any]]:
 
 
 def on_spark(folder: Path) -> list[dict[str, Any]]:
-    """The same integers from Spark, where it is installed."""
+    """Compare Spark with threads, if Spark is installed."""
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         return []
     from pyspark.sql import SparkSession
@@ -190,7 +190,7 @@ def on_spark(folder: Path) -> list[dict[str, Any]]:
 
 
 def data_sets(folder: Path, out: Path) -> list[dict[str, Any]]:
-    """A noisy data set, against copying the records from Parquet to Parquet as float64."""
+    """Compare a noisy data set with a copy of the records from Parquet to Parquet as float64."""
     records = SIZES[0]
     design = mdp.make_design(mdp.Identity(BOUNDS, records), mdp.Privacy(1, 1e-9))
 

@@ -1,4 +1,4 @@
-"""What needs processes of its own: races, kills, forks, a full disk, a read-only file.
+"""Tasks that tests run in a process of their own: races, kills, forks, a full disk, a read-only file.
 
 Run as ``python ledger_worker.py TASK PATH [NUMBER ...]``; prints one JSON document.
 It has one thread, so that it may fork.
@@ -26,7 +26,7 @@ TOTAL = Privacy(epsilon=1, delta=1e-6)
 
 
 def run_worker(task: str, path: Path, *numbers: float) -> Any:
-    """The answer of one task, from a new process."""
+    """Run one task in a new process and return its result."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, __file__, task, str(path), *map(str, numbers)],
@@ -40,7 +40,7 @@ def run_worker(task: str, path: Path, *numbers: float) -> Any:
 
 
 def race(path: Path, processes: float, attempts: float, admitted: float) -> list[int]:
-    """How many charges each process was granted, when the total admits a given number of them."""
+    """The number of charges that each process was granted, when the total allows `admitted` of them."""
     ledger = Ledger.open(path)
     event = Gaussian(share_mu(TOTAL.mu, 1 / admitted))
     pipes = []
@@ -64,17 +64,17 @@ def _granted(ledger: Ledger, event: Gaussian) -> bool:
 
 
 def kill(path: Path, moments: float, seed: float) -> dict[str, list[int]]:
-    """The charges and releases that were acknowledged by children killed at random moments."""
+    """Charges and releases that were acknowledged by child processes before they were killed at random moments."""
     chance = random.Random(int(seed))
     acknowledged: dict[str, list[int]] = {"charge": [], "release": []}
     for moment in range(int(moments)):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            _release_for_ever(path, writer, moment)
+            _release_forever(path, writer, moment)
         os.close(writer)
         seen = _read_lines(reader, chance.randrange(6))  # some way into the loop, however slow the machine is
-        time.sleep(chance.uniform(0.0, 0.002))
+        time.sleep(chance.uniform(0.0, 0.002))  # any moment will do: no assertion depends on where the kill falls
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         for line in (seen + _read_all(reader)).split("\n")[:-1]:
@@ -91,7 +91,7 @@ def _read_lines(reader: int, count: int) -> str:
     return text
 
 
-def _release_for_ever(path: Path, writer: int, moment: int) -> None:
+def _release_forever(path: Path, writer: int, moment: int) -> None:
     ledger, count = Ledger.open(path), 0
     while True:
         receipt = ledger.charge(
@@ -104,7 +104,7 @@ def _release_for_ever(path: Path, writer: int, moment: int) -> None:
 
 
 def fork(path: Path) -> dict[str, int]:
-    """Parent and child use one handle, which was open when they parted; the parent closes it first."""
+    """Parent and child use one ledger that was open at the fork; the parent closes it first."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-3))
     reader, writer = os.pipe()
@@ -136,7 +136,7 @@ def readonly(path: Path) -> list[str]:
 
 
 def full(path: Path) -> dict[str, Any]:
-    """Charge until the disk is full, then after room was made; the numbers of charges granted and on file."""
+    """Charge until the disk is full, then after space was freed; the numbers of charges granted and recorded."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-4))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

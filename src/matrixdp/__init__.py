@@ -14,6 +14,7 @@ from matrixdp.version import __version__
 if TYPE_CHECKING:
     from matrixdp.adaptive import PrincipalDirections, principal_directions
     from matrixdp.design import (
+        Allocation,
         Design,
         binary,
         equimodal,
@@ -38,23 +39,26 @@ if TYPE_CHECKING:
     )
     from matrixdp.ledger import Ledger
     from matrixdp.noise import Covariance, MatrixGaussian, Stream, draw_gaussian
-    from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon
+    from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon, gdp_mu
     from matrixdp.queries import (
         Adjacency,
         ContingencyTable,
         GramMatrix,
         Identity,
         Laplacian,
+        MatrixQuery,
         Moments,
         Query,
         SecondMoment,
     )
-    from matrixdp.records import Blocks, open_records
+    from matrixdp.records import Blocks, Records, open_records, register_engine, register_source
     from matrixdp.release import DatasetRelease, Release, release_dataset
-    from matrixdp.sensitivity import FrobeniusBall, Vertices
+    from matrixdp.sensitivity import Distance, FrobeniusBall, Sensitivity, Vertices
+    from matrixdp.serialise import register
 
 __all__ = [
     "Adjacency",
+    "Allocation",
     "Blocks",
     "Bounds",
     "BudgetExceededError",
@@ -63,6 +67,7 @@ __all__ = [
     "DataError",
     "DatasetRelease",
     "Design",
+    "Distance",
     "EngineError",
     "FrobeniusBall",
     "GramMatrix",
@@ -72,6 +77,7 @@ __all__ = [
     "LedgerError",
     "MatrixDPError",
     "MatrixGaussian",
+    "MatrixQuery",
     "MissingExtraError",
     "Moments",
     "Neighbours",
@@ -79,8 +85,10 @@ __all__ = [
     "PrincipalDirections",
     "Privacy",
     "Query",
+    "Records",
     "Release",
     "SecondMoment",
+    "Sensitivity",
     "Stream",
     "StreamError",
     "Vertices",
@@ -90,12 +98,16 @@ __all__ = [
     "equimodal",
     "gdp_delta",
     "gdp_epsilon",
+    "gdp_mu",
     "isotropic",
     "isotropic_scale",
     "make_design",
     "open_records",
     "optimal",
     "principal_directions",
+    "register",
+    "register_engine",
+    "register_source",
     "release_dataset",
     "shares",
     "uniform",
@@ -105,6 +117,7 @@ __all__ = [
 _HOMES = {
     "matrixdp.adaptive": ("PrincipalDirections", "principal_directions"),
     "matrixdp.design": (
+        "Allocation",
         "Design",
         "binary",
         "equimodal",
@@ -129,20 +142,22 @@ _HOMES = {
     ),
     "matrixdp.ledger": ("Ledger",),
     "matrixdp.noise": ("Covariance", "MatrixGaussian", "Stream", "draw_gaussian"),
-    "matrixdp.privacy": ("Neighbours", "Privacy", "gdp_delta", "gdp_epsilon"),
+    "matrixdp.privacy": ("Neighbours", "Privacy", "gdp_delta", "gdp_epsilon", "gdp_mu"),
     "matrixdp.queries": (
         "Adjacency",
         "ContingencyTable",
         "GramMatrix",
         "Identity",
         "Laplacian",
+        "MatrixQuery",
         "Moments",
         "Query",
         "SecondMoment",
     ),
-    "matrixdp.records": ("Blocks", "open_records"),
+    "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source"),
     "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),
-    "matrixdp.sensitivity": ("FrobeniusBall", "Vertices"),
+    "matrixdp.sensitivity": ("Distance", "FrobeniusBall", "Sensitivity", "Vertices"),
+    "matrixdp.serialise": ("register",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = frozenset(

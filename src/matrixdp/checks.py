@@ -36,7 +36,7 @@ def check_number(
     at_least, at_most : float
         Limits that are included.
     rule : str, optional
-        What the message says that the value must be. By default it is made from the limits.
+        Requirement that the message states ("NAME must be RULE"); by default it is made from the limits.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def check_integer(
     at_least, at_most : int, optional
         Limits that are included.
     rule : str, optional
-        What the message says that the value must be. By default it is made from the limits.
+        As for `check_number`.
 
     Raises
     ------

@@ -1,14 +1,13 @@
-"""Guarantees: (epsilon, delta), the one number `mu` behind it, and what counts as a neighbour.
+"""Privacy guarantees: (epsilon, delta), Gaussian differential privacy (`mu`-GDP), and neighbouring data sets.
 
-A release that moves by at most `mu` standard deviations between neighbours is `mu`-GDP (Dong, Roth, Su 2022), and it is
-(epsilon, delta)-DP if and only if (Balle & Wang 2018)::
+Gaussian noise gives `mu`-GDP (Dong, Roth, Su 2022) if the answers on neighbouring data sets differ by at most `mu`
+standard deviations. `mu`-GDP implies (epsilon, delta)-DP if and only if (Balle & Wang 2018)::
 
     delta >= Phi(-a) - e^epsilon Phi(-b),    a = epsilon/mu - mu/2,  b = epsilon/mu + mu/2
 
-The two terms agree in most of their digits when `mu` is small. With Mills' ratio R(x) = Phi(-x)/phi(x) and `e^epsilon
-phi(b) = phi(a)` the right side is ``phi(a) (R(a) - R(b))``, and since ``-R'(x) = 1 - x R(x) > 0`` it is also an
-integral of a positive function, which loses no digits. Every value is returned with its rounding error added on the
-safe side.
+If `mu` is small, the two terms nearly cancel. With Mills' ratio ``R(x) = Phi(-x)/phi(x)`` and ``e^epsilon phi(b) =
+phi(a)``, the right-hand side is ``phi(a) (R(a) - R(b))``. Since ``-R'(x) = 1 - x R(x) > 0``, that is an integral of a
+positive function, which is computed without cancellation. All results are rounded to the safe side.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,20 +30,20 @@ from matrixdp.serialise import plain
 
 _EPS = float(np.finfo(float).eps)
 _TINY = math.ulp(0.0)
-_LEAST_DELTA = sys.float_info.min  # below, floats lose their digits
-_MOST_EPSILON = 1e12
+_SMALLEST_DELTA = sys.float_info.min  # smaller floats are subnormal, with fewer digits
+_LARGEST_EPSILON = 1e12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 class Neighbours(StrEnum):
-    """What one person may change: their record's values, or their presence as well."""
+    """Which data sets are neighbours: those with one record replaced, or with one record added or removed."""
 
     REPLACE = "replace"
     ADD_REMOVE = "add-remove"
 
     @classmethod
     def parse(cls, value: str) -> Neighbours:
-        """The member that `value` names, or a `ParameterError`."""
+        """The member with this value. Raises a `ParameterError` if there is none."""
         try:
             return cls(value)
         except ValueError:
@@ -54,18 +54,18 @@ class Neighbours(StrEnum):
 @plain
 @dataclass(frozen=True)
 class Privacy:
-    """An (epsilon, delta) guarantee that Gaussian noise can meet.
+    """An (epsilon, delta)-DP guarantee that Gaussian noise can satisfy.
 
     Parameters
     ----------
     epsilon : float
-        Finite and positive.
+        Greater than 0 and less than 1e12.
     delta : float
-        Strictly between 0 and 1. Choose it well below one over the number of records.
+        Strictly between 0 and 1. Choose it much smaller than one over the number of records.
 
     Privacy
     -------
-    `mu` is the largest budget of Gaussian differential privacy that implies (epsilon, delta)-DP, rounded down.
+    `mu` is the largest value for which `mu`-GDP implies (epsilon, delta)-DP, rounded down.
 
     Examples
     --------
@@ -77,13 +77,21 @@ class Privacy:
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_number(self.epsilon, "epsilon", above=0, below=_MOST_EPSILON))
+        rule = f"greater than 0 and less than {_LARGEST_EPSILON:g}"
+        epsilon = check_number(self.epsilon, "epsilon", above=0, below=_LARGEST_EPSILON, rule=rule)
+        object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", _check_delta(self.delta))
 
     @cached_property
     def mu(self) -> float:
         """Largest `mu` for which `mu`-GDP implies this guarantee, rounded down."""
         return gdp_mu(epsilon=self.epsilon, delta=self.delta)
+
+
+def check_privacy(privacy: Any) -> None:
+    """Raise a `ParameterError` unless `privacy` is a `Privacy`."""
+    if not isinstance(privacy, Privacy):
+        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
 
 
 def gdp_delta(*, mu: float, epsilon: float) -> float:
@@ -101,9 +109,9 @@ def gdp_delta(*, mu: float, epsilon: float) -> float:
     else:
         x = a + mu * (_NODES + 1) / 2
         value = math.exp(-a * a / 2) / math.sqrt(2 * math.pi) * mu / 2 * float(_WEIGHTS @ (1 - x * _mills(x)))
-    # The error of a and b, of the exponential and of 1 - x R(x) is a few units in the last place times 1 + x^2.
+    # The errors of a, b, the exponential and 1 - x R(x) are a few units in the last place times 1 + x^2.
     margin = 16 * _EPS * (1 + a * a + b * b)
-    return float(min(1.0, max(value * (1 + margin), _LEAST_DELTA)))
+    return float(min(1.0, max(value * (1 + margin), _SMALLEST_DELTA)))
 
 
 def gdp_epsilon(*, mu: float, delta: float) -> float:
@@ -131,7 +139,7 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
     >>> gdp_delta(mu=gdp_mu(epsilon=0.1, delta=1e-5), epsilon=0.1) <= 1e-5
     True
     """
-    epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_MOST_EPSILON), _check_delta(delta)
+    epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta)
     low = 1.0
     while gdp_delta(mu=low, epsilon=epsilon) > delta:
         low /= 2
@@ -154,25 +162,23 @@ def pure_mu(epsilon: float) -> float:
 
 
 def compose_mu(mus: Iterable[float]) -> float:
-    """Budget of several Gaussian releases together, ``sqrt(sum mu^2)``, rounded up.
+    """``sqrt(sum mu^2)``, the `mu` of several Gaussian releases together, rounded up.
 
     Privacy
     -------
-    Holds for adaptive choices as well, as long as a total is fixed beforehand and no release passes it.
+    Also holds for adaptively chosen releases, provided that a total is fixed in advance and no release exceeds it.
 
     Examples
     --------
     >>> round(compose_mu([0.3, 0.4]), 12)
     0.5
     """
-    values = [float(mu) for mu in mus]
-    if not all(0.0 <= mu < math.inf for mu in values):
-        raise ParameterError("mus must be finite and at least 0.")
+    values = [check_number(mu, "mus", at_least=0) for mu in mus]
     return math.nextafter(math.hypot(*values) * (1 + 2 * _EPS), math.inf) if any(values) else 0.0
 
 
 def share_mu(mu: float, share: float) -> float:
-    """Budget that a share of ``mu^2`` buys, rounded down.
+    """The `mu` that a share of ``mu^2`` pays for, rounded down.
 
     Examples
     --------
@@ -196,7 +202,10 @@ def _root(
     toward: float,
     other: float | None = None,
 ) -> float:
-    """The point where `delta_at` crosses `delta`, moved towards the safe side until the condition holds."""
+    """Where `delta_at` crosses `delta`, moved in the direction of `toward` until ``delta_at(x) <= delta`` holds.
+
+    `safe` satisfies that condition; the crossing lies between it and `other`, or 0.
+    """
     low, high = (0.0, safe) if other is None else (safe, other)
     log_delta = math.log(delta)
     x = float(brentq(lambda x: math.log(delta_at(x)) - log_delta, low, high, xtol=_TINY, rtol=4 * _EPS))
@@ -209,4 +218,4 @@ def _root(
 
 def _check_delta(delta: float) -> float:
     rule = "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)"
-    return check_number(delta, "delta", at_least=_LEAST_DELTA, below=1, rule=rule)
+    return check_number(delta, "delta", at_least=_SMALLEST_DELTA, below=1, rule=rule)

@@ -1,4 +1,4 @@
-"""The README's blocks run, their output is as shown, and links lead somewhere."""
+"""Python blocks of the documents run, their output is as shown, links lead somewhere, and decisions are indexed."""
 
 import contextlib
 import io
@@ -10,11 +10,19 @@ import pytest
 import matrixdp
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
+]
+DECISIONS = ROOT / "docs" / "decisions"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```python" in d.read_text()], ids=lambda d: d.name)
+def name(document):
+    return document.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```python" in d.read_text()], ids=name)
 def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall(document.read_text())
@@ -32,17 +40,26 @@ def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypat
             value.close()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
         if not target.startswith("http"):
             assert (document.parent / target).exists(), target
 
 
-def test_commands_of_the_readme_are_targets_of_the_makefile():
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_commands_of_the_documents_are_targets_of_the_makefile(document):
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"make (\w+)", (ROOT / "README.md").read_text()):
+    for target in re.findall(r"(?:^    |`)make (\w+)", (ROOT / document).read_text(), re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_every_decision_is_listed_and_has_its_four_parts():
+    index = re.findall(r"\((\d{4}-[\w-]+\.md)\)", (DECISIONS / "README.md").read_text())
+    assert index == sorted(path.name for path in DECISIONS.glob("[0-9]*.md"))
+    for path in map(DECISIONS.joinpath, index):
+        headings = re.findall(r"^## (.*)$", path.read_text(), re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences", "Alternatives considered"], path.name
 
 
 def test_ci_runs_the_readme_s_test_command():

@@ -7,6 +7,8 @@ import pkgutil
 import matrixdp
 
 NAMES = {
+    "Allocation", "Distance", "MatrixQuery", "Records", "Sensitivity", "gdp_mu", "register", "register_engine",
+    "register_source",
     "Adjacency", "Blocks", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError",
     "DatasetRelease", "Design", "EngineError", "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger",
     "LedgerError", "MatrixDPError",

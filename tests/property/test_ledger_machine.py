@@ -17,6 +17,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from matrixdp.errors import BudgetExceededError, LedgerError
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Reserve
 from matrixdp.privacy import Privacy, gdp_mu, pure_mu
+from nightly import examples
 
 DATASETS = {
     "gaussian": (Privacy(1.0, 1e-6), Reserve()),
@@ -138,6 +139,4 @@ def _down(value):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, derandomize=True, print_blob=False
-)
+TestLedgerMachine.settings = settings(examples(40), stateful_step_count=30)

@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.design.grid import column_factors, rounds_entrywise
 from matrixdp.release.mechanism import prepare
+from nightly import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -49,7 +50,7 @@ def designs(draw):
     return mdp.make_design(query, privacy, allocation=rule, directions=directions), bounds, records, rng
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(designs())
 def test_neighbours_integers(case):
     design, bounds, records, rng = case
@@ -78,7 +79,7 @@ def test_a_second_moment_is_attained_by_orthogonal_corners():
     assert math.isclose(distance, design.distance, rel_tol=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS, st.booleans())
 def test_neighbouring_graphs(seed, laplacian):
     rng = np.random.default_rng(seed)
@@ -97,7 +98,7 @@ def test_neighbouring_graphs(seed, laplacian):
         assert apart(design, graph, other) <= design.distance
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS)
 def test_neighbouring_kernel_matrices(seed):
     rng = np.random.default_rng(seed)
@@ -112,7 +113,7 @@ def test_neighbouring_kernel_matrices(seed):
         assert apart(design, first, second) <= design.distance
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS)
 def test_a_record_more_or_less(seed):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks import dense, worst_record_pair
@@ -19,6 +19,7 @@ from matrixdp.sensitivity import (
     max_quadratic,
 )
 from matrixdp.sensitivity import quadratic as quadratic_module
+from nightly import examples
 
 SLACK = 1 + 1e-9
 SEEDS = st.integers(0, 2**32 - 1)
@@ -38,7 +39,7 @@ def domain(m, rng, ball):
     return halfwidths, float(rng.uniform(0.2, 1.0) * np.linalg.norm(halfwidths)) if ball else None
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS, st.integers(1, 6), st.booleans(), st.booleans())
 def test_quadratic_maximum(seed, m, rotated, ball):
     rng = np.random.default_rng(seed)
@@ -54,7 +55,7 @@ def test_quadratic_maximum(seed, m, rotated, ball):
         assert claim.value == pytest.approx(max(float(np.square(a @ v).sum()) for v in vertices), rel=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(SEEDS, st.integers(2, 9))
 def test_certificate_holds_where_all_vertices_can_still_be_tried(seed, m):
     rng = np.random.default_rng(seed)
@@ -75,7 +76,7 @@ def test_certificate_in_many_dimensions_is_close_to_a_vertex():
     assert 0.8 * claim.value < claim.attained <= claim.value
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SEEDS, st.integers(1, 5), st.booleans(), st.booleans())
 def test_one_record_of_a_data_set(seed, m, rotated, ball):
     rng = np.random.default_rng(seed)
@@ -101,7 +102,7 @@ def moment_distance(covariance, records, augment):
     return distance
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SEEDS, st.integers(1, 5), st.booleans(), st.booleans())
 def test_one_record_of_a_second_moment(seed, m, rotated, ball):
     rng = np.random.default_rng(seed)
@@ -128,7 +129,7 @@ def test_one_feature_alone_is_bounded_but_not_attained():
     assert claim.attained == pytest.approx(1.0)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SEEDS, st.integers(2, 5))
 def test_box_about_the_origin(seed, m):
     """Records in [0, c]: the supremum is q/N, and no pair exceeds it."""
@@ -183,7 +184,7 @@ def test_the_midpoint_needs_root_eight_times_less_noise_than_the_origin():
     assert origin / middle == pytest.approx(np.sqrt(8))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS, st.integers(1, 4), st.booleans(), st.booleans(), st.floats(-3, 3))
 def test_one_record_of_moments(seed, m, rotated, ball, log_constant):
     rng = np.random.default_rng(seed)
@@ -217,7 +218,7 @@ def test_moments_with_a_constant_that_is_not_apart_are_refused():
         MomentsChange(np.ones(2), 1).distance(covariance, covariance)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(1, 4), st.booleans(), st.booleans())
 def test_an_added_record(seed, m, rotated, ball):
     rng = np.random.default_rng(seed)
@@ -233,7 +234,7 @@ def test_an_added_record(seed, m, rotated, ball):
         assert claim.exact
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(1, 4), st.integers(1, 4), st.booleans())
 def test_frobenius_ball_is_exact(seed, m, n, rotated):
     rng = np.random.default_rng(seed)
@@ -244,7 +245,7 @@ def test_frobenius_ball_is_exact(seed, m, n, rotated):
     assert np.linalg.norm(a @ (2.5 * np.outer(u, v)) @ b.T) == pytest.approx(claim.value, rel=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(2, 6), st.booleans(), st.sampled_from(["adjacency", "laplacian"]))
 def test_one_edge(seed, n, rotated, matrix):
     rng = np.random.default_rng(seed)
@@ -262,7 +263,7 @@ def test_one_edge(seed, n, rotated, matrix):
     assert found <= claim.value * SLACK
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(1, 3), st.integers(2, 4), st.booleans(), st.sampled_from(list(Neighbours)))
 def test_one_cell_of_a_table(seed, m, n, rotated, neighbours):
     rng = np.random.default_rng(seed)
@@ -279,7 +280,7 @@ def test_one_cell_of_a_table(seed, m, n, rotated, neighbours):
         assert found == pytest.approx(claim.value, rel=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(2, 5), st.booleans())
 def test_one_record_of_a_kernel_matrix(seed, n, rotated):
     rng = np.random.default_rng(seed)
@@ -297,7 +298,7 @@ def test_one_record_of_a_kernel_matrix(seed, n, rotated):
         assert found == pytest.approx(claim.value, rel=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(1, 3), st.integers(1, 3), st.booleans())
 def test_vertices_and_their_mixtures(seed, m, n, rotated):
     rng = np.random.default_rng(seed)

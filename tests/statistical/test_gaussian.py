@@ -58,7 +58,7 @@ def test_distribution_at_the_scale_of_releases():
 
 
 def test_a_shift_of_one_two_hundredth_is_found():
-    assert ks_p((draw(40, 4_000_000, 21) + 0.5) * 2.0**-40 + 0.005) < LEVEL
+    assert ks_p((draw(40, 8_000_000, 21) + 0.5) * 2.0**-40 + 0.005) < LEVEL
 
 
 def test_moments_agree():

@@ -18,9 +18,9 @@ from audit import LEVEL, Count, is_caught, measured_epsilon
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, Stream, gdp_epsilon
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian, laplace, sulq
 from matrixdp.baselines.bingham import draw_bingham
+from matrixdp.baselines.exact_laplace import draw_laplace
 from matrixdp.baselines.exponential import draw_radial
-from matrixdp.baselines.floats import draw_gamma
-from matrixdp.baselines.geometric import draw_laplace
+from matrixdp.baselines.float_samplers import draw_gamma
 from matrixdp.baselines.johnson_lindenstrauss import draw_sketch, threshold
 from matrixdp.baselines.laplace import BEST_WEIGHT
 from matrixdp.baselines.ppca import concentration
@@ -86,7 +86,7 @@ def test_gaussian_on_a_data_set(rival, factor):
     claim = rows(rival, [0, 0], honest, 1)
     privacy = honest if factor == 1 else twin
     results = [rows(rival, corner, privacy, 30 + factor) for corner in ([1, 1], [-1, -1])]
-    mu = results[0].parameters["mu"]
+    mu = results[0].mu
     cut = best_threshold(mu, claim.epsilon)
     std = results[0].parameters["std"]
     events = [((result.matrix.sum(axis=1) + 2) / (math.sqrt(2) * std) > cut) for result in results]

@@ -125,7 +125,7 @@ def test_in_a_ball_alone_the_optimum_is_isotropic():
     query = mdp.Identity(bounds, 10)
     design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal([1.0, 4.0, 9.0]))
     np.testing.assert_allclose(design.std[0], design.std[0, 0])
-    assert "no other has less" in str(design)
+    assert "no other has less" in design.explain()
 
 
 def test_the_optimum_over_vertices_is_certified():
@@ -170,7 +170,7 @@ def test_alternatives_name_every_calibration():
 def test_a_share_that_delta_alone_covers_has_no_theorem_2():
     design = mdp.make_design(IDENTITY, mdp.Privacy(0.01, 0.1), share=0.1)
     assert list(design.alternatives()) == ["exact"]
-    assert "exact" in str(design)
+    assert "exact" in design.explain()
 
 
 def test_a_wide_kernel_needs_little_noise():
@@ -221,14 +221,25 @@ def test_a_design_explains_itself():
     bound = str(mdp.make_design(mdp.SecondMoment(mdp.Bounds([0], [1]), 10), PRIVACY))
     assert "an upper bound" in bound
     ball = mdp.Query((2, 2), mdp.FrobeniusBall(1.0), bound=1.0)
-    assert "no other has less" in str(mdp.make_design(ball, PRIVACY))
-    directional = str(mdp.make_design(ball, PRIVACY, allocation=mdp.binary(1, 0.9)))
+    assert "no other has less" in mdp.make_design(ball, PRIVACY).explain()
+    directional = mdp.make_design(ball, PRIVACY, allocation=mdp.binary(1, 0.9)).explain()
     assert "no directional noise beats isotropic noise" in directional
     many = mdp.Identity(mdp.Bounds(0, 1, names=[f"c{i}" for i in range(12)]), 10)
     text = str(mdp.make_design(many, PRIVACY, allocation=mdp.binary(["c10", "c11"], 0.9)))
     assert "c10" in text
     assert "c11" in text
     assert "and 4 between them" in text
+
+
+def test_the_text_of_a_design_makes_no_other_designs(monkeypatch):
+    designs = [
+        mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.binary(["b"], 0.9)),
+        mdp.make_design(IDENTITY, PRIVACY, calibration="theorem2"),
+    ]
+    monkeypatch.setattr("matrixdp.design.builder.make_design", None)
+    assert all("times isotropic" not in str(design) for design in designs)
+    with pytest.raises(TypeError):
+        designs[0].explain()
 
 
 def test_directional_noise_cannot_help_in_a_ball():

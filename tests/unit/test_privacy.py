@@ -1,4 +1,4 @@
-"""Conversions against mpmath: accurate, and never on the wrong side."""
+"""Conversions compared with mpmath: accurate, and rounded to the safe side."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Noisy moments of records in a ball."""
+"""Noisy moments of records clipped to a ball."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.budget import Spending
-from matrixdp.adaptive.grid_records import Clippable
+from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.shrinkage import clean_spectrum
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain.bounds import Bounds
@@ -19,44 +19,46 @@ from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
-_FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # seven digits, the unit, the number of records, and a sum
+_FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # seven layers of digits, the unit, a division and a sum
 
 
 class BallMoments(Moments):
-    """Moments in a ball of records that come with their exact sums.
+    """`Moments` of `PrivateRecords`, which clip and sum themselves.
 
     Privacy
     -------
-    As `Moments`: what is summed for a record lies in the ball and depends on that record alone, and the sum is exact.
+    As `Moments`: the term of each record lies in the ball and depends on that record alone, and the sum is exact.
     """
 
     @property
     def relative_error(self) -> float:
-        """Of turning exact sums into floats."""
+        """Relative rounding error of exact sums as floats."""
         return _FLOAT_ERROR
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The moments of records with their sums."""
-        assert isinstance(data, Clippable)
+        """Moments of the records, clipped to the ball."""
+        assert isinstance(data, PrivateRecords)
         self.check_number(len(data))
         return data.moment(self.bounds, self.records)
 
 
 @dataclass(frozen=True, eq=False)
 class BallMoment:
-    """Noisy ``(1/N) sum (1, u)(1, u)'``, and the noise in it.
+    """Noisy ``(1/N) sum (1, u)(1, u)'`` of clipped records u, and the size of its noise.
 
-    With the constant `constant` in place of the 1 the noise is isotropic: standard deviation `std` off the diagonal.
+    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic.
 
     Attributes
     ----------
     second : float64 array of shape (d + 1, d + 1)
         The entry (0, 0) is one.
-    constant, std : float
+    constant : float
+    std : float
+        Standard deviation of the isotropic noise off the diagonal.
     trace_std : float
-        Standard deviation of the noise in the trace of u's part.
+        Standard deviation of the noise in the trace of ``sum u u'/N``.
     count : float
-        Number of records over the public one, as far as it is known.
+        Number of records as a fraction of the public number; noisy where the number is private.
     """
 
     second: Floats
@@ -67,11 +69,11 @@ class BallMoment:
 
     @property
     def mean(self) -> Floats:
-        """Of shape (d,)."""
+        """Mean of u, of shape (d,)."""
         return self.second[0, 1:]
 
-    def moved(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
-        """The moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
+    def transform(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
+        """Moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
 
         Noise of the form ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances
         ``s^2 (L_ii L_jj + L_ij^2)``, ``L = K K'``.
@@ -90,12 +92,19 @@ class BallMoment:
 def denoise(
     second: Floats, constant: float, std: float, spectrum: Callable[[Floats, float], Floats] = clean_spectrum
 ) -> tuple[Floats, Floats]:
-    """Mean and covariance from a noisy moment of ``(1, u)`` whose noise is isotropic for the constant given.
+    """Mean and covariance from a noisy moment of ``(1, u)``, after shrinking its eigenvalues.
 
-    `spectrum` gives eigenvalues without noise, from those with it and its standard deviation; none is negative. The
-    mean is the first column of the matrix, so that a mean far from the origin is also read off the leading eigenvector.
-    It is divided by the root of the first entry, which is known, but shrunk like the others: what is left of the matrix
-    is Schur's complement then, and positive semidefinite.
+    The whole matrix is shrunk, so that a mean far from the origin, which dominates the leading eigenvector, is kept.
+    The mean is the first column of the result over the square root of its first entry; the covariance is then a Schur
+    complement, hence positive semidefinite.
+
+    Parameters
+    ----------
+    second : float64 array of shape (d + 1, d + 1)
+    constant, std : float
+        As for `BallMoment`.
+    spectrum : callable
+        Non-negative eigenvalues without noise, from noisy ones and the noise's standard deviation.
     """
     scale = np.ones(len(second))
     scale[0] = constant
@@ -107,62 +116,62 @@ def denoise(
 
 def ball_moment(
     name: str,
-    records: Clippable,
+    records: PrivateRecords,
     radius: float,
-    spending: Spending,
+    budget: FitBudget,
     *,
     share: float,
     public: int,
     ratio: float = 0.25,
 ) -> BallMoment:
-    """Moments of records clipped to a ball about the origin.
+    """Noisy moment of records clipped to a ball about the origin.
 
     Parameters
     ----------
     name : str
-        Under which the step is reported.
-    records : Clippable
+        Name of the step in reports.
+    records : PrivateRecords
         Private.
     radius : float
-    spending : Spending
+    budget : FitBudget
     share : float
-        Of ``mu^2``.
+        Share of ``mu^2``.
     public : int
         The public number of records.
     ratio : float
-        Square of the constant that goes before each record, in squares of the radius.
+        Square of the constant that goes before each record, in units of ``radius^2``.
 
     Privacy
     -------
-    The query clips each record to the ball, so that nothing is asked of how the records were computed but that each
-    depends on its own person alone. By (5) of docs/mathematics.md the noise of a diagonal entry is
-    ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records, and ``(1 + ratio) radius^2/(N mu)`` where they come or
-    go. For replaced records the trace is measured once more, for nothing (`TracedMoments`).
+    The query clips each record to the ball, so the only assumption is that each row depends on one record. By (5) of
+    docs/mathematics.md the noise of a diagonal entry is ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records,
+    and ``(1 + ratio) radius^2/(N mu)`` for added or removed ones. For replaced records the trace is measured a second
+    time at no cost (`TracedMoments`).
     """
     d = records.shape[1]
-    query = ball_query(d, radius, public, spending.neighbours, ratio)
-    released = spending.release(name, query, records, share=share)
+    query = ball_query(d, radius, public, budget.neighbours, ratio)
+    released = budget.release(name, query, records, share=share)
     if isinstance(query, TracedMoments):
         std = float(released.std[0, 0])
         trace_std = std * math.sqrt(d / (1 + d * query.weight))
         return BallMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
     variances = released.design.colcov.variances
-    count = sure_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
+    count = positive_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
     second = released.matrix / count
     second[0, 0] = 1.0
     std = float(variances[1]) / count
     return BallMoment(second, math.sqrt(variances[1] / variances[0]), std / math.sqrt(2), std * math.sqrt(d), count)
 
 
-def sure_count(noisy: float, std: float, public: int) -> float:
-    """Number of records over the public one, from a noisy one: no less than its noise, nor than one record."""
+def positive_count(noisy: float, std: float, public: int) -> float:
+    """Noisy fraction of the public number of records, but at least its noise and at least one record."""
     return max(noisy, std, 1 / public)
 
 
 def ball_query(
     size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25
 ) -> BallMoments | TracedMoments:
-    """Moments in a ball about the origin, with the trace beside them for replaced records."""
+    """Query for moments in a ball about the origin, with the trace as well for replaced records."""
     bounds = Bounds(np.full(size, -radius), np.full(size, radius), radius=radius)
     moments = BallMoments(bounds, public, neighbours=neighbours, mean_share=ratio / (1 + ratio))
     return TracedMoments(moments, ratio) if neighbours is Neighbours.REPLACE else moments

@@ -1,4 +1,4 @@
-"""A fit's budget: a total that is fixed and charged first, and the steps that it is shared among."""
+"""The privacy budget of one fit: charged as a whole, then shared among the steps."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account
 from matrixdp.version import __version__
 
-_ROUNDING = 1e-12  # kept back, so that shares which sum to one in floats do not pass the total
+_ROUNDING = 1e-12  # relative reduction of each share, so that shares which sum to one in floats stay within the total
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of a fit spent.
+    """Privacy cost of one step of a fit.
 
     Attributes
     ----------
     name : str
     mu : float
-        As Gaussian differential privacy.
+        Gaussian differential privacy of the step.
     share : float
-        Of the fit's ``mu^2``.
+        Share of the fit's ``mu^2``.
     releases : int
-        How many noisy numbers or matrices the step drew.
+        Number of noisy numbers or matrices that the step released.
     """
 
     name: str
@@ -44,8 +44,8 @@ class Step:
 
 
 @dataclass
-class Spending:
-    """The budget of one fit, and what became of it.
+class FitBudget:
+    """The budget of one fit, and what its steps have spent.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ class Spending:
 
     Privacy
     -------
-    Every release goes through `matrixdp.release.release` with a share of ``mu^2``; a share that would pass the total
-    is an error before anything is drawn. Gaussian releases compose to the root of the sum of squares, also when each
-    is designed after seeing the earlier ones.
+    Every release goes through `matrixdp.release.release` with a share of ``mu^2``; a share that would exceed the total
+    raises before anything is drawn. Gaussian releases compose to the root of the sum of squares, also when each is
+    designed after the results of earlier ones are known.
 
     Examples
     --------
-    >>> spending = Spending(Privacy(1, 1e-6), Neighbours.REPLACE)
-    >>> spending.left
+    >>> budget = FitBudget(Privacy(1, 1e-6), Neighbours.REPLACE)
+    >>> budget.remaining
     1.0
     """
 
@@ -80,18 +80,18 @@ class Spending:
         check_stream(self.stream, simulation=self.simulation)
 
     @property
-    def left(self) -> float:
-        """Share of ``mu^2`` that no step has taken."""
+    def remaining(self) -> float:
+        """Share of ``mu^2`` that is not spent yet."""
         return 1.0 - math.fsum(share for _, share, _ in self._releases)
 
     @property
     def mu(self) -> float:
-        """What was spent so far, rounded up."""
+        """Gaussian differential privacy of all releases so far, rounded up."""
         return compose_mu(mu for _, _, mu in self._releases)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What each step spent, in order."""
+        """Cost of each step, in order."""
         names = dict.fromkeys(name for name, _, _ in self._releases)
         return tuple(self._step(name) for name in names)
 
@@ -101,52 +101,54 @@ class Spending:
         return Step(name, mu, (mu / self.privacy.mu) ** 2, len(mus))
 
     def release(self, name: str, query: MatrixQuery, data: Any, *, share: float) -> Release:
-        """A release of isotropic noise that may use `share` of the total."""
+        """Release `query` on `data` with isotropic noise, for `share` of the total."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
-        if not 0 < share <= self.left:
-            raise ParameterError(f"share must be greater than 0 and at most {self.left:g}, got {share!r} instead.")
+        if not 0 < share <= self.remaining:
+            raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design = self._design(query, share * (1 - _ROUNDING))
         self._releases.append((name, share, design.distance))
         return release(design, data, stream=self.stream, simulation=self.simulation)
 
     def _design(self, query: MatrixQuery, share: float) -> Design:
-        """The design for a query, which is made once if it is asked for again and again."""
+        """Design for a query; the latest one is kept, since counts repeat the same query."""
         latest = self._latest
         if latest is None or latest.query is not query or latest.share != share:
             latest = self._latest = make_design(query, self.privacy, allocation=isotropic(), share=share)
         return latest
 
 
-def charged(
-    spending: Spending,
+def charge_fit(
+    budget: FitBudget,
     description: dict[str, Any],
     *,
     ledger: str | os.PathLike[str] | None,
     dataset: str | None,
 ) -> AbstractContextManager[None]:
-    """Charge the whole of a fit before its first random bit, and mark it as released when the block ends well.
+    """Context manager that charges the whole budget on entry and marks it as released on a clean exit.
+
+    Parameters are checked at once. Without a ledger it does nothing.
 
     Privacy
     -------
-    One Gaussian event of the total `mu`. A fit that fails after the charge leaves it spent. The ledger is given by its
-    path, so that no copy of an estimator can hide a charge.
+    One Gaussian event of the total `mu`, before the first random bit is drawn. A fit that fails after the charge leaves
+    it spent. The ledger is given by its path, so that copies of an estimator charge the same ledger.
     """
     if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-    check_account(ledger, dataset, simulation=spending.simulation)
+    check_account(ledger, dataset, simulation=budget.simulation)
     if ledger is None or dataset is None:
         return nullcontext()
-    return _charged(spending, description, ledger, dataset)
+    return _charge_ledger(budget, description, ledger, dataset)
 
 
 @contextmanager
-def _charged(
-    spending: Spending, description: dict[str, Any], path: str | os.PathLike[str], dataset: str
+def _charge_ledger(
+    budget: FitBudget, description: dict[str, Any], path: str | os.PathLike[str], dataset: str
 ) -> Iterator[None]:
-    privacy = spending.privacy
+    privacy = budget.privacy
     content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
     with Ledger.open(path) as ledger:
-        receipt = ledger.charge(dataset, Gaussian(privacy.mu), neighbours=spending.neighbours, description=content)
+        receipt = ledger.charge(dataset, Gaussian(privacy.mu), neighbours=budget.neighbours, description=content)
         yield
         ledger.complete(receipt, "")

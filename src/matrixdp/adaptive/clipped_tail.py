@@ -1,4 +1,4 @@
-"""What clipping took away from the mean of the squared lengths, as one noisy number, and how it is given back."""
+"""The mean excess of squared lengths over a clipping norm, and how it is added back to a covariance."""
 
 from __future__ import annotations
 
@@ -8,68 +8,68 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from matrixdp.adaptive.budget import Spending
-from matrixdp.adaptive.grid_records import EXCESS_STEPS, Clippable
+from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.grid_records import EXCESS_STEPS, PrivateRecords
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
-_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _FLOAT_ERROR = 4 * float(np.finfo(float).eps)  # an exact sum, and three operations
-_LEAST = 1e-8  # of a square that variances must have, or there is nothing to tell directions by
+_LEAST = 1e-8  # smallest sum of variances, relative to the squared length, that is tilted
 
 
 def private_excess(
-    private: Clippable, radius: float, reach: float, spending: Spending, *, records: int, share: float
+    private: PrivateRecords, radius: float, limit: float, budget: FitBudget, *, records: int, share: float
 ) -> float:
-    """The mean of ``min(max(l^2 - r^2, 0), reach)`` over records of length l, shrunk towards zero by its noise.
+    """Noisy mean of ``min(max(l^2 - r^2, 0), limit)`` over records of length l, shrunk by its noise.
 
     Parameters
     ----------
-    private : Clippable
+    private : PrivateRecords
         The records.
     radius : float
-        r, to which records are clipped.
-    reach : float
-        Beyond which more of a square is not counted.
-    spending : Spending
+        Clipping norm r.
+    limit : float
+        Largest excess of one record.
+    budget : FitBudget
     records : int
         The public number of records.
     share : float
-        Of ``mu^2``.
+        Share of ``mu^2``.
 
     Privacy
     -------
-    A record adds a whole number of steps from 0 to `reach`, so the exact sum changes by `reach` at most, for either
-    kind of neighbours.
+    A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
+    either kind of neighbours.
     """
     query = Query(
         (1, 1),
-        FrobeniusBall(reach / records * _ROUNDING),
-        bound=2.5 * reach,
-        function=_Mean(reach, records),
-        neighbours=spending.neighbours,
+        FrobeniusBall(limit / records * _ROUNDING),
+        bound=2.5 * limit,
+        function=_Mean(limit, records),
+        neighbours=budget.neighbours,
         relative_error=_FLOAT_ERROR,
     )
-    released = spending.release("tail", query, private.excess(radius, reach), share=share)
+    released = budget.release("tail", query, private.excess(radius, limit), share=share)
     noisy, std = float(released.matrix[0, 0]), float(released.std[0, 0])
     return noisy * max(0.0, 1 - (std / noisy) ** 2) if noisy > 0 else 0.0
 
 
-def give_back(covariance: Floats, excess: float, radius: float) -> Floats:
-    """The covariance of clipped records with `excess` more in its trace, along the directions of long ones.
+def restore_excess(covariance: Floats, excess: float, radius: float) -> Floats:
+    """Covariance of clipped records with `excess` added to its trace, along the directions of long records.
 
     Parameters
     ----------
     covariance : float64 array of shape (d, d)
     excess : float
-        At most the trace itself is given back.
+        Limited to the trace of the covariance.
     radius : float
-        To which records were clipped.
+        Clipping norm.
 
     Examples
     --------
-    >>> give_back(np.diag([1.0, 4.0]), 1.0, 3.0).round(2).tolist()
+    >>> restore_excess(np.diag([1.0, 4.0]), 1.0, 3.0).round(2).tolist()
     [[1.13, 0.0], [0.0, 4.87]]
     """
     values, vectors = np.linalg.eigh(covariance)
@@ -77,15 +77,15 @@ def give_back(covariance: Floats, excess: float, radius: float) -> Floats:
     total = float(values.sum())
     if excess <= 0 or total <= 0:
         return covariance
-    long = tilted(values, radius**2)
+    long = tilt_variances(values, radius**2)
     return np.asarray((vectors * (values + min(excess, total) * long / long.sum())) @ vectors.T)
 
 
-def tilted(values: Floats, square: float) -> Floats:
-    """Variances of Gaussian records that are longer than most: their sum is `square`, if it was less.
+def tilt_variances(values: Floats, square: float) -> Floats:
+    """Variances of those Gaussian records whose mean squared length is `square`, if that is more than usual.
 
-    Of all that a Gaussian with the variances v may look like, given its mean squared length, one with ``v/(1 - t v)``
-    for some t is the likeliest (exponential tilting). So long records lie along leading directions more than others.
+    Given its mean squared length, a sample from a Gaussian with variances v most likely looks like one with variances
+    ``v/(1 - t v)`` for some t (exponential tilting). So long records lie along leading directions more than others do.
     """
     if not _LEAST * square < float(values.sum()) < square:
         return values
@@ -94,16 +94,16 @@ def tilted(values: Floats, square: float) -> Floats:
     def variances(left: float) -> Floats:  # left = 1 - t max(v)
         return np.asarray(values / (1 - parts + left * parts))
 
-    least = float(values.max()) / (2 * square)  # where the largest alone is twice the square
+    least = float(values.max()) / (2 * square)  # makes the largest variance alone twice the square
     return variances(brentq(lambda left: float(variances(left).sum()) - square, least, 1.0, xtol=1e-6 * least))
 
 
 @dataclass(frozen=True)
 class _Mean:
-    """A sum of steps over the public number of records, of shape (1, 1)."""
+    """Mean excess, of shape (1, 1), from a sum in whole steps."""
 
-    reach: float
+    limit: float
     records: int
 
     def __call__(self, steps: Any) -> Floats:
-        return np.array([[int(steps) / EXCESS_STEPS * self.reach / self.records]])
+        return np.array([[int(steps) / EXCESS_STEPS * self.limit / self.records]])

@@ -22,14 +22,14 @@ class Components:
 
 
 def principal_components(moment: PrivateMoment, count: int | float | None = None) -> Components:
-    """Components of a private moment, in the data's units; costs nothing.
+    """Principal components of a private moment, in the data's units; post-processing.
 
     Parameters
     ----------
     moment : PrivateMoment
-        With the aim 'components'.
+        Fitted with ``aim='components'``.
     count : int, float or None
-        How many, the share of the variance that they must have, or all.
+        Number of components, share of the variance that they must explain, or None for all.
     """
     values, vectors = np.linalg.eigh(moment.covariance)
     values, rows = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
@@ -43,7 +43,7 @@ def principal_components(moment: PrivateMoment, count: int | float | None = None
 
 
 def check_count(count: Any, size: int) -> int | float:
-    """A number of components from 1 to `size`, or a share strictly between 0 and 1."""
+    """Validated number of components from 1 to `size`, or share of the variance strictly between 0 and 1."""
     if count is None:
         return size
     if isinstance(count, float | np.floating) and 0 < count < 1:

@@ -1,8 +1,8 @@
 """Public affine coordinates of private records, computed exactly.
 
-Records are put on a grid of integers and the map's matrix and centre likewise, so that the product is a sum of whole
-numbers below 2^53: the same in any order, with any number of threads, wherever a record stands. So the coordinates of a
-record are a function of that record alone, down to the last bit.
+Records, the matrix of the map and its centre are all rounded to integers, so that the product is a sum of integers
+below 2^53: the same in any order, with any number of threads. So the coordinates of a record are a function of that
+record alone, down to the last bit.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from matrixdp.domain.row_arithmetic import square_lengths
 from matrixdp.types import Floats
 
-LEVELS = 1 << 19  # half the steps of the records' grid
-_EXACT = 53
-_BLOCK = 1 << 17  # numbers worked on at a time: they stay in the cache
-_ALONE = 1 << 18  # products below which BLAS does not call for other threads, which may be busy
+LEVELS = 1 << 19  # half the number of grid steps of the records
+_EXACT = 53  # bits of a float's significand
+_BLOCK = 1 << 17  # numbers per block, so that a block stays in the cache
+_ONE_THREAD = 1 << 18  # multiplications below which BLAS uses one thread, and does not wait for busy ones
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """``u = A (x - m)`` for records x in [-1, 1]^d, given as whole numbers of steps of 1/levels.
+    """``u = A (x - m)`` for records x in [-1, 1]^d, given as integer multiples of 1/levels.
 
     Attributes
     ----------
     numbers : float64 array of shape (k, d)
-        Whole numbers; row i of A is ``numbers[i] * 2^exponents[i]``.
+        Integers; row i of A is ``numbers[i] * 2^exponents[i]``.
     exponents : int64 array of shape (k,)
     origin : int64 array of shape (d,)
         m, in steps of the grid.
@@ -40,7 +40,7 @@ class Coordinates:
 
     Privacy
     -------
-    Public. Each record is mapped on its own.
+    Public. Each record is mapped independently of the others.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Coordinates:
 
     @cached_property
     def unit(self) -> Floats:
-        """What a whole number stands for in each coordinate, of shape (k,): powers of two."""
+        """Grid step of each coordinate, of shape (k,): powers of two."""
         return np.asarray(np.ldexp(1.0, self.exponents - (self.levels.bit_length() - 1)))
 
     def __call__(self, steps: NDArray[np.floating]) -> Floats:
@@ -94,20 +94,20 @@ class Coordinates:
         return out
 
     def lengths(self, steps: NDArray[np.floating]) -> Floats:
-        """``|u|`` of each record, of shape (n,); the coordinates themselves are not kept."""
+        """``|u|`` of each record, of shape (n,); does not store the coordinates."""
         out = np.empty(len(steps))
         for rows, block in self._blocks(steps):
             square_lengths(block, out=out[rows])
         return np.sqrt(out, out=out)
 
     def _blocks(self, steps: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
-        """Coordinates of some records at a time, in a buffer that the next ones overwrite."""
+        """Coordinates block by block, in a buffer that the next block overwrites."""
         k, d = self.numbers.shape
-        # All of it is whole numbers of `unit`: products and sums of at most 2^52, and their differences.
+        # Everything is an integer multiple of `unit`: products and sums of at most 2^52, and their differences.
         turn = np.ascontiguousarray((self.numbers * self.unit[:, None]).T)
         shift = self.numbers @ self.origin.astype(np.float64) * self.unit
         most = max(1, _BLOCK // max(k, d))
-        few = min(_ALONE // (k * d), most) if 64 * k * d <= _ALONE else most
+        few = min(_ONE_THREAD // (k * d), most) if 64 * k * d <= _ONE_THREAD else most
         shifts, rows = np.tile(shift, few), few * (most // few)
         own, out = np.empty((rows, d)), np.empty((rows, k))
         for start in range(0, len(steps), rows):

@@ -1,8 +1,8 @@
-"""Products of whole numbers beyond 2^53, exact, at the speed of BLAS.
+"""Exact products of integers beyond 2^53, at the speed of BLAS.
 
-A matrix of whole numbers is kept as layers of digits to the base 2^20, each from -2^19 to 2^19. A layer is then no
-larger than a record on its grid, so that its product with the numbers of `Coordinates` stays below 2^53: every partial
-sum is exact, in any order. Carries bring the digits back into their range.
+An integer matrix is stored as layers of digits to the base 2^20, each from -2^19 to 2^19. The entries of a layer are
+then no larger than those of a record on its grid, so that its product with the integers of `Coordinates` stays below
+2^53: every partial sum is exact, in any order. Carries bring the digits back into their range.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BASE = 1 << _BITS
 
 
 def to_digits(whole: NDArray[np.int64]) -> Floats:
-    """Digits of whole numbers of at most 2^62, of shape (layers, ...), the lowest first.
+    """Digits of integers of at most 2^62, of shape (layers, ...), the lowest first.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def to_digits(whole: NDArray[np.int64]) -> Floats:
 
 
 def multiply(numbers: Floats, digits: Floats) -> Floats:
-    """Digits of ``numbers @ x``, x having the digits given; ``sum_j |numbers[i, j]|`` is at most 2^33.
+    """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33.
 
     Examples
     --------
@@ -51,16 +51,16 @@ def multiply(numbers: Floats, digits: Floats) -> Floats:
 
 
 def _carry(values: Floats, layers: list[Floats]) -> Floats:
-    """Put the lowest digits on the layers, and give what goes to the next one."""
+    """Append the lowest digits to the layers, and return the carry."""
     high = np.rint(values / _BASE)
     layers.append(values - high * _BASE)
     return np.asarray(high)
 
 
 def to_floats(digits: Floats) -> Floats:
-    """The numbers with these digits as floats, within half an ulp for each layer above the second.
+    """Numbers with these digits as floats, rounded by half an ulp for each layer above the second.
 
-    Nothing cancels: what stands above a digit is zero, or larger than anything below it.
+    Nothing cancels: the digits above a digit are zero, or together larger than everything below it.
     """
     value = digits[-1]
     for layer in digits[-2::-1]:

@@ -1,4 +1,4 @@
-"""Principal directions from the data, for a stated share of the budget."""
+"""Private principal directions, for a share of a budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from matrixdp.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class PrincipalDirections:
-    """Directions learned from private data, and what they cost.
+    """Directions learned from private data, and their privacy cost.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class PrincipalDirections:
     moments : float64 array of shape (m,)
         Noisy second moment along each.
     release : Release
-        The noisy second moment that they come from.
+        The noisy second moment that they are eigenvectors of.
     """
 
     directions: Floats
@@ -35,7 +35,7 @@ class PrincipalDirections:
 
     @property
     def mu(self) -> float:
-        """What they cost, as Gaussian differential privacy."""
+        """Gaussian differential privacy of the directions."""
         return self.release.mu
 
 

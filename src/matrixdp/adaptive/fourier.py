@@ -20,16 +20,16 @@ class FourierFeatures:
     Parameters
     ----------
     bounds : Bounds
-        Of m features, which are scaled to [-1, 1].
+        Bounds of the m input features, which are scaled to [-1, 1].
     gamma : float
     count : int
-        Number k of features to make.
+        Number k of random features.
     seed : int
-        Of the public random frequencies.
+        Seed of the public random frequencies.
 
     Privacy
     -------
-    Frequencies are public. Each record is mapped on its own, into the box of halfwidth ``sqrt(2/k)``.
+    Frequencies are public. Each record is mapped independently of the others, into the box of halfwidth ``sqrt(2/k)``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class FourierFeatures:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Fourier features and the target of a block of records, whose last column is the target."""
+    """Map from a block of records, the target last, to Fourier features and the target."""
 
     features: FourierFeatures
     columns: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Private records on a grid, with exact sums of them, read once; and the same in other coordinates."""
+"""Private records on a grid, in memory, with exact sums; and the same records in other coordinates."""
 
 from __future__ import annotations
 
@@ -18,56 +18,54 @@ from matrixdp.noise import GramSum
 from matrixdp.queries.moment_sums import MomentSum, levels
 from matrixdp.types import Floats
 
-_BLOCK = 1 << 17  # numbers worked on at a time: they stay in the cache
-EXCESS_STEPS = 1 << 12  # sums over 2^50 records stay below 2^63
-_MOST = 1 << 15  # features: squared lengths on the grid stay below 2^53
+_BLOCK = 1 << 17  # numbers per block, so that a block stays in the cache
+EXCESS_STEPS = 1 << 12  # grid of one record's excess; sums over 2^50 records stay below 2^63
+_MOST_FEATURES = 1 << 15  # squared lengths on the grid stay below 2^53
 _EPS = float(np.finfo(float).eps)
 
 
 def check_features(size: int) -> None:
-    """An error for more features than the grid's arithmetic allows."""
-    if size > _MOST:
-        raise ParameterError(f"bounds must be for at most {_MOST} features, got {size} instead.")
+    """Raise for more features than the exact arithmetic allows."""
+    if size > _MOST_FEATURES:
+        raise ParameterError(f"bounds must be for at most {_MOST_FEATURES} features, got {size} instead.")
 
 
 def grid_levels(public: int) -> int:
-    """Half the steps of the grid for a public number of records: 2^19 up to two million of them.
+    """Half the number of grid steps for a public number of records: 2^19 up to two million records.
 
-    Sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62, wherever m is on the grid.
+    Sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62 for any grid point m.
     """
     return min(LEVELS, levels(4 * public))
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Number of records, ``sum q`` and ``sum q q'``, of whole numbers: int64 arrays of shape (d,) and (d, d)."""
+    """Number of records, ``sum q`` and ``sum q q'`` of integer records q: int64 arrays of shape (d,) and (d, d)."""
 
     count: int
     total: NDArray[np.int64]
     gram: NDArray[np.int64]
 
     @classmethod
-    def none(cls, size: int) -> Sums:
-        """Of no records."""
+    def empty(cls, size: int) -> Sums:
+        """Sums of no records of `size` features."""
         return cls(0, np.zeros(size, np.int64), np.zeros((size, size), np.int64))
 
-    def less(self, other: Sums) -> Sums:
-        """The sums without those of some of the records."""
+    def __sub__(self, other: Sums) -> Sums:
         return Sums(self.count - other.count, self.total - other.total, self.gram - other.gram)
 
-    def plus(self, other: Sums) -> Sums:
-        """The sums with those of other records."""
+    def __add__(self, other: Sums) -> Sums:
         return Sums(self.count + other.count, self.total + other.total, self.gram + other.gram)
 
-    def about(self, origin: NDArray[np.int64]) -> Sums:
-        """The sums of ``q - origin``."""
+    def shifted(self, origin: NDArray[np.int64]) -> Sums:
+        """Sums of ``q - origin``, origin of shape (d,)."""
         cross = np.multiply.outer(self.total, origin)
         gram = self.gram - cross - cross.T + self.count * np.multiply.outer(origin, origin)
         return Sums(self.count, self.total - self.count * origin, gram)
 
 
 class _Running:
-    """Sums that grow block by block."""
+    """Sums accumulated block by block."""
 
     def __init__(self, columns: int, limit: int) -> None:
         self._total = np.zeros(columns, np.int64)
@@ -81,8 +79,16 @@ class _Running:
         return Sums(self._gram.records, self._total, self._gram.value())
 
 
-class Clippable(ABC):
-    """Records u of shape (n, d) whose moments in any ball about the origin are known exactly.
+class PrivateRecords(ABC):
+    """Private records u of shape (n, d): exact counts by length, and exact moments after clipping to a ball.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    levels : int
+        Half the number of grid steps.
+    coordinates : Coordinates or None
+        Public coordinates that u are in; None for [-1, 1]^d.
 
     Privacy
     -------
@@ -98,82 +104,82 @@ class Clippable(ABC):
 
     @abstractmethod
     def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
-        """A function that says how many records are longer than one of the cuts."""
+        """Function that returns how many records are longer than a cut-off, for the cut-offs given."""
 
     @abstractmethod
-    def excess(self, radius: float, reach: float) -> int:
-        """Sum of ``min(max(|u|^2 - radius^2, 0), reach)``, each in whole steps of ``reach/EXCESS_STEPS``."""
+    def excess(self, radius: float, limit: float) -> int:
+        """Sum of ``min(max(|u|^2 - radius^2, 0), limit)``, each rounded to whole steps of ``limit/EXCESS_STEPS``."""
 
     @abstractmethod
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
-        """Sums over records that surely lie in the ball, on the records' grid, and over the others, moved into it."""
+        """Sums over records that are certainly in the ball, on the grid, and over the others after clipping."""
 
     @abstractmethod
-    def moved(self, coordinates: Coordinates) -> Clippable:
+    def transform(self, coordinates: Coordinates) -> PrivateRecords:
         """The same records in public coordinates."""
 
     def moment(self, ball: Bounds, public: int) -> Floats:
-        """``(1/public) sum (1, u)(1, u)'`` over records moved into the ball about the origin.
+        """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin.
 
-        A record in the ball stays as it is; one outside, or not surely inside, is moved and put on the grid of the
-        ball. Both sums are exact, so that the order and the number of either cannot matter.
+        A record inside the ball is summed as it is; one outside, or too close to the sphere to tell, is clipped and
+        rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
         """
         inside, outside = self.split(ball, public)
         return _moment(inside, self.levels, self.coordinates) / public + outside.value()
 
 
-class HeldRecords(Clippable):
-    """Records in memory, with their lengths, of shape (n,)."""
+class InMemoryRecords(PrivateRecords):
+    """Private records in memory, with their lengths, of shape (n,)."""
 
     lengths: Floats
 
     def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
-        """Counts the lengths."""
+        """Count lengths directly."""
         return lambda cut: int(np.count_nonzero(self.lengths > cut))
 
-    def excess(self, radius: float, reach: float) -> int:
-        """Sum of what squared lengths have beyond a radius, in whole steps."""
+    def excess(self, radius: float, limit: float) -> int:
+        """Sum of the squared lengths' excess over a radius, in whole steps."""
         beyond = np.square(self.lengths[self.lengths > radius]) - radius**2
-        return int(np.rint(np.clip(beyond / reach, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64).sum())
+        return int(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64).sum())
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
-        """Sums over records in the ball, and over the others, moved into it."""
+        """Sums over records in the ball, and over the others after clipping."""
         assert ball.radius is not None
         outside = np.flatnonzero(self.lengths > ball.radius * (1 - 2 * (self.shape[1] + 16) * _EPS))
-        moved = ball_sum(ball, public)
-        moved.add(self.take(outside))
-        return self.sums_without(outside), moved
+        clipped = ball_sum(ball, public)
+        clipped.add(self.take(outside))
+        return self.sums_without(outside), clipped
 
     @abstractmethod
     def take(self, rows: NDArray[np.intp]) -> Floats:
-        """Some of the records, of shape (rows, d)."""
+        """Selected records, of shape (rows, d)."""
 
     @abstractmethod
     def sums_without(self, rows: NDArray[np.intp]) -> Sums:
-        """Sums over all other records on their grid; adds up whichever are fewer."""
+        """Sums over all records but these, on the grid; sums whichever are fewer."""
 
 
-class GridRecords(HeldRecords):
-    """Records in [-1, 1]^d as whole numbers of steps of 1/levels, and sums of them.
+class GridRecords(InMemoryRecords):
+    """Records in [-1, 1]^d as integer multiples of 1/levels, with their sums.
 
     Parameters
     ----------
     bounds : Bounds
-        The box that is mapped to [-1, 1]^d.
+        Box that is mapped to [-1, 1]^d.
     array : array of shape (n, d)
-        Finite numbers; what lies outside is moved to the bounds.
+        Finite numbers; values outside the bounds are clipped to them.
     levels : int
-        Half the steps of the grid.
+        Half the number of grid steps.
 
     Privacy
     -------
-    Private. Each record is mapped on its own.
+    Private. Each record is mapped independently of the others.
     """
 
     def __init__(self, bounds: Bounds, array: NDArray[np.generic], levels: int) -> None:
         n, d = self.shape = (int(array.shape[0]), bounds.size)
         self.levels = levels
-        self.steps = np.empty((n, d), np.float32)  # holds whole numbers up to 2^24
+        self.steps = np.empty((n, d), np.float32)  # exact for integers up to 2^24
         self.lengths = np.empty(n)
         running, rows = _Running(d, levels), max(1, _BLOCK // d)
         buffer = np.empty((min(rows, n), d))
@@ -188,18 +194,18 @@ class GridRecords(HeldRecords):
         self._sums = running.sums()
 
     def take(self, rows: NDArray[np.intp]) -> Floats:
-        """Some of the records, of shape (rows, d)."""
+        """Selected records, of shape (rows, d)."""
         return np.asarray(self.steps[rows], np.float64) / self.levels
 
     def sums_without(self, rows: NDArray[np.intp]) -> Sums:
-        """Sums over all other records."""
+        """Sums over all records but these."""
         if 2 * len(rows) <= len(self):
-            return self._sums.less(self._sums_of(rows))
+            return self._sums - self._sums_of(rows)
         return self._sums_of(np.setdiff1d(np.arange(len(self)), rows, assume_unique=True))
 
-    def moved(self, coordinates: Coordinates) -> MovedRecords:
+    def transform(self, coordinates: Coordinates) -> TransformedRecords:
         """The same records in public coordinates."""
-        return MovedRecords(self, coordinates)
+        return TransformedRecords(self, coordinates)
 
     def _sums_of(self, rows: NDArray[np.intp]) -> Sums:
         running, step = _Running(self.shape[1], self.levels), max(1, _BLOCK // self.shape[1])
@@ -208,12 +214,12 @@ class GridRecords(HeldRecords):
         return running.sums()
 
 
-class MovedRecords(HeldRecords):
-    """Records in public coordinates; their sums follow from those of the records, by exact arithmetic.
+class TransformedRecords(InMemoryRecords):
+    """Grid records in public coordinates; their sums follow from those on the grid, by exact arithmetic.
 
     Privacy
     -------
-    Private. Each record is mapped on its own.
+    Private. Each record is mapped independently of the others.
     """
 
     def __init__(self, records: GridRecords, coordinates: Coordinates) -> None:
@@ -223,21 +229,21 @@ class MovedRecords(HeldRecords):
         self.lengths = coordinates.lengths(records.steps)
 
     def take(self, rows: NDArray[np.intp]) -> Floats:
-        """Some of the records, of shape (rows, k)."""
+        """Selected records, of shape (rows, k)."""
         assert self.coordinates is not None
         return self.coordinates(self._records.steps[rows])
 
     def sums_without(self, rows: NDArray[np.intp]) -> Sums:
-        """Sums over all other records on their grid, before they were moved."""
+        """Sums over all records but these, on the grid, before the transform."""
         return self._records.sums_without(rows)
 
-    def moved(self, coordinates: Coordinates) -> MovedRecords:
-        """The records themselves in other coordinates."""
-        return MovedRecords(self._records, coordinates)
+    def transform(self, coordinates: Coordinates) -> TransformedRecords:
+        """The original records in other coordinates; transforms do not compose."""
+        return TransformedRecords(self._records, coordinates)
 
 
 def ball_sum(ball: Bounds, public: int) -> MomentSum:
-    """A sum, without records yet, of those that are moved into a ball about the origin."""
+    """Empty sum for records that are clipped to a ball about the origin."""
     return MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
 
 
@@ -247,7 +253,7 @@ def _moment(sums: Sums, levels: int, coordinates: Coordinates | None) -> Floats:
         total, gram = sums.total / levels, sums.gram / levels**2
     else:
         numbers, unit = coordinates.numbers, coordinates.unit
-        centred = sums.about(coordinates.origin)
+        centred = sums.shifted(coordinates.origin)
         half = multiply(numbers, to_digits(centred.gram))
         total = to_floats(multiply(numbers, to_digits(centred.total[:, None])))[:, 0] * unit
         gram = to_floats(multiply(numbers, half.transpose(0, 2, 1))) * np.multiply.outer(unit, unit)

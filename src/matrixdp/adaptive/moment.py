@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.adaptive.budget import Spending, Step, charged
-from matrixdp.adaptive.fit import Fitted, fit_moment, rehearse
+from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.fit import check_designs, fit_moment
 from matrixdp.adaptive.grid_records import check_features, grid_levels
-from matrixdp.adaptive.out_of_core import look_at
-from matrixdp.adaptive.settings import recipe_for
+from matrixdp.adaptive.out_of_core import validate_records
+from matrixdp.adaptive.postprocess import Fitted
+from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
@@ -25,7 +26,7 @@ from matrixdp.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class PrivateMoment:
-    """A private mean and covariance, and what they cost. Nothing in it is private.
+    """A private mean and covariance, and their privacy cost. Safe to publish.
 
     Attributes
     ----------
@@ -34,17 +35,17 @@ class PrivateMoment:
     covariance, covariance_std : float64 arrays of shape (m, m)
         About the mean, over N; positive semidefinite.
     fitted : Fitted
-        The same for records scaled to [-1, 1], and more.
+        Results for records scaled to [-1, 1].
     bounds : Bounds
     privacy : Privacy
         The guarantee of all steps together.
     neighbours : Neighbours
     mu : float
-        What was spent, as Gaussian differential privacy; at most `privacy.mu`.
+        Gaussian differential privacy of all steps; at most `privacy.mu`.
     steps : tuple of Step
-        What each step spent of it.
+        Cost of each step.
     simulation : bool
-        Whether the noise can be repeated by whoever knows the seed.
+        Whether the noise is reproducible, hence not private.
     records : int
         The public number of records.
     """
@@ -102,28 +103,28 @@ def private_moment(
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> PrivateMoment:
-    """Mean and covariance with noise along directions that a part of the budget finds.
+    """Private mean and covariance, in coordinates learned with a part of the budget.
 
     Parameters
     ----------
     data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
-        Finite numbers; values outside of the bounds are moved to them. Records outside of memory are read up to six
-        times.
+        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to six times.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy
         The whole budget.
     aim : 'covariance', 'components' or 'regression'
-        What the result is for; settles how the budget is split and which errors count.
+        Use of the result; selects the settings.
     targets : int
-        How many of the last features are targets, for the aim 'regression' alone.
+        Number of targets, which are the last features; for the aim 'regression' only.
     directions : 'learned', 'standard' or array_like of shape (m, m)
-        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
+        Directions of the coordinates of the final moment; a matrix must have orthonormal columns, for features scaled
+        to [-1, 1].
     records : int, optional
-        The public number of records; must be given for add-remove neighbours, and be about right.
+        Public number of records; required for add-remove neighbours, and should be about right.
     neighbours : 'replace' or 'add-remove'
     ledger : path, optional
-        Where the fit is charged as a whole, before its first random bit is drawn.
+        Ledger that is charged for the whole fit, before the first random bit is drawn.
     dataset : str, optional
         Name of the data set in the ledger.
     stream, simulation
@@ -131,8 +132,8 @@ def private_moment(
 
     Privacy
     -------
-    `privacy` for the neighbours named, all steps together. An error in the data or the parameters comes before
-    anything is charged or drawn. docs/estimators.md proves each step.
+    `privacy` for the given neighbours, all steps together. Errors in data or parameters are raised before anything is
+    charged or drawn. docs/estimators.md has the proof of each step.
 
     Examples
     --------
@@ -144,25 +145,25 @@ def private_moment(
     >>> [step.name for step in moment.steps]
     ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
     """
-    recipe = recipe_for(aim)
+    settings = settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
     if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets <= bounds.size:
         raise ParameterError(f"targets must be an integer from 1 to {bounds.size}, got {targets!r} instead.")
     predicted = int(targets) if aim == "regression" else 0
-    count, on_grid = look_at(data, bounds)
-    public = public_records(records, count, spending.neighbours)
-    rehearse(spending, bounds.size, public)
+    count, on_grid = validate_records(data, bounds)
+    public = public_records(records, count, budget.neighbours)
+    check_designs(budget, bounds.size, public)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
-    charge = charged(spending, description, ledger=ledger, dataset=dataset)
-    with np.errstate(all="ignore"):  # a warning would speak of private data
-        steps = on_grid(grid_levels(public))
+    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
+    with np.errstate(all="ignore"):  # a warning would reveal something about private data
+        grid_records = on_grid(grid_levels(public))
         with charge:
-            fitted = fit_moment(steps, recipe, spending, records=public, basis=basis, targets=predicted)
-    return PrivateMoment(fitted, bounds, privacy, spending.neighbours, spending.mu, spending.steps, simulation, public)
+            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis, targets=predicted)
+    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:
@@ -176,13 +177,13 @@ def _basis(directions: Any, size: int) -> Floats | None:
 
 
 def check_privacy(privacy: Any) -> None:
-    """An error for what is no guarantee."""
+    """Raise unless `privacy` is a Privacy."""
     if not isinstance(privacy, Privacy):
         raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
 
 
 def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
-    """The public number of records; under replacement it is that of the data."""
+    """Validated public number of records; for replace neighbours it is the number in the data."""
     if found < 1:
         raise DataError("data must have at least one record.")
     if neighbours is Neighbours.REPLACE:

@@ -1,4 +1,4 @@
-"""Private records outside of memory, looked at anew for each question, with the bits of records in memory."""
+"""Private records out of core, read again for each query; results have the same bits as in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.grid_records import Clippable, GridRecords, HeldRecords, Sums, ball_sum
+from matrixdp.adaptive.grid_records import GridRecords, InMemoryRecords, PrivateRecords, Sums, ball_sum
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import GramSum
 from matrixdp.queries.moment_sums import MomentSum
@@ -19,77 +19,77 @@ from matrixdp.records import Records, as_records, is_out_of_core, require_reread
 T = TypeVar("T")
 
 
-class PartRecords(Clippable):
-    """Records in parts as whole numbers of steps of 1/levels, perhaps in public coordinates.
+class OutOfCoreRecords(PrivateRecords):
+    """Records in parts as integer multiples of 1/levels, in public coordinates if given.
 
     Parameters
     ----------
     parts : Records
-        Can be read again and again.
+        Records that can be read more than once.
     bounds : Bounds
-        The box that is mapped to [-1, 1]^d.
+        Box that is mapped to [-1, 1]^d.
     count : int
         Number of records.
     levels : int
-        Half the steps of the grid.
+        Half the number of grid steps.
     coordinates : Coordinates, optional
 
     Privacy
     -------
-    Private. Each record is mapped on its own. All questions are answered from exact integers.
+    Private. Each record is mapped independently of the others. All answers come from exact integers.
     """
 
     def __init__(
         self, parts: Records, bounds: Bounds, count: int, levels: int, coordinates: Coordinates | None = None
     ) -> None:
-        self._parts, self._look = parts, (bounds, levels, coordinates)
+        self._parts, self._grid = parts, (bounds, levels, coordinates)
         self.shape, self.levels, self.coordinates = (count, bounds.size), levels, coordinates
 
     def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
-        """All cuts are looked at in one pass."""
+        """Count for all cut-offs in one pass."""
         ordered = np.unique(np.array(cuts, np.float64))
         above = np.zeros(len(ordered), np.int64)
-        for partial in self._parts.map(_CountTask(*self._look, ordered)):
+        for partial in self._parts.map(_CountTask(*self._grid, ordered)):
             above += partial
         counts = dict(zip(ordered.tolist(), above.tolist(), strict=True))
         return lambda cut: counts[cut]
 
-    def excess(self, radius: float, reach: float) -> int:
-        """Sum of what squared lengths have beyond a radius, in whole steps."""
-        return sum(self._parts.map(_ExcessTask(*self._look, radius, reach)))
+    def excess(self, radius: float, limit: float) -> int:
+        """Sum of the squared lengths' excess over a radius, in whole steps."""
+        return sum(self._parts.map(_ExcessTask(*self._grid, radius, limit)))
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
-        """Sums over records in the ball, and over the others, moved into it."""
-        inside, moved = Sums.none(self.shape[1]), ball_sum(ball, public)
-        for sums, others in self._parts.map(_SplitTask(*self._look, ball, public)):
-            inside = inside.plus(sums)
-            moved.total.merge(others)
-        return inside, moved
+        """Sums over records in the ball, and over the others after clipping."""
+        inside, clipped = Sums.empty(self.shape[1]), ball_sum(ball, public)
+        for sums, others in self._parts.map(_SplitTask(*self._grid, ball, public)):
+            inside += sums
+            clipped.total.merge(others)
+        return inside, clipped
 
-    def moved(self, coordinates: Coordinates) -> PartRecords:
+    def transform(self, coordinates: Coordinates) -> OutOfCoreRecords:
         """The same records in public coordinates."""
-        return PartRecords(self._parts, self._look[0], len(self), self.levels, coordinates)
+        return OutOfCoreRecords(self._parts, self._grid[0], len(self), self.levels, coordinates)
 
 
-def look_at(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], Clippable]]:
-    """Number of records, and a function that puts them on the grid of `levels`; the data's errors come from both."""
+def validate_records(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], PrivateRecords]]:
+    """Number of records, and a function that returns them on a grid of `levels`; raises for unsuitable data."""
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda levels: GridRecords(bounds, array, levels)
     parts = require_rereadable(as_records(data)).select(bounds.names)
     count = sum(parts.map(_CheckTask(bounds)))
-    return count, lambda levels: PartRecords(parts, bounds, count, levels)
+    return count, lambda levels: OutOfCoreRecords(parts, bounds, count, levels)
 
 
 @dataclass(frozen=True, eq=False)
 class MappedParts(Records):
-    """Records that are made from others, block by block."""
+    """Records computed from others by a function, block by block."""
 
     parts: Records
     function: Callable[[Any], Any]
 
     def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
-        """What the task makes of the records after the function."""
+        """Results of the task on the mapped records."""
         return self.parts.map(_MappedTask(task, self.function), whole=whole)
 
 
@@ -115,50 +115,50 @@ class _CheckTask:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
-    """What every task on records in parts needs to put them on their grid, perhaps in public coordinates."""
+class _GridTask:
+    """Base of tasks on parts: puts each block on the grid, and into public coordinates if given."""
 
     bounds: Bounds
     levels: int
     coordinates: Coordinates | None
 
-    def held(self, blocks: Iterable[Any]) -> Iterator[HeldRecords]:
-        """The records of each block."""
+    def in_memory(self, blocks: Iterable[Any]) -> Iterator[InMemoryRecords]:
+        """Grid records of each block."""
         for block in blocks:
             records = GridRecords(self.bounds, to_array(block, self.bounds.size, self.bounds.names), self.levels)
-            yield records if self.coordinates is None else records.moved(self.coordinates)
+            yield records if self.coordinates is None else records.transform(self.coordinates)
 
 
 @dataclass(frozen=True, eq=False)
-class _CountTask(_Look):
+class _CountTask(_GridTask):
     cuts: NDArray[np.float64]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
-        """How many records are longer than each of the sorted cuts."""
+        """How many records are longer than each of the sorted cut-offs."""
         found = np.zeros(len(self.cuts) + 1, np.int64)
-        for records in self.held(blocks):
+        for records in self.in_memory(blocks):
             found += np.bincount(np.searchsorted(self.cuts, records.lengths), minlength=len(found))
         return found[::-1].cumsum()[::-1][1:]
 
 
 @dataclass(frozen=True, eq=False)
-class _ExcessTask(_Look):
+class _ExcessTask(_GridTask):
     radius: float
-    reach: float
+    limit: float
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        return sum(records.excess(self.radius, self.reach) for records in self.held(blocks))
+        return sum(records.excess(self.radius, self.limit) for records in self.in_memory(blocks))
 
 
 @dataclass(frozen=True, eq=False)
-class _SplitTask(_Look):
+class _SplitTask(_GridTask):
     ball: Bounds
     public: int
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Sums, GramSum]:
-        inside, moved = Sums.none(self.bounds.size), ball_sum(self.ball, self.public)
-        for records in self.held(blocks):
+        inside, clipped = Sums.empty(self.bounds.size), ball_sum(self.ball, self.public)
+        for records in self.in_memory(blocks):
             sums, others = records.split(self.ball, self.public)
-            inside = inside.plus(sums)
-            moved.total.merge(others.total)
-        return inside, moved.total
+            inside += sums
+            clipped.total.merge(others.total)
+        return inside, clipped.total

@@ -1,13 +1,12 @@
-"""Coefficients that a noisy moment makes likely, at no cost in privacy."""
+"""Posterior mean of regression coefficients, given a noisy moment; post-processing."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from matrixdp.adaptive.settings import Settings
 from matrixdp.types import Floats
 
-_SHARES = 2.0 ** -np.arange(5.0)[:, None]  # of the target's variance that may be explained, all as likely
-_ROUNDS = 3  # noise depends on the coefficients, and they on it
 _TINY = float(np.finfo(float).tiny) ** 0.5
 
 
@@ -20,32 +19,36 @@ def posterior_coefficients(
     variance: float,
     std: float,
     records: int,
+    settings: Settings,
 ) -> Floats:
-    """Mean of the coefficients b in ``cross = gram b + noise``, given what is known of the noise, of shape (m,).
+    """Posterior mean of the coefficients b in ``cross = gram b + noise``, of shape (m,).
 
-    In coordinates in which the noise of `gram` is isotropic, coefficients are independent a priori, with one variance.
-    It is not known: each of five explains a given share of the target's variance, and each answer counts by the
-    likelihood of what was seen (Bayesian model averaging). So the answer is near zero where all may be noise. Noise
-    of the gram matrix counts as ``s^2 |b - a|^2`` beside the ``s^2 l`` of the cross moments, and so do the finitely
-    many records.
+    In coordinates in which the noise of `gram` is isotropic, the prior of the coefficients is Gaussian with one
+    variance. Several variances are tried, which explain different shares of the target's variance; the results are
+    averaged with the likelihood of `cross` as weights (Bayesian model averaging). So the coefficients are close to zero
+    where `cross` may be noise alone. The noise of `gram` adds ``s^2 |b - a|^2`` to the variance ``s^2 l`` of `cross`,
+    for a and l given in `target`, and sampling adds the residual variance over the number of records.
 
     Parameters
     ----------
     gram, cross : float64 arrays of shape (m, m) and (m,)
         Positive semidefinite covariance of the features, and their noisy covariances with the target.
     shape : float64 array of shape (m, m)
-        What the features' noise takes for the identity.
+        Shape of the noise among the features (`Fitted.noise_shape`).
     target : float64 array of shape (m,) and float
-        The same between features and target, and for the target alone.
+        Shape of the noise between features and target, and of the target alone.
     variance : float
-        Of the target.
+        Variance of the target.
     std : float
-        Standard deviation of the noise off the diagonal, where it is isotropic.
+        Standard deviation of the noise off the diagonal, in coordinates in which it is isotropic.
     records : int
+    settings : Settings
 
     Examples
     --------
+    >>> from matrixdp.adaptive.settings import settings_for
     >>> options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": 10**6}
+    >>> options["settings"] = settings_for("regression")
     >>> cross = np.array([0.5, 0.0])
     >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).round(3).tolist()
     [0.5, 0.0]
@@ -59,9 +62,10 @@ def posterior_coefficients(
     values = np.maximum(values, _TINY)
     seen, centre = cross @ turn, target[0] @ turn
     own = max(target[1] - float(centre @ centre), 0.0)
-    prior = _SHARES * max(variance, _TINY) / values.sum()
-    found = np.zeros((len(_SHARES), values.size))
-    for _ in range(_ROUNDS):
+    shares = 2.0 ** -np.arange(float(settings.prior_levels))[:, None]
+    prior = shares * max(variance, _TINY) / values.sum()
+    found = np.zeros((len(shares), values.size))
+    for _ in range(settings.posterior_rounds):
         noise = std**2 * (own + ((centre - found) ** 2).sum(axis=1, keepdims=True)) + values * variance / records
         spread = prior * values**2 + noise + _TINY**2
         found = prior * values / spread * seen

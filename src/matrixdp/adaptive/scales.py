@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.ball_moment import sure_count
-from matrixdp.adaptive.budget import Spending, charged
+from matrixdp.adaptive.ball_moment import positive_count
+from matrixdp.adaptive.budget import FitBudget, charge_fit
 from matrixdp.adaptive.moment import check_privacy, public_records
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds, check_bounds
@@ -24,24 +24,29 @@ from matrixdp.records import as_records, to_array
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
-_LEVELS = 1 << 15  # half the steps of the grid
-_MOST = 1 << 32  # records: their sums of squares fit into 64 bits
-_WEIGHT = 1.66  # of the squares beside the values; up to 1.665 they cost nothing
-_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_LEVELS = 1 << 15  # half the number of grid steps
+_MOST_RECORDS = 1 << 32  # their sums of squares fit into 64 bits
+_WEIGHT = 1.66  # of squares relative to values; up to 1.665 squares are free
+_ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # exact sums, and five operations
 
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Private mean and variance of each feature, of shape (m,), in the data's units, and what they cost.
+    """Private mean and variance of each feature in the data's units, and their privacy cost.
 
-    `variance_std` is the standard deviation of the noise in the mean of the squares.
+    Attributes
+    ----------
+    mean, variance : float64 arrays of shape (m,)
+    variance_std : float64 array of shape (m,)
+        Standard deviation of the noise in the mean of the squares.
+    spending : FitBudget
     """
 
     mean: Floats
     variance: Floats
     variance_std: Floats
-    spending: Spending
+    spending: FitBudget
 
 
 def private_scales(
@@ -65,7 +70,8 @@ def private_scales(
     A feature z in [-1, 1] enters as ``(z, b (z^2 - 1/2))``. Between two values its change has the square
     ``d^2 (1 + b^2 s^2)``, ``d = z - z'``, ``s = z + z'``, ``|s| <= 2 - |d|``: at most 4, as for z alone, when ``b^2 <=
     (2 + d)/(d^2 (2 - d))`` for all d, which is 2.77. So ``2 sqrt(m)/N`` bounds the change of the answer between
-    replaced records. A record that comes or goes adds ``1 + b^2/4`` a feature, and 1 for the count, at most.
+    replaced records. An added or removed record changes the squared answer by at most ``1 + b^2/4`` a feature, and 1
+    for the count.
 
     Examples
     --------
@@ -76,20 +82,20 @@ def private_scales(
     """
     check_bounds(bounds)
     check_privacy(privacy)
-    spending = Spending(privacy, Neighbours.parse(neighbours), stream, simulation)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     parts = as_records(data).select(bounds.names)
-    with np.errstate(all="ignore"):  # a warning would speak of private data
-        totals = sum(parts.map(_TotalTask(bounds)), _Totals.none(bounds.size))
-    if totals.count > _MOST:
-        raise DataError(f"data must have at most {_MOST:,} records, whose sums of squares fit into 64 bits.")
-    public = public_records(records, totals.count, spending.neighbours)
+    with np.errstate(all="ignore"):  # a warning would reveal something about private data
+        totals = sum(parts.map(_TotalTask(bounds)), _Totals.empty(bounds.size))
+    if totals.count > _MOST_RECORDS:
+        raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
+    public = public_records(records, totals.count, budget.neighbours)
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
-    query = _query(bounds.size, public, spending.neighbours)
-    make_design(query, privacy, allocation=isotropic())  # an error comes before the charge
-    charge = charged(spending, description, ledger=ledger, dataset=dataset)
+    query = _query(bounds.size, public, budget.neighbours)
+    make_design(query, privacy, allocation=isotropic())  # raises before the charge
+    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
     with charge:
-        noisy = spending.release("scales", query, totals, share=1.0)
-    return _scales(noisy.matrix[0], noisy.std[0], bounds, spending, public)
+        noisy = budget.release("scales", query, totals, share=1.0)
+    return _scales(noisy.matrix[0], noisy.std[0], bounds, budget, public)
 
 
 def _query(size: int, records: int, neighbours: Neighbours) -> Query:
@@ -106,7 +112,7 @@ def _query(size: int, records: int, neighbours: Neighbours) -> Query:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Count, sums of values and weighted sums of squares less their middle, over the public number of records."""
+    """Count, sums of values and weighted sums of centred squares, divided by the public number of records."""
 
     records: int
 
@@ -118,14 +124,14 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    """Number of records on their grid, and exact sums of values and squares, int64 arrays of shape (m,)."""
+    """Number of records, and exact sums of their values and squares on the grid, int64 arrays of shape (m,)."""
 
     count: int
     values: NDArray[np.int64]
     squares: NDArray[np.int64]
 
     @classmethod
-    def none(cls, size: int) -> _Totals:
+    def empty(cls, size: int) -> _Totals:
         return cls(0, np.zeros(size, np.int64), np.zeros(size, np.int64))
 
     def __add__(self, other: _Totals) -> _Totals:
@@ -137,7 +143,7 @@ class _TotalTask:
     bounds: Bounds
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> _Totals:
-        total = _Totals.none(self.bounds.size)
+        total = _Totals.empty(self.bounds.size)
         for block in blocks:
             array = to_array(block, self.bounds.size, self.bounds.names)
             steps = self.bounds.quantise(array, _LEVELS).astype(np.int64)
@@ -145,12 +151,12 @@ class _TotalTask:
         return total
 
 
-def _scales(noisy: Floats, std: Floats, bounds: Bounds, spending: Spending, public: int) -> Scales:
+def _scales(noisy: Floats, std: Floats, bounds: Bounds, budget: FitBudget, public: int) -> Scales:
     size = bounds.size
-    count = 1.0 if spending.neighbours is Neighbours.REPLACE else sure_count(float(noisy[0]), float(std[0]), public)
+    count = 1.0 if budget.neighbours is Neighbours.REPLACE else positive_count(float(noisy[0]), float(std[0]), public)
     mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
     second = np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0)
     variance = np.maximum(second - mean**2, 0.0)
     half = bounds.halfwidths
     variance_std = std[size + 1 :] / _WEIGHT / count
-    return Scales(bounds.midpoint + half * mean, variance * half**2, variance_std * half**2, spending)
+    return Scales(bounds.midpoint + half * mean, variance * half**2, variance_std * half**2, budget)

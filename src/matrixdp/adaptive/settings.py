@@ -1,114 +1,114 @@
-"""Settings of the private moment, fixed for all data, and the public rule for too little of them."""
+"""All settings of the private moment: fixed for all data, and chosen without them."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matrixdp.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a fit spends its budget, and what it aims at. Public, and chosen without the data.
+class Settings:
+    """One field a setting; `SETTINGS` has the values for each aim."""
 
-    Attributes
-    ----------
-    power : float
-        Coordinates are divided by the variances to this power: 1/4 is best for noise alone in Frobenius' norm, 1/2
-        makes the coordinates alike, as a regression needs them.
-    above : float
-        Records above a radius, as a multiple of the number at which clipping and noise balance.
-    radius_share, rough_share, tail_share : float
-        Shares of ``mu^2`` for each of the two radii (at most: `count_share`), for the rough moment (at most:
-        `rough_share`) and for what the final radius cuts off; the final moment has the rest.
-    least_rough : float
-        The least that the rough moment gets.
-    rough_ratio : float
-        Square of the constant before each record in the rough moment, in squares of its radius.
-    floor : float
-        What is added to the rough variances, in standard deviations of their noise.
-    pull : float
-        How far the centre is moved from the rough mean towards the midpoint, in standard deviations on that way.
-    drawn : float
-        What clipping takes away from a mean beside the centre: this times the share of records that are clipped.
-    shrink : bool
-        Whether eigenvalues are shrunk before the matrix is made positive semidefinite.
-    level : bool
-        Whether eigenvalues that noise alone could have made are taken for alike. A regression lives on their
-        differences, as it shows in the small ones: there the rough ones go halfway, and the final ones stay.
-    about_mean : bool
-        Whether the error counts about the mean, so that the mean itself matters less.
-    scarce : float
-        ``features/(records mu)`` above which there is too little for two steps.
-    first_steps, second_steps : int
-        How often each radius' bracket is halved.
-    """
+    # Steps 1 and 4: clipping norms
+    clip_factor: float = 1.5  # records clipped, as a multiple of the number that balances clipping and noise
+    first_count: float = 1.5  # that number for the first radius, times features/mu
+    surplus_factor: float = 4 / 3  # more records are clipped where their excess is measured
+    radius_share: float = 0.06  # largest share of mu^2 for the counts of one radius
+    least_radius_share: float = 0.1  # smallest, as a fraction of the largest
+    near_radius_share: float = 0.5  # largest for the precision of expected counts, as a fraction of the largest
+    count_precision: float = 3.0  # an expected count should be as many standard deviations of its noise
+    expected_count: float = 2.25  # expected count, times features/mu
+    total_precision: float = 12.0  # all records should be as many standard deviations of a count's noise
+    search_precision: float = 2.25  # least count to search for, in standard deviations of its noise
+    most_clipped: float = 0.5  # largest share of the records to search for
+    few_clipped: float = 0.075  # share of clipped records below which a radius is not extrapolated
+    lost_counts: float = 0.25  # counts with this noise, as a share of the records, are not made
+    public_radius: float = 0.5  # radius then, as a fraction of the longest record
+    first_steps: int = 5  # bisections for the first radius
+    first_span: float = 64.0  # longest over shortest radius of the first search
+    second_steps: int = 4  # bisections for the second radius
+    second_span: float = 16.0  # longest over shortest radius of the second search
+    extrapolate: bool = True  # whether a radius is moved on from the count searched for to the one wanted
 
-    power: float
-    above: float
-    radius_share: float = 0.06
-    rough_share: float = 0.2
-    least_rough: float = 0.2
-    tail_share: float = 0.0
-    rough_ratio: float = 0.125
-    floor: float = 1.0
-    pull: float = 0.0
-    drawn: float = 0.0
-    shrink: bool = True
-    level: bool = True
-    about_mean: bool = False
-    scarce: float = 0.5
-    first_steps: int = 5
-    second_steps: int = 4
+    # Step 2: rough moment
+    scarce: float = 0.5  # features/(records mu) above which one moment takes everything
+    rough_share: float = 0.15  # largest share of mu^2 for the rough moment
+    least_rough_share: float = 0.06  # smallest
+    rough_scale: float = 0.6  # in between, times sqrt(features/(records mu))
+    rough_ratio: float = 0.125  # squared constant before each record, in squares of the radius
 
+    # Step 3: plan
+    rough_level: float = 1.0  # how far eigenvalues that may be noise are moved to their mean
+    floor: float = 0.2  # added to rough variances, in standard deviations of their noise
+    power: float = 0.22  # coordinates are divided by variances to this power
+    pull: float = 0.4  # how far the centre moves to the midpoint, in standard deviations of the data
+    about_mean: bool = False  # whether errors of the mean do not count
+    least_ratio: float = 2.0**-4  # squared constant before each record, in squares of the radius, from
+    most_ratio: float = 2.0  # to
+    ratio_step: float = 0.25  # in steps of its logarithm to the base 2
+    lopsided: float = 0.5  # fraction of the worst-case mean shift that clipping is assumed to cause
+    stretch_targets: bool = False  # whether targets are given more room in the ball
+    least_target_weight: float = 1.5  # least square of the stretch
 
-COVARIANCE = Recipe(
-    power=0.22, above=1.5, rough_share=0.15, least_rough=0.06, tail_share=0.02, floor=0.2, pull=0.4, drawn=0.1
-)
-COMPONENTS = Recipe(power=0.25, above=4.0, shrink=False, about_mean=True)
-REGRESSION = Recipe(power=0.5, above=4.0, level=False, about_mean=True, scarce=1.0)
+    # Step 4: excess of clipped records
+    tail_share: float = 0.02  # share of mu^2 for the excess
+    tail_noise: float = 0.15  # its noise, as a fraction of that of the final moment
+    tail_limit: float = 1.25  # largest excess of one record, in squares of the radius
+    restore_second: bool = False  # whether the second moment about the midpoint always gets it back
 
-_RECIPES = {"covariance": COVARIANCE, "components": COMPONENTS, "regression": REGRESSION}
+    # Step 5: post-processing
+    shrink: bool = True  # whether eigenvalues are shrunk
+    final_level: float = 0.5  # how far eigenvalues that may be noise are moved to their mean
+    mean_growth: float = 0.1  # growth of the mean beside the centre, times the share of clipped records
+    spikes: bool = True  # whether a single moment keeps only eigenvalues that stand out from noise
+    wiener: bool = True  # whether a single moment is shrunk by the noise in its trace
 
-
-_SURE = 2.25  # standard deviations of their noise that counts must aim at, or the search is led by noise
-_NEAR = 3.0  # aimed counts should be as many standard deviations of their noise,
-_ALL = 12.0  # and all records as many
-_FEW = 0.075  # of the records, at most: to clip as many does less harm than to guess at a longer radius
-_ROUGH = 0.6  # of the square root of features/(records mu), for the rough moment
+    # Regression
+    noise_ridge: float = 0.3  # ridge, times noise_std sqrt(features)
+    posterior_weight: float = 0.5  # weight of the posterior mean beside the ridge solution
+    prior_levels: int = 5  # numbers of prior variances, from all of the target's down by factors of two
+    posterior_rounds: int = 3  # iterations for noise that depends on the coefficients
 
 
-def count_share(steps: int, *, features: int, records: int, mu: float, most: float) -> float:
-    """Share of ``mu^2`` for a radius: what makes its counts exact enough, between a tenth of `most` and `most`.
+_COVARIANCE = Settings()
+SETTINGS = {
+    "covariance": _COVARIANCE,
+    "components": replace(
+        _COVARIANCE,
+        clip_factor=4.0,
+        rough_share=0.2,
+        least_rough_share=0.2,
+        floor=1.0,
+        power=0.25,
+        pull=0.0,
+        about_mean=True,
+        tail_share=0.0,
+        shrink=False,
+    ),
+    "regression": replace(
+        _COVARIANCE,
+        clip_factor=4.0,
+        scarce=1.0,
+        rough_share=0.2,
+        least_rough_share=0.2,
+        rough_level=0.5,
+        floor=1.0,
+        power=0.5,
+        pull=0.0,
+        about_mean=True,
+        stretch_targets=True,
+        tail_share=0.0,
+        final_level=0.0,
+        mean_growth=0.0,
+        spikes=False,
+    ),
+}
 
-    `steps` counts have noise of ``sqrt(steps/share)/mu``. Those aimed at are about ``2.25 features/mu``; for them no
-    more than half of `most` is spent, since a radius that is a little off does little harm where records are many.
-    """
-    near = min(steps * (_NEAR / (2.25 * features)) ** 2, most / 2)
-    return min(max(near, steps * (_ALL / (records * mu)) ** 2, most / 10), most)
 
-
-def rough_share(recipe: Recipe, *, features: int, records: int, mu: float) -> float:
-    """Share of ``mu^2`` for the rough moment: the more records, the less of the budget tells where they lie."""
-    return min(max(_ROUGH * math.sqrt(features / (records * mu)), recipe.least_rough), recipe.rough_share)
-
-
-def aimed_count(wanted: float, std: float, records: int) -> float:
-    """How many records should lie above a radius: no fewer than stand out from the counts' noise, at most half."""
-    return min(max(wanted, _SURE * std), records / 2)
-
-
-def meant_count(wanted: float, aimed: float, records: int, freedom: float) -> float:
-    """How many records should lie above a radius in the end, if more had to be aimed at: those wanted, or a few.
-
-    The more freedom their lengths have, the less is cut off of a record, and the worse is a guess at a longer radius.
-    """
-    return min(aimed, max(wanted, _FEW * (1 - 1 / freedom) * records, 1.0))
-
-
-def recipe_for(aim: str) -> Recipe:
-    """The recipe for 'covariance', 'components' or 'regression'."""
-    if aim not in _RECIPES:
-        raise ParameterError(f"aim must be one of {', '.join(_RECIPES)}, got {aim!r} instead.")
-    return _RECIPES[aim]
+def settings_for(aim: str) -> Settings:
+    """The settings for 'covariance', 'components' or 'regression'."""
+    if aim not in SETTINGS:
+        raise ParameterError(f"aim must be one of {', '.join(SETTINGS)}, got {aim!r} instead.")
+    return SETTINGS[aim]

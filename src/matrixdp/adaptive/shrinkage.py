@@ -1,6 +1,8 @@
-"""What known noise allows to be put right in a noisy symmetric matrix, at no cost in privacy."""
+"""Estimators of a symmetric matrix from one with Gaussian noise of known size; post-processing."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,10 +10,10 @@ from matrixdp.types import Floats
 
 
 def shrink_eigenvalues(values: Floats, std: float) -> Floats:
-    """Eigenvalues of a matrix that has symmetric Gaussian noise, moved back to where they lie without it.
+    """Estimates of the eigenvalues without noise, from those of a matrix with symmetric Gaussian noise.
 
     ``y_i - 2 s^2 sum_j 1/(y_i - y_j)``, s the standard deviation off the diagonal: in high dimension the best
-    estimator that keeps the eigenvectors (Bun, Allez, Bouchaud, Potters 2016). The poles are widened by s.
+    estimator that keeps the eigenvectors (Bun, Allez, Bouchaud, Potters 2016). Its poles are smoothed to width s.
     """
     gaps = values[:, None] - values
     width = max(std, float(np.finfo(float).tiny) ** 0.5)
@@ -19,14 +21,14 @@ def shrink_eigenvalues(values: Floats, std: float) -> Floats:
 
 
 def clean_spectrum(values: Floats, std: float) -> Floats:
-    """Shrunk eigenvalues, moved to the nearest non-negative ones of the same sum."""
+    """Shrunk eigenvalues, projected onto non-negative ones of the same sum."""
     return project_simplex(shrink_eigenvalues(values, std))
 
 
 def level_spectrum(values: Floats, std: float) -> Floats:
-    """Clean eigenvalues, with one and the same number for all that noise alone could have made: up to ``2 s sqrt(d)``.
+    """Clean eigenvalues, with those up to ``2 s sqrt(d)``, the largest that noise alone has, replaced by their mean.
 
-    Their directions are noise as well, and should not be told apart.
+    Differences between them are noise, and so are their directions.
     """
     clean = clean_spectrum(values, std)
     within = values <= 2 * std * np.sqrt(values.size)
@@ -35,17 +37,17 @@ def level_spectrum(values: Floats, std: float) -> Floats:
     return clean
 
 
-def half_level_spectrum(values: Floats, std: float) -> Floats:
-    """The mean of clean and level eigenvalues, for coordinates in which some differences are real."""
-    return (clean_spectrum(values, std) + level_spectrum(values, std)) / 2
+def partly_level(weight: float) -> Callable[[Floats, float], Floats]:
+    """A mean of clean and level eigenvalues, with the weight given for the level ones."""
+    return lambda values, std: (1 - weight) * clean_spectrum(values, std) + weight * level_spectrum(values, std)
 
 
 def keep_spikes(values: Floats, std: float) -> Floats:
-    """Eigenvalues that stand out from symmetric Gaussian noise, without it; the rest of the trace is spread evenly.
+    """Estimates of eigenvalues that exceed those of symmetric Gaussian noise; the rest of the trace is spread evenly.
 
-    Noise alone reaches ``2 s sqrt(d)``. Beyond, ``y = l + s^2 d/l``, and eigenvectors have the squared cosine ``1 -
-    s^2 d/l^2`` with those without noise, so that ``l - s^2 d/l`` has the least error. Better than `shrink_eigenvalues`
-    where nearly all is noise.
+    Noise alone reaches ``2 s sqrt(d)``. An eigenvalue l beyond is seen as ``y = l + s^2 d/l``, and its eigenvector has
+    the squared cosine ``1 - s^2 d/l^2`` with the true one, so that ``l - s^2 d/l`` has the least error. Better than
+    `shrink_eigenvalues` where nearly all is noise.
     """
     reach = std**2 * values.size
     above = values > 2 * np.sqrt(reach)
@@ -77,8 +79,8 @@ def project_simplex(values: Floats) -> Floats:
 def nearest_of_same_trace(matrix: Floats, *, std: float = 0.0) -> Floats:
     """Nearest positive semidefinite matrix with the trace of `matrix`, of shape (d, d).
 
-    Plain clipping of negative eigenvalues adds their sum to the trace, which is the best known number in the matrix.
-    With `std`, eigenvalues are shrunk first.
+    Setting negative eigenvalues to zero would raise the trace, which is known better than the entries. With `std`,
+    eigenvalues are shrunk first.
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     if std > 0:

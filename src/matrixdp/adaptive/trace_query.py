@@ -1,4 +1,4 @@
-"""Moments of records in a ball with their trace beside them, which costs nothing when records are replaced."""
+"""Moments of records in a ball together with their trace, which is free when records are replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.serialise import plain
 from matrixdp.types import Floats
 
-_ROUNDING = 1 + 1e-12  # on the sensitivity, for the floats of its own formula
+_ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _EPS = float(np.finfo(float).eps)
 
 
@@ -31,7 +31,7 @@ class TracedMoments(MatrixQuery):
     moments : Moments
         In a ball of radius r, for replaced records.
     ratio : float
-        y.
+        y in the formula above.
 
     Privacy
     -------
@@ -53,22 +53,22 @@ class TracedMoments(MatrixQuery):
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Replaced records."""
+        """Neighbours of the moments: replaced records."""
         return self.moments.neighbours
 
     @property
     def radius(self) -> float:
-        """Of the ball."""
+        """Radius of the ball."""
         return float(self.moments.bounds.radius or math.nan)
 
     @property
     def constant(self) -> float:
-        """Before each record: c0."""
+        """Constant before each record: c0."""
         return math.sqrt(self.ratio) * self.radius
 
     @property
     def weight(self) -> float:
-        """Of the trace: k."""
+        """Squared weight of the trace: k."""
         return 1 + 2 * self.ratio
 
     @property
@@ -79,18 +79,18 @@ class TracedMoments(MatrixQuery):
 
     @property
     def side(self) -> str:
-        """Columns."""
+        """Noise is shaped along the columns."""
         return "columns"
 
     @property
     def sensitivity(self) -> FrobeniusBall:
-        """One record is exchanged."""
+        """Largest change when one record is replaced."""
         square = self.radius**2 * (1 + self.ratio)
         return FrobeniusBall(math.sqrt(2) * square / self.moments.records * _ROUNDING)
 
     @property
     def magnitude(self) -> Floats:
-        """What a record on the sphere can reach, and a little more for the last bits of its length."""
+        """Largest absolute value of each entry, rounded up for records that exceed the radius by rounding."""
         d, square = self.moments.features, self.radius**2 * (1 + 1e-9)
         first = np.full(d, math.sqrt(2 * self.ratio) * square)
         products = np.full(d * (d - 1) // 2, math.sqrt(2) * square)
@@ -99,11 +99,11 @@ class TracedMoments(MatrixQuery):
 
     @property
     def relative_error(self) -> float:
-        """Of turning exact integers into floats, and of summing the trace."""
+        """Relative rounding error of exact integers as floats, and of the sum in the trace."""
         return (self.moments.features + 8) * _EPS
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The row, from exact integer sums."""
+        """The row of moments and trace, of shape (1, d (d + 3)/2 + 1), from exact integer sums."""
         matrix = self.moments.evaluate(data, clip=clip, missing=missing)
         d = len(matrix) - 1
         diagonal = np.diagonal(matrix)[1:]
@@ -117,7 +117,7 @@ class TracedMoments(MatrixQuery):
         return np.concatenate(parts)[None]
 
     def matrix(self, row: Floats) -> Floats:
-        """The noisy moment of ``(1, x)``, of shape (d + 1, d + 1), with the trace that both measurements tell."""
+        """Noisy moment of ``(1, x)``, of shape (d + 1, d + 1); both measurements of the trace are averaged."""
         d = self.moments.features
         first, products, squares, trace = np.split(row, np.cumsum([d, d * (d - 1) // 2, d]))
         own, other = float(squares.sum()), float(trace[0]) / math.sqrt(self.weight)

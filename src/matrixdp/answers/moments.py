@@ -83,7 +83,7 @@ def correlation(matrix: Floats, design: Design) -> Estimate:
     cov = _covariance_value(matrix, design)
     variances = np.where(np.diagonal(cov) > 0, np.diagonal(cov), np.nan)
     scale = np.sqrt(np.multiply.outer(variances, variances))
-    value = cov / scale
+    value = correlation_from_covariance(cov)
     # d r = (d c_ij)/scale - r/2 (d c_ii/c_ii + d c_jj/c_jj)
     half = value / (2 * variances[:, None])
     spread = (
@@ -94,9 +94,37 @@ def correlation(matrix: Floats, design: Design) -> Estimate:
         - 2 * half.T / scale * _entry_covariance(matrix, design, "ij", "jj")
         + 2 * half * half.T * _entry_covariance(matrix, design, "ii", "jj")
     )
-    np.fill_diagonal(value, np.where(np.isnan(variances), np.nan, 1.0))
     np.fill_diagonal(spread, 0.0)
     return Estimate(np.clip(value, -1.0, 1.0), np.sqrt(np.maximum(spread, 0.0)), design.query.names)
+
+
+def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:
+    """Correlations of shape (m, m) from covariances of shape (m, m).
+
+    Parameters
+    ----------
+    covariance : float64 array of shape (m, m)
+        Symmetric. With noise it need not be positive semidefinite, and correlations may then lie outside of [-1, 1].
+    undefined : float
+        The correlation of a feature whose variance is zero or negative with any other feature. With NaN, its
+        correlation with itself is NaN as well; otherwise that is 1, as for all features.
+
+    Examples
+    --------
+    >>> correlation_from_covariance(np.array([[4.0, 2.0], [2.0, 4.0]])).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    >>> correlation_from_covariance(np.diag([1.0, 0.0])).tolist()
+    [[1.0, nan], [nan, nan]]
+    >>> correlation_from_covariance(np.diag([1.0, 0.0]), undefined=0.0).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    variances = np.diagonal(covariance)
+    defined = variances > 0
+    inverse_std = 1 / np.sqrt(np.where(defined, variances, np.inf))
+    result = covariance * np.multiply.outer(inverse_std, inverse_std)
+    result[~defined] = result[:, ~defined] = undefined
+    np.fill_diagonal(result, np.where(defined | ~np.isnan(undefined), 1.0, np.nan))
+    return result
 
 
 def _bounds(design: Design) -> Bounds:

@@ -1,26 +1,33 @@
-"""The mechanisms that the paper compares with, one a file, all called alike.
+"""The mechanisms that matrixdp is compared with, one a file, all with one signature and registered by name.
 
-``rival(query, privacy, data, *, stream=None, simulation=False, ...) -> RivalRelease``; the query carries the bounds.
-`docs/rivals.md` says what each guarantees, and what to use instead.
+``mechanism(query, privacy, data, *, stream=None, simulation=False, **options) -> MechanismRelease``; the query holds
+the bounds. `docs/rivals.md` says what each guarantees, what to use instead, and how to register a mechanism.
 """
 
+from matrixdp.baselines.adaptive_cov import adaptive_cov
+from matrixdp.baselines.adassp import adassp
+from matrixdp.baselines.analytic_gaussian import analytic_gaussian
 from matrixdp.baselines.analyze_gauss import analyze_gauss
+from matrixdp.baselines.classical_gaussian import classical_gaussian
+from matrixdp.baselines.coinpress import coinpress
 from matrixdp.baselines.exponential import exponential
-from matrixdp.baselines.gaussian import analytic_gaussian, classical_gaussian
 from matrixdp.baselines.johnson_lindenstrauss import johnson_lindenstrauss
 from matrixdp.baselines.laplace import laplace
 from matrixdp.baselines.ppca import ppca
-from matrixdp.baselines.rival import RivalRelease
+from matrixdp.baselines.separate_cov import separate_cov
 from matrixdp.baselines.sulq import sulq
 
 __all__ = [
-    "RivalRelease",
+    "adaptive_cov",
+    "adassp",
     "analytic_gaussian",
     "analyze_gauss",
     "classical_gaussian",
+    "coinpress",
     "exponential",
     "johnson_lindenstrauss",
     "laplace",
     "ppca",
+    "separate_cov",
     "sulq",
 ]

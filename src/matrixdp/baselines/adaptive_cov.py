@@ -8,31 +8,32 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.moments import nearest_psd
-from matrixdp.baselines.rival import RivalRelease
 from matrixdp.baselines.separate_cov import separate
-from matrixdp.baselines.unit_box import Purse, in_units, unit_records
+from matrixdp.baselines.unit_records import SharedBudget, moment_release, unit_records
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
 from matrixdp.types import Floats
 
-_SEARCH, _TRACE = 0.125, 0.125  # shares of mu^2: a quarter for what is learned first
+_SEARCH, _TRACE = 0.125, 0.125  # shares of mu^2 for the radius and the trace
 
 
+@register_mechanism("AdaptiveCov", cost=gaussian_cost, tasks=("second-moment",), comparison_only=True)
 def adaptive_cov(
     query: MatrixQuery, privacy: Privacy, data: Any, *, stream: Stream | None = None, simulation: bool = False
-) -> RivalRelease:
-    """Second moment of records clipped at a private radius, with whichever noise promises the smaller error.
+) -> MechanismRelease:
+    """Second moment of records clipped at a private radius, by the mechanism with the smaller error bound.
 
-    The paper finds the radius on a grid of powers of two by the sparse vector technique. Here a bisection of noisy
-    counts with Gaussian noise does it on the same grid, which needs fewer of them at the same budget. The two
-    mechanisms are compared by bounds of the paper's form at a private trace. The split of the budget and the constants
-    are a reading of the paper, not its code.
+    The paper finds the radius on a grid of powers of two by the sparse vector technique. Here it is found on the same
+    grid by bisection of counts with Gaussian noise, which needs fewer counts. The two mechanisms are compared by error
+    bounds of the paper's form at a private trace. The split of the budget and the constants follow the paper's text,
+    not the authors' code.
 
     Parameters
     ----------
     query : SecondMoment
-        About the midpoint; carries the bounds, which are scaled to [-1, 1].
+        About the midpoint of its bounds, which are scaled to [-1, 1].
     privacy, data, stream, simulation
         As for `matrixdp.release.release`.
 
@@ -48,23 +49,23 @@ def adaptive_cov(
     (2, 2)
     """
     moment, records = unit_records(query, privacy, data, "AdaptiveCov")
-    purse = Purse(privacy, stream, simulation)
+    budget = SharedBudget(privacy, stream, simulation)
     n, d = records.shape
-    radius = _radius(records, purse, above=d / privacy.mu)
+    radius = _radius(records, budget, above=d / privacy.mu)
     lengths = np.minimum(np.linalg.norm(records, axis=1), radius)
     square = np.array([float(np.mean(lengths**2))])
-    trace, _ = purse.vector(square, radius**2 / n, radius**2 * (1 + 1e-9), _TRACE)
+    trace, _ = budget.vector(square, radius**2 / n, radius**2 * (1 + 1e-9), _TRACE)
     share = 1 - _SEARCH - _TRACE
     noise = math.sqrt(2) * radius**2 / (n * privacy.mu * math.sqrt(share))
     gauss, apart = noise * d, math.sqrt(max(float(trace[0]), 0.0) * noise * math.sqrt(2 * d)) + noise * math.sqrt(2 * d)
     if gauss <= apart:
-        matrix = nearest_psd(purse.second_moment(records, radius, share)[0])
+        matrix = nearest_psd(budget.second_moment(records, radius, share)[0])
     else:
-        matrix = separate(records, radius, purse, share)
-    return in_units(moment, privacy, matrix, "AdaptiveCov", simulation, radius=radius)
+        matrix = separate(records, radius, budget, share)
+    return moment_release("AdaptiveCov", moment, budget, matrix, radius=radius)
 
 
-def _radius(records: Floats, purse: Purse, *, above: float) -> float:
+def _radius(records: Floats, budget: SharedBudget, *, above: float) -> float:
     """A power of two times sqrt(m) that about `above` records exceed, at most half of them."""
     n, d = records.shape
     lengths = np.linalg.norm(records, axis=1)
@@ -72,6 +73,6 @@ def _radius(records: Floats, purse: Purse, *, above: float) -> float:
     low, high, steps = 0, len(grid) - 1, 3
     for _ in range(steps):
         middle = (low + high) // 2
-        count, _ = purse.vector(np.array([float((lengths > grid[middle]).sum())]), 1.0, 2.0 * n, _SEARCH / steps)
+        count, _ = budget.vector(np.array([float((lengths > grid[middle]).sum())]), 1.0, 2.0 * n, _SEARCH / steps)
         low, high = (middle + 1, high) if count[0] > min(above, n / 2) else (low, middle)
     return float(grid[min(low, len(grid) - 1)])

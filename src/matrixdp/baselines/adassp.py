@@ -7,25 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.rival import RivalRelease
-from matrixdp.baselines.unit_box import Purse, unit_records
+from matrixdp.baselines.unit_records import SharedBudget, peer_release, unit_records
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
 
 _FAILURE = 0.05
 
 
+@register_mechanism("AdaSSP", cost=gaussian_cost, tasks=("regression",), comparison_only=True)
 def adassp(
     query: MatrixQuery, privacy: Privacy, data: Any, *, stream: Stream | None = None, simulation: bool = False
-) -> RivalRelease:
+) -> MechanismRelease:
     """Intercept and coefficients, of shape (m, 1), for the last of m features, with all scaled to [-1, 1].
 
     Parameters
     ----------
     query : SecondMoment
-        About the midpoint; carries the bounds. The last feature is the target.
+        About the midpoint of its bounds. The last feature is the target.
     privacy, data, stream, simulation
         As for `matrixdp.release.release`.
 
@@ -44,26 +45,17 @@ def adassp(
     moment, records = unit_records(query, privacy, data, "AdaSSP")
     if records.shape[1] < 2:
         raise ParameterError("query must have at least two features, the last of them the target.")
-    purse = Purse(privacy, stream, simulation)
+    budget = SharedBudget(privacy, stream, simulation)
     x = np.column_stack([np.ones(len(records)), records[:, :-1]])
     n, d = x.shape
     third = (1 - 1e-12) / 3
     least = np.linalg.eigvalsh(x.T @ x / n)[:1]
     square = float(d)  # of the longest row
-    noisy_least, std = purse.vector(least, square / n, square + 1, third)
-    gram, noise = purse.second_moment(x, math.sqrt(square), third)
-    product, _ = purse.vector(x.T @ records[:, -1] / n, 2 * math.sqrt(square) / n, 1.0 + 1e-9, third)
-    sure = max(0.0, float(noisy_least[0]) - std * math.sqrt(2 * math.log(2 / _FAILURE)))
+    noisy_least, std = budget.vector(least, square / n, square + 1, third)
+    gram, noise = budget.second_moment(x, math.sqrt(square), third)
+    product, _ = budget.vector(x.T @ records[:, -1] / n, 2 * math.sqrt(square) / n, 1.0 + 1e-9, third)
+    certain = max(0.0, float(noisy_least[0]) - std * math.sqrt(2 * math.log(2 / _FAILURE)))
     spectral = noise / math.sqrt(2) * (2 * math.sqrt(d) + math.sqrt(2 * math.log(2 / _FAILURE)))
-    ridge = max(0.0, spectral - sure)
+    ridge = max(0.0, spectral - certain)
     coefficients = np.linalg.lstsq(gram + ridge * np.eye(d), product, rcond=None)[0]
-    return RivalRelease(
-        matrix=np.asarray(coefficients, np.float64)[:, None],
-        mechanism="AdaSSP",
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        neighbours=moment.neighbours,
-        comparison_only=True,
-        simulation=simulation,
-        parameters={"ridge": ridge},
-    )
+    return peer_release("AdaSSP", moment, budget, np.asarray(coefficients, np.float64)[:, None], ridge=ridge)

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from matrixdp.baselines.floats import draw_uniform
+from matrixdp.baselines.float_samplers import draw_uniform
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.types import Floats
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.rival import RivalRelease
-from matrixdp.baselines.unit_box import Purse, in_units, unit_records
+from matrixdp.baselines.unit_records import SharedBudget, moment_release, unit_records
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
 
 _FAILURE = 0.1
 
 
+@register_mechanism("CoinPress", cost=gaussian_cost, tasks=("second-moment",), comparison_only=True)
 def coinpress(
     query: MatrixQuery,
     privacy: Privacy,
@@ -25,20 +26,21 @@ def coinpress(
     stream: Stream | None = None,
     simulation: bool = False,
     rounds: int = 3,
-) -> RivalRelease:
-    """Second moment about the midpoint: each round whitens with the last one's upper bound, clips, and adds noise.
+) -> MechanismRelease:
+    """Second moment about the midpoint: each round whitens with the upper bound of the last round, clips, adds noise.
 
-    Made for Gaussian records, whose lengths after whitening are known; others are clipped too much or too little. The
-    last round has three quarters of the budget. The split, the slack added to the bound, and two safeguards (the bound
-    never grows, no ball is larger than the box) are a reading of the method, not checked against the authors' code.
+    Designed for Gaussian records, whose lengths after whitening are known; others are clipped too much or too little.
+    The last round has three quarters of the budget. The split, the slack added to the bound, and two safeguards (the
+    bound never grows, no ball is larger than the box) follow the paper's text, not the authors' code.
 
     Parameters
     ----------
     query : SecondMoment
-        About the midpoint; carries the bounds, which are scaled to [-1, 1].
+        About the midpoint of its bounds, which are scaled to [-1, 1].
     privacy, data, stream, simulation
         As for `matrixdp.release.release`.
     rounds : int
+        At least 1.
 
     Privacy
     -------
@@ -54,7 +56,7 @@ def coinpress(
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
         raise ParameterError(f"rounds must be a positive integer, got {rounds!r} instead.")
     moment, records = unit_records(query, privacy, data, "CoinPress")
-    purse = Purse(privacy, stream, simulation)
+    budget = SharedBudget(privacy, stream, simulation)
     n, d = records.shape
     tail = math.log(n / _FAILURE)
     radius = math.sqrt(d + 2 * math.sqrt(d * tail) + 2 * tail)
@@ -63,7 +65,7 @@ def coinpress(
     noisy = np.eye(d)
     for share in shares:
         reach = math.sqrt(d) * float(np.linalg.norm(whiten, 2))  # no record of the box is longer
-        noisy, std = purse.second_moment(records @ whiten.T, min(radius, reach), share * (1 - 1e-12))
+        noisy, std = budget.second_moment(records @ whiten.T, min(radius, reach), share * (1 - 1e-12))
         last = whiten
         sampling = 2 * math.sqrt((d + tail) / n)
         slack = std / math.sqrt(2) * (2 * math.sqrt(d) + math.sqrt(2 * tail)) + sampling
@@ -73,4 +75,4 @@ def coinpress(
     back = np.linalg.inv(last)
     values, vectors = np.linalg.eigh(noisy)
     root = back @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    return in_units(moment, privacy, root @ root.T, "CoinPress", simulation, radius=radius)
+    return moment_release("CoinPress", moment, budget, root @ root.T, radius=radius)

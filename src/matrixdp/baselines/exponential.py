@@ -7,17 +7,22 @@ and, in d dimensions, a radius of the Gamma law of shape d. No Markov chain, who
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from matrixdp.baselines.floats import draw_directions, draw_gamma
-from matrixdp.baselines.rival import RivalRelease, check_arguments, from_vector, to_vector
+import numpy as np
+
+from matrixdp.baselines.answer_vector import answer_to_vector, vector_to_answer
+from matrixdp.baselines.float_samplers import draw_directions, draw_gamma
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import check_stream
+from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
+from matrixdp.release.registry import check_arguments
 from matrixdp.types import Floats
 
 
+@register_mechanism("exponential", cost=pure_cost, tasks=("records", "second-moment"), comparison_only=True)
 def exponential(
     query: MatrixQuery,
     privacy: Privacy,
@@ -26,20 +31,20 @@ def exponential(
     stream: Stream | None = None,
     simulation: bool = False,
     halved: bool = False,
-) -> RivalRelease:
+) -> MechanismRelease:
     """The answer with noise of uniform direction and Gamma radius.
 
     Parameters
     ----------
     query : MatrixQuery
-        Carries the bounds.
+        Any; it holds the bounds.
     privacy : Privacy
         Its delta is not used.
     data, stream, simulation
         As for `matrixdp.release.release`.
     halved : bool
-        Use epsilon/2, as the textbook's general form does to pay for a normaliser that depends on the data. Here it
-        does not, and nothing is to be paid for.
+        Use epsilon/2, as the textbook's general form does for a normaliser that depends on the data. Here the
+        normaliser does not, so half the budget is unused.
 
     Privacy
     -------
@@ -60,16 +65,18 @@ def exponential(
     stream = Stream() if stream is None else stream
     epsilon = privacy.epsilon / 2 if halved else privacy.epsilon
     scale = query.sensitivity.frobenius / epsilon
-    answer = to_vector(query, query.evaluate(data, clip=True, missing="error"))
+    answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"))
     noisy = answer + scale * draw_radial(stream, answer.size, 1)[0]
-    return RivalRelease(
-        matrix=query.finish(from_vector(query, noisy)),
+    return MechanismRelease(
+        query=query,
+        matrix=query.finish(vector_to_answer(query, noisy)),
         mechanism="exponential",
+        privacy=privacy,
         epsilon=epsilon,
         delta=0.0,
-        neighbours=query.neighbours,
         comparison_only=True,
         simulation=simulation,
+        std=vector_to_answer(query, np.full(answer.size, scale * math.sqrt(answer.size + 1))),
         parameters={"scale": scale, "mean_radius": scale * answer.size},
     )
 

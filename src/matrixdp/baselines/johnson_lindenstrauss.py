@@ -12,17 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.baselines.sketch import largest_leverage, sketch_epsilon
 from matrixdp.errors import ParameterError
+from matrixdp.ledger import Approximate
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import check_stream
+from matrixdp.release import MechanismRelease, check_stream, register_mechanism
+from matrixdp.release.registry import check_arguments
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 
 
+@register_mechanism(
+    "Johnson-Lindenstrauss",
+    cost=lambda privacy: Approximate(privacy.epsilon, privacy.delta),
+    tasks=("records", "second-moment"),
+    comparison_only=True,
+)
 def johnson_lindenstrauss(
     query: Identity | SecondMoment,
     privacy: Privacy,
@@ -32,13 +39,13 @@ def johnson_lindenstrauss(
     simulation: bool = False,
     draws: int | None = None,
     calibration: str = "exact",
-) -> RivalRelease:
+) -> MechanismRelease:
     """A projected data set, or the second moment that it estimates.
 
     Parameters
     ----------
     query : Identity or SecondMoment
-        Carries the bounds. For Identity the result has shape (draws, m): pseudo-records about the midpoint of the
+        Holds the bounds. For Identity the result has shape (draws, m): pseudo-records about the midpoint of the
         bounds, each with the law ``N(0, (X'X + w^2 I)/N)``. Their second moment estimates that of the records plus
         ``parameters["ridge"] = w^2/N`` on the diagonal. For SecondMoment it is the estimate of the moment, the ridge
         taken off.
@@ -75,12 +82,13 @@ def johnson_lindenstrauss(
         matrix = query.finish(sketch / math.sqrt(n))
     else:
         matrix = query.finish((sketch.T @ sketch / draws - w2 * np.eye(len(sums))) / n)
-    return RivalRelease(
+    return MechanismRelease(
+        query=query,
         matrix=matrix,
         mechanism="Johnson-Lindenstrauss",
+        privacy=privacy,
         epsilon=min(privacy.epsilon, sketch_epsilon(_largest_norm(query) / w2, draws, privacy.delta)),
         delta=privacy.delta,
-        neighbours=query.neighbours,
         comparison_only=True,
         simulation=simulation,
         parameters={"draws": draws, "threshold": math.sqrt(w2), "ridge": w2 / n},

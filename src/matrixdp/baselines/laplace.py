@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.baselines.geometric import draw_laplace
-from matrixdp.baselines.rival import RivalRelease, check_arguments, from_vector, to_vector
+from matrixdp.baselines.answer_vector import answer_to_vector, vector_to_answer
+from matrixdp.baselines.exact_laplace import draw_laplace
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import check_stream
+from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
+from matrixdp.release.registry import check_arguments
 from matrixdp.types import Floats
 
 BEST_WEIGHT = 2 ** (1 / 3)
@@ -22,6 +23,36 @@ _HEADROOM = 61
 _EPS = float(np.finfo(float).eps)
 
 
+class Grid(NamedTuple):
+    """The L1 sensitivity, the bound on each entry as a vector, the noise's scale ``2^bits``, and steps per unit."""
+
+    sensitivity: float
+    bound: Floats
+    bits: int
+    factor: float
+
+
+def _grid(query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST_WEIGHT) -> Grid:
+    """The grid on which neighbours differ by at most ``epsilon 2^bits`` in L1.
+
+    Each entry may move by one step through rounding, and by twice the error of its floats.
+    """
+    check_arguments(query, privacy)
+    sensitivity, epsilon = l1_sensitivity(query, weight=weight), privacy.epsilon
+    bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
+    largest = float(bound.max()) * epsilon / sensitivity
+    bits = min(_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
+    floats = 2 * (query.relative_error + 8 * _EPS) * float(bound.sum()) / sensitivity
+    left = epsilon * (1 - floats - 64 * _EPS) - bound.size * 2.0**-bits
+    if left <= 0:
+        raise ParameterError(
+            f"epsilon must be larger for {bound.size} entries of these bounds, got {epsilon:g} instead: "
+            "rounding alone would use it."
+        )
+    return Grid(sensitivity, bound, bits, left / sensitivity * 2.0**bits)
+
+
+@register_mechanism("Laplace", cost=pure_cost, tasks=("records", "second-moment"), check=_grid)
 def laplace(
     query: Identity | SecondMoment,
     privacy: Privacy,
@@ -30,13 +61,13 @@ def laplace(
     stream: Stream | None = None,
     simulation: bool = False,
     weight: float = BEST_WEIGHT,
-) -> RivalRelease:
+) -> MechanismRelease:
     """The answer with independent Laplace noise in every entry, of one scale, ``l1_sensitivity/epsilon``.
 
     Parameters
     ----------
     query : Identity or SecondMoment
-        Carries the bounds.
+        Holds the bounds.
     privacy : Privacy
         Its delta is not used.
     data : array or table of shape (records, m)
@@ -61,23 +92,22 @@ def laplace(
     >>> result.matrix.shape, result.delta, round(result.parameters["scale"], 6)
     ((3, 2), 0.0, 2.0)
     """
-    check_arguments(query, privacy)
+    sensitivity, bound, bits, factor = _grid(query, privacy, weight)
     check_stream(stream, simulation=simulation)
     stream = Stream() if stream is None else stream
-    sensitivity = l1_sensitivity(query, weight=weight)
-    answer = to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=weight)
-    bound = to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
-    bits, factor = _grid(bound, sensitivity, privacy.epsilon, query.relative_error)
+    answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=weight)
     steps = np.rint(np.clip(answer, -bound, bound) * factor).astype(np.int64)
     noisy = ((steps + draw_laplace(stream, bits, steps.shape)).astype(np.float64) + 0.5) / factor
-    return RivalRelease(
-        matrix=query.finish(from_vector(query, noisy, weight=weight)),
+    return MechanismRelease(
+        query=query,
+        matrix=query.finish(vector_to_answer(query, noisy, weight=weight)),
         mechanism="Laplace",
+        privacy=privacy,
         epsilon=privacy.epsilon,
         delta=0.0,
-        neighbours=query.neighbours,
         comparison_only=False,
         simulation=simulation,
+        std=vector_to_answer(query, np.full(steps.size, math.sqrt(2) * 2.0**bits / factor), weight=weight),
         parameters={"scale": 2.0**bits / factor, "sensitivity": sensitivity, "weight": weight},
     )
 
@@ -123,20 +153,3 @@ def _largest_l1(halfwidths: Floats, radius: float | None) -> float:
     level = np.sqrt(np.maximum(radius**2 - used, 0.0) / np.arange(c.size, 0, -1))
     first = int(np.argmax(level <= c))
     return float(np.minimum(c, level[first]).sum()) * (1 + 64 * _EPS)
-
-
-def _grid(bound: Floats, sensitivity: float, epsilon: float, relative_error: float) -> tuple[int, float]:
-    """Resolution, and grid steps for one unit of the answer, such that neighbours differ by at most ``epsilon 2^bits``.
-
-    Each entry may move by one step through rounding, and by twice the error of its floats.
-    """
-    largest = float(bound.max()) * epsilon / sensitivity
-    bits = min(_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
-    floats = 2 * (relative_error + 8 * _EPS) * float(bound.sum()) / sensitivity
-    left = epsilon * (1 - floats - 64 * _EPS) - bound.size * 2.0**-bits
-    if left <= 0:
-        raise ParameterError(
-            f"epsilon must be larger for {bound.size} entries of these bounds, got {epsilon:g} instead: "
-            "rounding alone would use it."
-        )
-    return bits, left / sensitivity * 2.0**bits

@@ -5,29 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from matrixdp.baselines.bingham import draw_bingham
-from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import SecondMoment
-from matrixdp.release import check_stream
+from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
+from matrixdp.release.registry import check_arguments
 from matrixdp.sensitivity import max_quadratic
 
 
+@register_mechanism("PPCA", cost=pure_cost, tasks=("components",), comparison_only=True)
 def ppca(
-    query: SecondMoment,
-    privacy: Privacy,
-    data: Any,
-    *,
-    stream: Stream | None = None,
-    simulation: bool = False,
-) -> RivalRelease:
+    query: SecondMoment, privacy: Privacy, data: Any, *, stream: Stream | None = None, simulation: bool = False
+) -> MechanismRelease:
     """A unit vector v of shape (m, 1) with density proportional to ``exp(concentration v'Av)``, A the second moment.
 
     Parameters
     ----------
     query : SecondMoment
-        Carries the bounds.
+        Holds the bounds.
     privacy : Privacy
         Its delta is not used.
     data, stream, simulation
@@ -50,12 +46,13 @@ def ppca(
     check_stream(stream, simulation=simulation)
     stream = Stream() if stream is None else stream
     moment = query.evaluate(data, clip=True, missing="error")
-    return RivalRelease(
+    return MechanismRelease(
+        query=query,
         matrix=draw_bingham(stream, rate * moment).T.copy(),
         mechanism="PPCA",
+        privacy=privacy,
         epsilon=privacy.epsilon,
         delta=0.0,
-        neighbours=query.neighbours,
         comparison_only=True,
         simulation=simulation,
         parameters={"concentration": rate},

@@ -7,23 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines.rival import RivalRelease
-from matrixdp.baselines.unit_box import Purse, clipped, in_units, unit_records
+from matrixdp.baselines.unit_records import SharedBudget, clip_rows, moment_release, unit_records
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
 from matrixdp.types import Floats
 
 
+@register_mechanism("SeparateCov", cost=gaussian_cost, tasks=("second-moment",), comparison_only=True)
 def separate_cov(
     query: MatrixQuery, privacy: Privacy, data: Any, *, stream: Stream | None = None, simulation: bool = False
-) -> RivalRelease:
+) -> MechanismRelease:
     """Eigenvectors of a noisy second moment with noisy eigenvalues of the true one.
 
     Parameters
     ----------
     query : SecondMoment
-        About the midpoint; carries the bounds, which are scaled to [-1, 1].
+        About the midpoint of its bounds, which are scaled to [-1, 1].
     privacy, data, stream, simulation
         As for `matrixdp.release.release`.
 
@@ -40,17 +41,17 @@ def separate_cov(
     (2, 2)
     """
     moment, records = unit_records(query, privacy, data, "SeparateCov")
-    purse = Purse(privacy, stream, simulation)
+    budget = SharedBudget(privacy, stream, simulation)
     radius = math.sqrt(records.shape[1])
-    return in_units(moment, privacy, separate(records, radius, purse, 1.0), "SeparateCov", simulation)
+    return moment_release("SeparateCov", moment, budget, separate(records, radius, budget, 1.0))
 
 
-def separate(records: Floats, radius: float, purse: Purse, share: float) -> Floats:
-    """SeparateCov for records of a ball, for a share of the budget; of shape (m, m)."""
-    noisy, _ = purse.second_moment(records, radius, share / 2)
-    inside = clipped(records, radius)
+def separate(records: Floats, radius: float, budget: SharedBudget, share: float) -> Floats:
+    """SeparateCov of records clipped to a ball, for a share of the budget; of shape (m, m)."""
+    noisy, _ = budget.second_moment(records, radius, share / 2)
+    inside = clip_rows(records, radius)
     values = np.asarray(np.linalg.eigvalsh(inside.T @ inside / len(inside)), np.float64)
     bound = radius**2 * (1 + 1e-9)
-    values, _ = purse.vector(values, math.sqrt(2) * radius**2 / len(inside), bound, share / 2)
+    values, _ = budget.vector(values, math.sqrt(2) * radius**2 / len(inside), bound, share / 2)
     vectors = np.linalg.eigh(noisy)[1]
     return np.asarray((vectors * np.maximum(np.sort(values), 0.0)) @ vectors.T)

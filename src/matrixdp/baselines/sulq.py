@@ -7,82 +7,19 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.directions import principal_directions
-from matrixdp.baselines.rival import RivalRelease, check_arguments
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import check_stream
+from matrixdp.release import MechanismRelease, check_stream, gaussian_cost, register_mechanism
+from matrixdp.release.registry import check_arguments
 
 SPLITS = ("mu", "epsilon")
 
 
-def sulq(
-    query: Identity | SecondMoment,
-    privacy: Privacy,
-    data: Any,
-    *,
-    stream: Stream | None = None,
-    simulation: bool = False,
-    components: int | None = None,
-    share: float = 1.0,
-    split: str = "mu",
-) -> RivalRelease:
-    """The first principal directions of the records about their bounds' midpoint, as columns, of shape (m, components).
-
-    Parameters
-    ----------
-    query : Identity or SecondMoment
-        Carries the bounds and the number of records.
-    privacy : Privacy
-        The whole budget.
-    data, stream, simulation
-        As for `matrixdp.release.release`.
-    components : int, optional
-        How many directions; all m by default, which cost no more.
-    share : float
-        What part of the budget to spend here: 0.2 as the paper's MVG-2 does.
-    split : 'mu' or 'epsilon'
-        A share of ``mu^2``, and a design with ``share=1 - share`` may use the rest; or, as in the paper, a share of
-        epsilon and of delta, and ``Privacy((1 - share) epsilon, (1 - share) delta)`` is left.
-
-    Privacy
-    -------
-    Replace-one neighbours. The result's (epsilon, delta) is what the directions cost, ``parameters["mu"]`` the same
-    as Gaussian differential privacy. Exact noise.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
-    >>> budget = Privacy(1, 1e-5)
-    >>> result = sulq(query, budget, [[0, 1], [1, 1], [0.5, 0]], share=0.2, split="epsilon")
-    >>> result.matrix.shape, round(result.epsilon, 9)
-    ((2, 2), 0.2)
-    """
+def _check(query: Any, privacy: Any, components: int | None = None, share: float = 1.0, split: str = "mu") -> int:
+    """The number of components, after a check of all arguments."""
     check_arguments(query, privacy)
-    components = _check(query, components, share, split)
-    check_stream(stream, simulation=simulation)
-    if split == "epsilon" and share < 1:
-        privacy, share = Privacy(share * privacy.epsilon, share * privacy.delta), 1.0
-    found = principal_directions(
-        data, query.bounds, privacy, records=query.records, share=share, stream=stream, simulation=simulation
-    )
-    design = found.release.design
-    return RivalRelease(
-        matrix=found.directions[:, :components].copy(),
-        mechanism="SuLQ",
-        epsilon=min(design.epsilon, privacy.epsilon),
-        delta=privacy.delta,
-        neighbours=Neighbours.REPLACE,
-        comparison_only=False,
-        simulation=simulation,
-        parameters={"mu": found.mu, "components": components, "std": design.rmse},
-    )
-
-
-def _check(query: Any, components: int | None, share: float, split: str) -> int:
-    """The number of components, after a look at the arguments."""
     if not isinstance(query, Identity | SecondMoment) or getattr(query, "centre", None) is not None:
         raise ParameterError("query must be Identity or SecondMoment, about the midpoint of its bounds, for SuLQ.")
     if query.neighbours is not Neighbours.REPLACE:
@@ -97,3 +34,69 @@ def _check(query: Any, components: int | None, share: float, split: str) -> int:
     if isinstance(components, bool) or not isinstance(components, int | np.integer) or not 1 <= components <= m:
         raise ParameterError(f"components must be an integer from 1 to {m}, got {show(components)} instead.")
     return int(components)
+
+
+@register_mechanism("SuLQ", cost=gaussian_cost, tasks=("components",), check=_check)
+def sulq(
+    query: Identity | SecondMoment,
+    privacy: Privacy,
+    data: Any,
+    *,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    components: int | None = None,
+    share: float = 1.0,
+    split: str = "mu",
+) -> MechanismRelease:
+    """The first principal directions of the records about their bounds' midpoint, as columns, of shape (m, components).
+
+    Parameters
+    ----------
+    query : Identity or SecondMoment
+        Holds the bounds and the number of records.
+    privacy : Privacy
+        The whole budget.
+    data, stream, simulation
+        As for `matrixdp.release.release`.
+    components : int, optional
+        How many directions; all m by default, which cost no more.
+    share : float
+        What part of the budget to spend here: 0.2 as the paper's MVG-2 does.
+    split : 'mu' or 'epsilon'
+        A share of ``mu^2``, and a design with ``share=1 - share`` may use the rest; or, as in the paper, a share of
+        epsilon and of delta, and ``Privacy((1 - share) epsilon, (1 - share) delta)`` is left.
+
+    Privacy
+    -------
+    Replace-one neighbours. The result's (epsilon, delta) is what the directions cost, `mu` the same as Gaussian
+    differential privacy. Exact noise.
+
+    Examples
+    --------
+    >>> from matrixdp.domain.bounds import Bounds
+    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
+    >>> budget = Privacy(1, 1e-5)
+    >>> result = sulq(query, budget, [[0, 1], [1, 1], [0.5, 0]], share=0.2, split="epsilon")
+    >>> result.matrix.shape, round(result.epsilon, 9)
+    ((2, 2), 0.2)
+    """
+    columns = _check(query, privacy, components, share, split)
+    check_stream(stream, simulation=simulation)
+    if split == "epsilon" and share < 1:
+        privacy, share = Privacy(share * privacy.epsilon, share * privacy.delta), 1.0
+    found = principal_directions(
+        data, query.bounds, privacy, records=query.records, share=share, stream=stream, simulation=simulation
+    )
+    design = found.release.design
+    return MechanismRelease(
+        query=query,
+        matrix=found.directions[:, :columns].copy(),
+        mechanism="SuLQ",
+        privacy=privacy,
+        epsilon=min(design.epsilon, privacy.epsilon),
+        delta=privacy.delta,
+        comparison_only=False,
+        simulation=simulation,
+        mu=found.mu,
+        parameters={"components": columns, "std": design.rmse},
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.datasets.catalogue import CATALOGUE, Source
 from matrixdp.datasets.download import DatasetError, archive_url, check, download
-from matrixdp.datasets.standin import simulate_table
+from matrixdp.datasets.simulated import simulate_table
 from matrixdp.datasets.table import Table
 from matrixdp.errors import MissingExtraError, ParameterError
 

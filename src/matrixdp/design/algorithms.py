@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from matrixdp.checks import check_integer
 from matrixdp.design.allocation import check_theta, shares
 from matrixdp.design.builder import make_design
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import paper_query
 
@@ -64,11 +63,10 @@ def unimodal(
     >>> [f"{std:.2e}" for std in design.std[1:3, 0]]
     ['2.99e+05', '7.43e+05']
     """
-    if isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 1:
-        raise ParameterError(f"columns must be a positive integer, got {show(columns)} instead.")
+    columns = check_integer(columns, "columns", at_least=1)
     shares_ = check_theta(theta)
     query = paper_query(
-        (shares_.size, int(columns)), sensitivity=sensitivity, gamma=gamma, side="rows", neighbours=neighbours
+        (shares_.size, columns), sensitivity=sensitivity, gamma=gamma, side="rows", neighbours=neighbours
     )
     return make_design(
         query,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
@@ -217,11 +218,10 @@ def binary(important: Sequence[str | int] | int, share: float) -> Binary:
     >>> binary(["a", "d"], 0.9).theta(query).round(3).tolist()
     [0.45, 0.05, 0.05, 0.45]
     """
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
-        raise ParameterError(f"share must be strictly between 0 and 1, got {show(share)} instead.")
+    share = check_number(share, "share", above=0, below=1)
     if isinstance(important, str):
         important = (important,)
-    return Binary(important if isinstance(important, int) else tuple(important), float(share))
+    return Binary(important if isinstance(important, int) else tuple(important), share)
 
 
 def shares(theta: ArrayLike) -> Allocation:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +15,8 @@ from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.theorem2 import precision_budget
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, check_orthonormal
-from matrixdp.privacy import Privacy, gdp_epsilon, share_mu
-from matrixdp.queries import MatrixQuery
+from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
+from matrixdp.queries.base import MatrixQuery, check_query
 
 _NO_GRID = Grid(0, 0, math.inf)
 
@@ -61,7 +60,10 @@ def make_design(
     """
     directions = getattr(directions, "directions", directions)
     allocation = parse_allocation(allocation)
-    _check(query, privacy, calibration)
+    check_query(query)
+    check_privacy(privacy)
+    if calibration not in CALIBRATIONS:
+        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
     share_mu(privacy.mu, share)
     entries = allocation.entry_covariance(query)
     if entries is not None:
@@ -116,14 +118,3 @@ def _theorem2_scale(plan: Design) -> float:
     )
     norms = [math.sqrt(float((1 / cov.variances**2).sum())) for cov in (plan.rowcov, plan.colcov)]
     return math.sqrt(norms[0] * norms[1] / budget)
-
-
-def _check(query: Any, privacy: Any, calibration: Any) -> None:
-    if not isinstance(query, MatrixQuery):
-        raise ParameterError(
-            f"query must be a query such as Moments(bounds, records=...), got {type(query).__name__} instead."
-        )
-    if not isinstance(privacy, Privacy):
-        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
-    if calibration not in CALIBRATIONS:
-        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")

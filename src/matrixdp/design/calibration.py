@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from matrixdp.checks import check_number
 from matrixdp.design.theorem2 import VARIANTS
-from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 
 CALIBRATIONS = ("exact", *VARIANTS)
@@ -23,6 +23,4 @@ def isotropic_scale(privacy: Privacy, *, sensitivity: float) -> float:
     >>> round(isotropic_scale(Privacy(epsilon=1, delta=1e-5), sensitivity=1.0), 4)
     3.7306
     """
-    if not 0 < sensitivity < math.inf:
-        raise ParameterError(f"sensitivity must be finite and greater than 0, got {show(sensitivity)} instead.")
-    return math.nextafter(sensitivity / privacy.mu, math.inf)
+    return math.nextafter(check_number(sensitivity, "sensitivity", above=0) / privacy.mu, math.inf)

@@ -11,7 +11,7 @@ import numpy as np
 
 from matrixdp.design.allocation import Allocation, isotropic
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.design.grid import Grid, fit_grid
+from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
@@ -75,6 +75,11 @@ class Design:
         """What is sent from one process to another: not what follows from it, which may be as large as the answer."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @cached_property
+    def entrywise(self) -> bool:
+        """Whether the records are rounded entry by entry, so that a release can do so block by block."""
+        return rounds_entrywise(self.query, self.noise)
+
     def ideal_distance(self) -> Distance:
         """Distance between neighbours before rounding, for the covariances as they are."""
         changes = self.query.sensitivity
@@ -89,7 +94,7 @@ class Design:
         ):
             raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
 
-    @property
+    @cached_property
     def mu(self) -> float:
         """The budget, in standard deviations."""
         return share_mu(self.privacy.mu, self.share)
@@ -219,9 +224,9 @@ class Design:
         return explain(self)
 
     def __str__(self) -> str:
-        from matrixdp.design.explain import explain
+        from matrixdp.design.explain import summarise
 
-        return explain(self)
+        return summarise(self)
 
 
 def _flat_std(query: MatrixQuery, noise: MatrixGaussian) -> Floats:

@@ -1,4 +1,4 @@
-"""A design in a dozen lines that a statistician understands."""
+"""A design in a dozen lines of text."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ from matrixdp.types import Floats
 _ROWS = 8
 
 
+def summarise(design: Design) -> str:
+    """What is released, with what guarantee and how much noise; looks at this design alone."""
+    return "\n".join([*_facts(design), *_table(design)])
+
+
 def explain(design: Design) -> str:
-    """What is released, with what guarantee and noise, and what the alternatives are."""
+    """The same, compared with isotropic noise and with the other calibrations, for which further designs are made."""
+    facts = _facts(design)
+    facts[3] += _others(design)
+    return "\n".join([*facts, *_table(design, compare=True), f"  gain         {_gain(design)}"])
+
+
+def _facts(design: Design) -> list[str]:
     query, privacy = design.query, design.privacy
-    lines = [
+    return [
         f"{type(query).__name__} of shape {query.shape[0]} x {query.shape[1]}",
         f"  guarantee    ({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {query.neighbours} neighbours, "
         f"protects {query.protects}",
         f"  spends       mu {design.distance:.6g} of {design.mu:.6g}: epsilon {design.epsilon:.4g} at delta "
         f"{privacy.delta:.3g}, {_tightness(design)}",
-        f"  calibration  {design.calibration}" + _others(design),
+        f"  calibration  {design.calibration}",
         f"  noise        std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
         f"{design.relative_error:.2g} of the largest value possible",
         f"  directions   {_directions(design)}, allocation {design.allocation.rule}",
-        *_table(design),
-        f"  gain         {_gain(design)}",
     ]
-    return "\n".join(lines)
 
 
 def _tightness(design: Design) -> str:
@@ -61,11 +69,12 @@ def _side(design: Design) -> Floats:
     return variances if design.query.side == "both" else np.sqrt(variances)
 
 
-def _table(design: Design) -> list[str]:
+def _table(design: Design, *, compare: bool = False) -> list[str]:
     """Share and noise of each direction; of many, those with the largest and the smallest shares."""
     if design.flat or not design.directional:
         return []
-    std, isotropic = _side(design), _side(design.isotropic)
+    std = _side(design)
+    ratios = std / _side(design.isotropic) if compare else None
     loss = design.query.extent(design.directions) ** 2 / (std if design.query.side == "both" else std**2)
     shares = loss / loss.sum()
     chosen = list(range(std.size))
@@ -75,7 +84,7 @@ def _table(design: Design) -> list[str]:
     names = design.query.names if design.directions is None else None
     rows = [
         f"    {names[i] if names else f'direction {i}':<24.24} {shares[i]:>6.1%} of the privacy loss, noise std "
-        f"{std[i]:.4g}, {std[i] / isotropic[i]:.3g} times isotropic"
+        f"{std[i]:.4g}" + ("" if ratios is None else f", {ratios[i]:.3g} times isotropic")
         for i in chosen
     ]
     return rows + ([f"    ... and {std.size - _ROWS} between them"] if std.size > _ROWS else [])

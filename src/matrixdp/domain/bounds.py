@@ -1,7 +1,7 @@
-"""The public domain of a record: a box, perhaps with a ball about its midpoint.
+"""The public domain of a record: a box, optionally intersected with a ball about its midpoint.
 
-Bounds are public knowledge, given by the caller and never taken from the data. Records are moved into the domain and
-put on a grid of integers whose ends are the bounds themselves, so that no rounding can leave the domain.
+Bounds are public, given by the caller and never taken from the data. Records are clipped to the domain and rounded to a
+grid of integers whose ends are the bounds themselves, so that no rounding leaves the domain (`domain.clipping`).
 """
 
 from __future__ import annotations
@@ -9,40 +9,38 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.domain.row_arithmetic import Rescaling, square_lengths
-from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.domain.clipping import centre_records, check_records, quantise_records
+from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import plain
 from matrixdp.types import Floats
 
-_EPS = float(np.finfo(float).eps)
-MISSING = ("error", "midpoint")
-_LARGEST = 1e60  # so that no product of two records overflows or vanishes
+_LARGEST = 1e60  # products of two records neither overflow nor underflow
 
 
 @plain
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """A public box for each feature, and optionally an L2 radius about its midpoint.
+    """A public interval for each feature, and optionally an L2 radius about the midpoint.
 
     Parameters
     ----------
     lower, upper : array_like of shape (m,), or one number for all names
         Finite, `lower` below `upper`, in the units of the data.
     names : sequence of str, optional
-        Names of the features; columns of a data frame are chosen by them.
+        Names of the features, by which the columns of a table are selected.
     radius : float, optional
-        Records are moved into the ball of this radius about the midpoint, in the units of the data. A radius well
-        below the corner of the box is the largest gain in accuracy that there is for many features.
+        Clipping norm: records are scaled into the ball of this radius about the midpoint, in the units of the data.
+        With many features, a radius well below the distance to the corners of the box improves accuracy most.
 
     Privacy
     -------
-    Must be chosen without looking at the data.
+    Bounds must be chosen without looking at the data.
 
     Examples
     --------
@@ -66,7 +64,7 @@ class Bounds:
         radius: float | None = None,
     ) -> None:
         if isinstance(names, str):
-            raise ParameterError(f"names must be a sequence of strings, one a feature, got {show(names)} instead.")
+            raise ParameterError(f"names must be a sequence of strings, one per feature, got {show(names)} instead.")
         object.__setattr__(self, "names", None if names is None else tuple(names))
         object.__setattr__(self, "lower", _limits(lower, "lower", self.names))
         object.__setattr__(self, "upper", _limits(upper, "upper", self.names))
@@ -74,12 +72,12 @@ class Bounds:
         self._check()
 
     @classmethod
-    def of(cls, features: Mapping[str, tuple[float, float]], radius: float | None = None) -> Bounds:
-        """Bounds from pairs (lower, upper) by name.
+    def from_dict(cls, features: Mapping[str, tuple[float, float]], radius: float | None = None) -> Bounds:
+        """Return bounds from a dictionary of names and pairs (lower, upper).
 
         Examples
         --------
-        >>> Bounds.of({"age": (0, 100), "weight": (30, 200)}).upper.tolist()
+        >>> Bounds.from_dict({"age": (0, 100), "weight": (30, 200)}).upper.tolist()
         [100.0, 200.0]
         """
         try:
@@ -101,14 +99,16 @@ class Bounds:
             )
         sizes = np.abs([self.lower / 2, self.upper / 2, self.upper / 2 - self.lower / 2])
         if sizes.max() > _LARGEST or sizes[2].min() < 1 / _LARGEST:
-            raise ParameterError(f"bounds must be at most {_LARGEST:g}, and {1 / _LARGEST:g} apart; change the units.")
+            raise ParameterError(
+                f"bounds must be at most {_LARGEST:g}, and at least {1 / _LARGEST:g} apart; change the units."
+            )
         if self.names is not None:
             kinds = {type(name).__name__ for name in self.names}
             if len(self.names) != self.size or kinds != {"str"}:
                 found = f"{len(self.names)} of type {', '.join(sorted(kinds))}"
-                raise ParameterError(f"names must be {self.size} strings, one a feature, got {found} instead.")
+                raise ParameterError(f"names must be {self.size} strings, one per feature, got {found} instead.")
             if len(set(self.names)) != self.size:
-                raise ParameterError("names must differ from each other.")
+                raise ParameterError("names must be unique.")
         if self.radius is not None and not 1 / _LARGEST <= self.radius <= _LARGEST:
             raise ParameterError(
                 f"radius must be from {1 / _LARGEST:g} to {_LARGEST:g}, got {show(self.radius)} instead."
@@ -121,7 +121,7 @@ class Bounds:
 
     @cached_property
     def midpoint(self) -> NDArray[np.float64]:
-        """Middle of the box, of shape (m,)."""
+        """Midpoint of the box, of shape (m,)."""
         return self.lower + (self.upper - self.lower) / 2
 
     @cached_property
@@ -130,41 +130,44 @@ class Bounds:
         return np.maximum(_subtract_up(self.upper, self.midpoint), _subtract_up(self.midpoint, self.lower))
 
     def label(self, i: int) -> str:
-        """Name of feature `i`, or its number."""
+        """Return the name of feature `i`, or ``feature i`` if the features have no names."""
         return self.names[i] if self.names else f"feature {i}"
 
     def index(self, feature: str | int) -> int:
-        """Number of the feature that a name or a number means."""
+        """Return the position of a feature given by name or by position."""
         if isinstance(feature, str):
             if self.names is None or feature not in self.names:
                 known = ", ".join(self.names or ()) or "none (bounds were given without names)"
                 raise ParameterError(
-                    f"feature names must be among the bounds' names ({known}), got {show(feature)} instead."
+                    f"a feature must be one of the names of the bounds ({known}), got {show(feature)} instead."
                 )
             return self.names.index(feature)
         if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.size:
             raise ParameterError(
-                f"a feature must be a name or a number from 0 to {self.size - 1}, got {show(feature)} instead."
+                f"a feature must be a name or a position from 0 to {self.size - 1}, got {show(feature)} instead."
             )
         return int(feature)
 
     def reach(self, directions: Floats | None = None) -> Floats:
-        """How far the domain extends from its midpoint along each direction, of shape (m,)."""
+        """Return the largest distance from the midpoint along each direction (by default each axis), of shape (m,)."""
         extent = self.halfwidths if directions is None else np.abs(directions).T @ self.halfwidths
         return np.minimum(extent, math.inf if self.radius is None else self.radius)
 
     def steps(self, levels: int) -> NDArray[np.float64]:
-        """Size of one grid step of each feature, of shape (m,)."""
+        """Return the size of one grid step of each feature, in the units of the data, of shape (m,)."""
         return np.asarray(self.halfwidths / levels)
 
+    def checked(self, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
+        """Return the records as a finite array of shape (n, m), not yet clipped.
+
+        Raises a `DataError` for entries that are not finite if `missing` is 'error' (otherwise they become the
+        midpoint), and for records outside of the box unless `clip`.
+        """
+        return check_records(self, records, clip=clip, missing=missing)
+
     def centre(self, records: ArrayLike, *, clip: bool = True, missing: str = "error") -> NDArray[np.float64]:
-        """Records moved into the domain, less the midpoint, of shape (n, m)."""
-        array = self.checked(records, clip=clip, missing=missing)
-        out: NDArray[np.float64] = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
-        if self.radius is None:
-            return out
-        lengths = np.sqrt(square_lengths(out)) * (1 + self._slack)
-        return np.multiply(out, self._into_ball(lengths)[:, None])
+        """Return the records clipped to the domain, minus the midpoint, of shape (n, m)."""
+        return centre_records(self, records, clip=clip, missing=missing)
 
     def quantise(
         self,
@@ -175,94 +178,29 @@ class Bounds:
         clip: bool = True,
         missing: str = "error",
     ) -> NDArray[np.float64]:
-        """Records on a grid of whole numbers from -levels to levels, which stand for the bounds.
+        """Return the records clipped to the domain and rounded to a grid, of shape (n, m).
+
+        Grid values are integers from -levels, the lower bound, to levels, the upper bound.
 
         Parameters
         ----------
         records : array_like of shape (n, m)
-            Finite numbers.
         levels : int
-            Half the number of steps of the grid.
+            Half the number of grid steps between the bounds.
         out : float64 array of shape (n, m), optional
-            Where to put the result; memory of its own, since the records may be looked at again.
+            Array for the result; must not share memory with `records`.
         clip : bool
-            Move records that lie outside into the domain. Otherwise they are an error, which shows that there was
-            one: such an error message is itself private.
+            Clip records outside of the domain. Otherwise they raise a `DataError`, which reveals that there is one:
+            the error itself is private.
         missing : 'error' or 'midpoint'
-            What NaN and infinities are.
+            Whether NaN and infinities raise a `DataError` or are replaced by the midpoint.
 
         Privacy
         -------
-        Each record is mapped on its own, and the result times `steps(levels)` lies in the box and in the ball.
+        Each record is mapped independently of the others, and the result times `steps(levels)` is in the box and in
+        the ball.
         """
-        array = self._table(records, missing)
-        out = np.empty(array.shape) if out is None else out
-        assert not np.may_share_memory(array, out)
-        _to_grid(self, levels)(array, out)
-        inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # NaN is not
-        if not inside:
-            settled = self.checked(array, clip=clip, missing=missing)
-            if settled is not array:
-                _to_grid(self, levels)(settled, out)
-            np.clip(out, -levels, levels, out=out)
-        if self.radius is None:
-            return np.rint(out, out=out)
-        lengths = self._grid_lengths(out, levels)
-        near = np.flatnonzero(lengths + float(np.linalg.norm(self.steps(levels))) > self.radius)
-        # Rounding to nearest may leave the ball, rounding towards zero cannot; far inside either will do.
-        factor = np.minimum(self._into_ball(lengths[near]), 1 - 4 * _EPS)
-        near_sphere = np.trunc(out[near] * factor[:, None])
-        np.rint(out, out=out)
-        out[near] = near_sphere
-        return out
-
-    @property
-    def _slack(self) -> float:
-        return (self.size + 16) * _EPS  # bounds the relative error of a norm
-
-    def _grid_lengths(self, grid: NDArray[np.float64], levels: int) -> NDArray[np.float64]:
-        """Length of each row in the data's units, of shape (n,), rounded up."""
-        steps = self.steps(levels)
-        if (steps == steps[0]).all():
-            lengths = steps[0] * np.sqrt(square_lengths(grid))
-        else:
-            lengths = np.sqrt(square_lengths(grid, steps**2))
-        return np.asarray(lengths * (1 + self._slack))
-
-    def _into_ball(self, lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Factor that moves a row of each length, rounded up, into the ball; rounded so that the result lies inside."""
-        assert self.radius is not None
-        factor = self.radius / np.maximum(lengths, self.radius) * (1 - self._slack)
-        return np.where(lengths > self.radius, factor, 1.0)
-
-    def checked(self, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
-        """Records as an array of shape (n, m), finite, and within the bounds unless they may be moved there."""
-        array = self._table(records, missing)
-        if not _all_finite(array):
-            if missing == "error":
-                i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
-                name = f"column {self.names[i]!r}" if self.names else self.label(i)
-                raise DataError(
-                    f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records or "
-                    "fill them in. (A release can put them in the middle of their bounds: missing='midpoint', or "
-                    "--missing midpoint.)"
-                )
-            array = np.where(np.isfinite(array), array, self.midpoint)
-        if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):
-            raise DataError("records must lie within their bounds when clip=False; say clip=True to move them there.")
-        return array
-
-    def _table(self, records: ArrayLike, missing: str) -> NDArray[np.generic]:
-        """Records as an array of real numbers of shape (n, m)."""
-        check_missing(missing)
-        array = np.asarray(records)
-        if array.dtype.kind not in "biuf":
-            raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
-        if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # one wide number must not widen the others
-            array = array.astype(np.float64)
-        if array.ndim != 2 or array.shape[1] != self.size:
-            raise DataError(f"records must have shape (records, {self.size}), got {array.shape} instead.")
-        return array
+        return quantise_records(self, records, levels, out=out, clip=clip, missing=missing)
 
 
 def check_bounds(bounds: Any) -> None:
@@ -270,39 +208,16 @@ def check_bounds(bounds: Any) -> None:
     if not isinstance(bounds, Bounds):
         raise ParameterError(
             f"bounds must be Bounds(lower, upper), got {type(bounds).__name__} instead; "
-            "they are public and never taken from the data."
+            "bounds are public and never taken from the data."
         )
 
 
-def check_missing(missing: str) -> None:
-    """An error unless `missing` says what NaN and infinities are."""
-    if not isinstance(missing, str) or missing not in MISSING:
-        raise ParameterError(f"missing must be 'error' or 'midpoint', got {show(missing)} instead.")
-
-
 def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``a - b``, rounded up where it is not a float."""
+    """Return ``a - b``, rounded up."""
     difference = a - b
     shifted = a - difference
     error = (a - (difference + shifted)) + (shifted - b)  # exact (Knuth)
     return np.where(error > 0, np.nextafter(difference, np.inf), difference)
-
-
-@lru_cache(maxsize=16)
-def _to_grid(bounds: Bounds, levels: int) -> Rescaling:
-    return Rescaling(bounds.midpoint, levels / bounds.halfwidths)
-
-
-def _all_finite(array: NDArray[np.generic]) -> bool:
-    """Whether all entries are finite; a sum of squares, which BLAS is quick at, can only err by overflow."""
-    if array.dtype.kind != "f":
-        return True
-    if array.flags.forc and array.dtype.char in "fd":
-        flat = array.reshape(-1, order="A")
-        with np.errstate(over="ignore", invalid="ignore"):  # a warning would speak of private data
-            if np.isfinite(np.dot(flat, flat)):
-                return True
-    return bool(np.isfinite(array).all())
 
 
 def _limits(values: ArrayLike, name: str, names: tuple[str, ...] | None) -> NDArray[np.float64]:
@@ -311,11 +226,11 @@ def _limits(values: ArrayLike, name: str, names: tuple[str, ...] | None) -> NDAr
     try:
         array = np.array(values, np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a vector of numbers, one a feature.") from None
+        raise ParameterError(f"{name} must be a vector of numbers, one per feature.") from None
     if array.ndim == 0 and names:
         array = np.full(len(names), array)
     if array.ndim != 1 or not array.size:
-        raise ParameterError(f"{name} must be a vector of numbers, one a feature, got shape {array.shape} instead.")
+        raise ParameterError(f"{name} must be a vector of numbers, one per feature, got shape {array.shape} instead.")
     if not np.isfinite(array).all():
         i = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ParameterError(f"{name} must be finite, got {array[i]} for feature {i} instead.")

@@ -1,21 +1,22 @@
-"""Records row by row, at the speed of NumPy: each row's result depends on that row alone, down to the last bit."""
+"""Vectorised arithmetic on rows, in which the bits of each row's result depend on that row alone."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-_COLUMNS = 4096  # whose squares are added at a time
-_INNER, _NARROW = 8192, 512  # numbers that an inner loop should have, and at least
+_COLUMNS = 4096  # summed at a time
+_INNER = 8192  # preferred length of an inner loop
+_SHORTEST = 512  # arrays with fewer entries are not reshaped
 
 
 def square_lengths(
     rows: NDArray[np.float64], weights: NDArray[np.float64] | None = None, out: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Sum of the squares of each row, of shape (n,), perhaps weighted: from that row alone, down to the last bit.
+    """Return the sum of the squares of each row, of shape (n,), optionally with a weight for each column.
 
-    Beyond 8,192 columns NumPy adds those of a lone row in another order than those of a row among others; so they are
-    taken some thousand at a time.
+    Columns are summed in pieces: beyond 8,192 columns, NumPy adds up a single row in another order than several rows,
+    so that the bits would depend on the other rows.
     """
     out = np.empty(len(rows)) if out is None else out
     for start in range(0, rows.shape[1], _COLUMNS):
@@ -34,7 +35,7 @@ def square_lengths(
 class Rescaling:
     """``out = (array - shift) * factor`` for arrays of shape (n, m), column by column.
 
-    Narrow rows are taken many at a time, since NumPy's inner loop runs along a row.
+    Short rows are joined into longer ones, since NumPy's inner loop runs along a row.
     """
 
     def __init__(self, shift: NDArray[np.float64], factor: NDArray[np.float64]) -> None:
@@ -44,11 +45,11 @@ class Rescaling:
         self._shifts = bool(shift.any())
 
     def __call__(self, array: NDArray[np.generic], out: NDArray[np.float64]) -> None:
-        """Fill `out`; what overflows becomes infinite, and is for the caller to clip."""
+        """Fill `out`; values that overflow become infinite, and the caller must clip them."""
         rows, size = array.shape
         contiguous, start = array.flags.c_contiguous and out.flags.c_contiguous, 0
         with np.errstate(over="ignore"):
-            while contiguous and size * (rows - start) >= _NARROW:
+            while contiguous and size * (rows - start) >= _SHORTEST:
                 tiles = min(self._tiles, 1 << ((rows - start).bit_length() - 1))
                 stop = rows - (rows - start) % tiles
                 wide = out[start:stop].reshape(-1, tiles * size)

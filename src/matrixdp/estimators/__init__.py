@@ -1,9 +1,10 @@
 """Private covariance, principal components and regression, as scikit-learn estimators.
 
-The functions behind them are in `matrixdp.adaptive`; `docs/estimators.md` has the recipe and its proofs.
+The functions behind them are in `matrixdp.adaptive`; `docs/estimators.md` describes the method and proves its
+guarantee.
 """
 
-from matrixdp.estimators.base import PrivateEstimator, RepeatedFitWarning
+from matrixdp.estimators.base import MomentEstimator, PrivateEstimator, RepeatedFitWarning
 from matrixdp.estimators.covariance import PrivateCovariance
 from matrixdp.estimators.kernel import PrivateKernelRidge
 from matrixdp.estimators.pca import PrivatePCA
@@ -11,6 +12,7 @@ from matrixdp.estimators.regression import PrivateLinearRegression, PrivateRidge
 from matrixdp.estimators.scaler import PrivateScaler
 
 __all__ = [
+    "MomentEstimator",
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateKernelRidge",

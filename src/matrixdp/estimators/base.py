@@ -1,19 +1,22 @@
-"""What all estimators have in common: parameters, bounds, the guarantee after a fit, and a word about repeated fits."""
+"""Base classes of the estimators: parameters, input validation, and the guarantee that a fit reports."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import DataError, MissingExtraError, ParameterError, show
+from matrixdp.errors import DataError, MissingExtraError, ParameterError
+from matrixdp.estimators.inputs import check_array, check_same_length, is_read_in_parts, parse_bounds
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.records import Records, as_records, choose_columns, is_out_of_core, require_rereadable
+from matrixdp.privacy import Privacy
+from matrixdp.records import Records, as_records, choose_columns, require_rereadable
 from matrixdp.types import Floats
 
 try:
@@ -26,32 +29,33 @@ except ImportError:
 
 
 class RepeatedFitWarning(UserWarning):
-    """A clone, or the same estimator once more, is being fitted: each fit spends its whole budget.
+    """A clone is being fitted, or an estimator is being fitted again: each fit spends its whole budget.
 
-    And scores on private records are private: no budget covers them.
+    Scores on private records are not private either: no budget covers them.
     """
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # scikit-learn reads the parameters from the generated __init__
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
-    """Parameters and attributes of every estimator here.
+    """Base class of all estimators.
 
     Parameters
     ----------
     epsilon, delta : float
         The guarantee of one fit.
     bounds : Bounds or pair (lower, upper)
-        Public range of each feature; two numbers stand for all features. Required, never taken from the data. With
-        names, the columns of a data frame are chosen by them.
+        Public range of each feature; a pair of numbers applies to every feature. Required, never taken from the data.
+        Bounds with names select the columns of a data frame.
     neighbours : 'replace' or 'add-remove'
     records : int, optional
         The public number of records, for add-remove neighbours.
-    directions : 'learned', 'standard' or array_like of shape (m, m)
     ledger : path, optional
-        Where each fit is charged, before its first random bit. By path, so that clones, copies and pickles charge, too.
+        The ledger to which each fit is charged, before its first random bit. It is a path so that clones, copies and
+        pickles are charged, too.
     dataset : str, optional
         Name of the data set in the ledger.
     random_state : int, RandomState or None
-        For simulations only: whoever knows the seed can subtract the noise, so nothing is protected or charged.
+        For simulations only: anyone who knows the seed can subtract the noise, so nothing is protected or charged.
 
     Attributes
     ----------
@@ -59,101 +63,90 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         The guarantee.
     neighbours_ : Neighbours
     mu_ : float
-        What was spent, as Gaussian differential privacy.
+        The budget spent, as Gaussian differential privacy.
     steps_ : tuple of Step
-        What each step spent.
+        The budget spent by each step.
     simulation_ : bool
 
     Privacy
     -------
     One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings and k folds costs
-    ``n k + 1`` budgets, and fitting a clone, or fitting again, warns about it outside of a simulation
-    (`RepeatedFitWarning`). What else is computed from private records, such as a score or the best of a grid, has no
+    ``n k + 1`` budgets, and outside of a simulation, fitting a clone or fitting again issues a `RepeatedFitWarning`.
+    Anything else that is computed from private records, such as a score or the best setting of a grid, has no
     guarantee.
     """
 
-    epsilon: float
-    delta: float
-    bounds: Any
-    neighbours: str
-    records: int | None
-    directions: Any
-    ledger: Any
-    dataset: str | None
-    random_state: Any
-    privacy_: Privacy
-    neighbours_: Neighbours
-    mu_: float
-    steps_: tuple[Step, ...]
-    simulation_: bool
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    bounds: Any = None
+    neighbours: str = "replace"
+    records: int | None = None
+    ledger: Any = None
+    dataset: str | None = None
+    random_state: Any = None
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
         copy._cloned = True
         return copy
 
-    def _moment(self, records: Floats | Records, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
-        """The private moment that an estimator is made from; sets the guarantee's attributes."""
-        simulation, stream = self._stream()
-        self._warn(simulation)
-        moment = private_moment(
-            records,
-            bounds,
-            Privacy(self.epsilon, self.delta),
-            aim=aim,
-            targets=targets,
-            directions=self.directions,
-            records=self.records,
-            neighbours=self.neighbours,
-            ledger=self.ledger,
-            dataset=self.dataset,
-            stream=stream,
-            simulation=simulation,
-        )
-        self.privacy_, self.neighbours_, self.mu_ = moment.privacy, moment.neighbours, moment.mu
-        self.steps_, self.simulation_ = moment.steps, moment.simulation
-        return moment
+    def _fit_options(self) -> dict[str, Any]:
+        """Arguments that `private_moment` and `private_scales` have in common."""
+        stream = self._seeded_stream()
+        return {
+            "privacy": Privacy(self.epsilon, self.delta),
+            "records": self.records,
+            "neighbours": self.neighbours,
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+            "stream": stream,
+            "simulation": stream is not None,
+        }
 
-    def _stream(self) -> tuple[bool, Stream | None]:
+    def _seeded_stream(self) -> Stream | None:
+        """The stream of a simulation, or None for a fit that protects the data."""
         state = self.random_state
         if state is None:
-            return False, None
+            return None
         if isinstance(state, np.random.RandomState):
             state = int(state.randint(2**31 - 1))
-        if isinstance(state, bool) or not isinstance(state, int | np.integer) or state < 0:
-            raise ParameterError(
-                f"random_state must be a non-negative integer, a RandomState or None, got {show(state)} instead."
-            )
+        rule = "a non-negative integer, a RandomState or None"
+        seed = check_integer(state, "random_state", at_least=0, rule=rule)
         if self.ledger is not None:
             raise ParameterError(
                 "ledger must be left out when random_state is given: that is a simulation, which protects nothing and "
                 "costs nothing."
             )
-        return True, Stream(seed=int(state))
+        return Stream(seed=seed)
 
-    def _warn(self, simulation: bool) -> None:
+    def _warn_if_repeated(self) -> None:
+        """Warn about a second fit, or the fit of a clone. For methods that `fit` calls."""
         again = not getattr(self, "simulation_", True)
-        if (again or getattr(self, "_cloned", False)) and not simulation:
+        if self.random_state is None and (again or getattr(self, "_cloned", False)):
             what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
                 "have no guarantee at all; fit once, or compare settings with random_state on data that need none.",
                 RepeatedFitWarning,
-                stacklevel=4,
+                stacklevel=4,  # the caller of `fit`
             )
 
-    def _features(self, X: Any, **options: Any) -> Any:
-        """Checked features; sparse input, text, NaN and infinities are errors, which show no private value.
+    def _set_guarantee(self, spent: PrivateMoment | FitBudget) -> None:
+        self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
+        self.steps_, self.simulation_ = spent.steps, spent.simulation
 
-        Records of a fit are looked at once: NaN and infinities are found when they are put on their grid.
+    def _validate_features(self, X: Any, **options: Any) -> Any:
+        """Validated features; sparse input, text, NaN and infinities are errors, which show no private value.
+
+        A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
-        if elsewhere(X):
-            return self._outside(X, reset=options.get("reset", True))
+        if is_read_in_parts(X):
+            return self._validate_parts(X, reset=options.get("reset", True))
         if isinstance(self.bounds, Bounds) and self.bounds.names is not None and hasattr(X, "columns"):
             X = X[choose_columns(list(X.columns), self.bounds.size, self.bounds.names)]
-        _check_kind(X, dimensions=2)
-        _check_kind(options.get("y"))
-        _check_lengths(X, options.get("y"))
+        check_array(X, dimensions=2)
+        check_array(options.get("y"))
+        check_same_length(X, options.get("y"))
         try:
             return validate_data(
                 self,
@@ -168,8 +161,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 raise
         raise DataError("records must be real numbers; encode text and categories first.")
 
-    def _outside(self, X: Any, *, reset: bool) -> Records:
-        """Records outside of memory, whose features are those of the bounds."""
+    def _validate_parts(self, X: Any, *, reset: bool) -> Records:
+        """Records that are read in parts; their features are those of the bounds."""
         if not reset:
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
         if not isinstance(self.bounds, Bounds):
@@ -182,65 +175,32 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return require_rereadable(as_records(X))
 
     def _feature_bounds(self) -> Bounds:
-        return as_bounds(self.bounds, self.n_features_in_, "bounds")
+        return parse_bounds(self.bounds, self.n_features_in_, "bounds")
 
 
-def elsewhere(X: Any) -> bool:
-    """Whether records are to be read in parts; a memory map is an array here, unless it comes by `open_records`."""
-    return is_out_of_core(X) and not isinstance(X, np.memmap)
+@dataclass(kw_only=True, eq=False, repr=False)
+class MomentEstimator(PrivateEstimator):
+    """Base class of the estimators that are computed from one private moment.
 
+    Parameters
+    ----------
+    directions : 'learned', 'standard' or array_like of shape (m, m)
+        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
 
-def _check_kind(values: Any, *, dimensions: int | None = None) -> None:
-    """scikit-learn's own errors for these cases quote the data."""
-    if values is None or hasattr(values, "toarray"):  # sparse input has an error of its own
-        return
-    found = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
-    if dimensions is not None and found.ndim != dimensions:
-        remedy = (
-            "Reshape your data: X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single record."
-            if found.ndim < dimensions
-            else "Give one row a record, with one number a feature."
-        )
-        raise DataError(f"Expected {dimensions}D array, got {found.ndim}D array instead. {remedy}")
-    if isinstance(found, np.ndarray) and (
-        found.dtype.kind == "c" or (found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat))
-    ):
-        raise DataError("Complex data not supported: records must be real numbers.")
+    Other parameters are those of `PrivateEstimator`.
 
-
-def _check_lengths(X: Any, y: Any) -> None:
-    """How many there are may be private, and is not said."""
-    first, second = ((len(v),) if isinstance(v, list | tuple) else getattr(v, "shape", ())[:1] for v in (X, y))
-    if first and second and first != second:
-        raise DataError("X and y must have the same number of records, one row of X to each of y.")
-
-
-def as_bounds(bounds: Any, size: int, name: str) -> Bounds:
-    """Bounds of `size` features from bounds or a pair of numbers or vectors.
-
-    Examples
-    --------
-    >>> as_bounds((0, 10), 2, "bounds").upper.tolist()
-    [10.0, 10.0]
+    Privacy
+    -------
+    See `PrivateEstimator`.
     """
-    if bounds is None:
-        raise ParameterError(
-            f"{name} must be given, as Bounds(lower, upper) or a pair (lower, upper): "
-            "they are public and never taken from the data."
+
+    directions: Any = "learned"
+
+    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
+        """Spend the budget on a private moment, and set the attributes of the guarantee."""
+        self._warn_if_repeated()
+        moment = private_moment(
+            records, bounds, aim=aim, targets=targets, directions=self.directions, **self._fit_options()
         )
-    if not isinstance(bounds, Bounds):
-        try:
-            lower, upper = (np.broadcast_to(np.asarray(side, np.float64), (size,)) for side in bounds)
-        except (TypeError, ValueError):
-            raise ParameterError(
-                f"{name} must be Bounds(lower, upper) or a pair (lower, upper) of numbers or of vectors of length "
-                f"{size}, all lower ends before all upper ones, got {show(bounds)} instead."
-            ) from None
-        try:
-            return Bounds(lower, upper)
-        except ParameterError as error:
-            message = f"{name}: {error}"
-        raise ParameterError(message)
-    if bounds.size != size:
-        raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
-    return bounds
+        self._set_guarantee(moment)
+        return moment

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.estimators.base import PrivateEstimator
-from matrixdp.types import Floats
+from matrixdp.answers.moments import correlation_from_covariance
+from matrixdp.estimators.base import MomentEstimator
 
 
-class PrivateCovariance(PrivateEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateCovariance(MomentEstimator):
     """Private covariance and mean, with noise along learned directions.
 
-    Parameters are those of `PrivateEstimator`. The pure function is `matrixdp.estimators.private_moment`.
+    Parameters are those of `MomentEstimator` and `PrivateEstimator`. The function behind it is
+    `matrixdp.adaptive.private_moment`.
 
     Attributes
     ----------
@@ -22,9 +24,10 @@ class PrivateCovariance(PrivateEstimator):
         About the mean, over N; positive semidefinite.
     location_ : float64 array of shape (m,)
     correlation_ : float64 array of shape (m, m)
+        Zero for features whose private variance is zero.
     covariance_std_, location_std_ : float64 arrays
-        Error bars: standard deviations of the noise, before shrinkage and to first order. They do not speak of
-        sampling, nor of what clipping does.
+        Error bars: standard deviations of the noise, before shrinkage and to first order. They include neither
+        sampling error nor the bias of clipping.
     moment_ : PrivateMoment
 
     Privacy
@@ -39,52 +42,12 @@ class PrivateCovariance(PrivateEstimator):
     ((3, 3), True)
     """
 
-    moment_: PrivateMoment
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Any = None,
-        neighbours: str = "replace",
-        records: int | None = None,
-        directions: Any = "learned",
-        ledger: Any = None,
-        dataset: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.neighbours = neighbours
-        self.records = records
-        self.directions = directions
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        X = self._features(X)
-        moment = self._moment(X, self._feature_bounds(), "covariance")
+        X = self._validate_features(X)
+        moment = self._fit_moment(X, self._feature_bounds(), "covariance")
         self.moment_ = moment
         self.location_, self.location_std_ = moment.mean, moment.mean_std
         self.covariance_, self.covariance_std_ = moment.covariance, moment.covariance_std
-        self.correlation_ = correlation(moment.covariance)
+        self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)
         return self
-
-
-def correlation(covariance: Floats) -> Floats:
-    """Correlations of shape (m, m); zero where a variance is zero.
-
-    Examples
-    --------
-    >>> correlation(np.array([[4.0, 2.0], [2.0, 4.0]])).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
-    """
-    std = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    inverse = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0)
-    result = np.clip(covariance * np.multiply.outer(inverse, inverse), -1.0, 1.0)
-    np.fill_diagonal(result, 1.0)
-    return np.asarray(result)

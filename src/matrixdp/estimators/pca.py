@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,21 +10,22 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.components import check_count, principal_components
-from matrixdp.errors import DataError
-from matrixdp.estimators.base import PrivateEstimator
+from matrixdp.estimators.base import MomentEstimator
+from matrixdp.estimators.inputs import check_transformed
 from matrixdp.types import Floats
 
 
-class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstimator):  # type: ignore[misc]
     """Private principal components, with noise along learned directions.
 
     Parameters
     ----------
     n_components : int, float or None
-        How many, the share of the variance that they must have, or all.
+        Their number, the share of the variance that they must explain, or None for all.
 
-    Other parameters are those of `PrivateEstimator`. The pure functions are `private_moment` and
-    `principal_components`.
+    Other parameters are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
+    are `private_moment` and `principal_components` in `matrixdp.adaptive`.
 
     Attributes
     ----------
@@ -34,8 +36,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     Privacy
     -------
-    See `PrivateEstimator`. `transform` is a function of public numbers and of the record that it is given: what it
-    returns is as private as that record.
+    See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is as private
+    as those records.
 
     Examples
     --------
@@ -45,36 +47,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Any = None,
-        neighbours: str = "replace",
-        records: int | None = None,
-        directions: Any = "learned",
-        ledger: Any = None,
-        dataset: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.neighbours = neighbours
-        self.records = records
-        self.directions = directions
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
+    n_components: int | float | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        X = self._features(X)
+        X = self._validate_features(X)
         check_count(self.n_components, self.n_features_in_)
-        moment = self._moment(X, self._feature_bounds(), "components")
+        moment = self._fit_moment(X, self._feature_bounds(), "components")
         found = principal_components(moment, self.n_components)
         self.mean_, self.components_ = moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios
@@ -84,19 +63,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def transform(self, X: Any) -> Floats:
         """Records X of shape (n, m) along the components, of shape (n, n_components_)."""
         check_is_fitted(self)
-        X = self._features(X, reset=False)
+        X = self._validate_features(X, reset=False)
         return np.asarray((X - self.mean_) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Records of shape (n, m) from their coordinates, of shape (n, n_components_)."""
         check_is_fitted(self)
-        try:
-            found = np.asarray(X, np.float64)
-        except (TypeError, ValueError):
-            found = np.empty(0)
-        if found.ndim != 2 or found.shape[1] != self.n_components_:
-            raise DataError(f"X must be numbers of shape (records, {self.n_components_}), one column a component.")
-        return np.asarray(found @ self.components_ + self.mean_)
+        return np.asarray(check_transformed(X, self.n_components_) @ self.components_ + self.mean_)
 
     @property
     def _n_features_out(self) -> int:

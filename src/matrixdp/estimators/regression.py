@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -10,25 +10,26 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.regression import solve_regression
-from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import ParameterError, show
-from matrixdp.estimators.base import PrivateEstimator, as_bounds, elsewhere
+from matrixdp.checks import check_number
+from matrixdp.estimators.base import MomentEstimator
+from matrixdp.estimators.inputs import is_read_in_parts, joint_bounds, parse_bounds, parse_target_names
 from matrixdp.types import Floats
 
 
-class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: ignore[misc]
     """Private ridge regression, one target or several, from one private moment.
 
     Parameters
     ----------
     alpha : float
-        Penalty on the squares of the coefficients, as in scikit-learn's `Ridge`; a ridge of the size of the noise is
+        Penalty on the squares of the coefficients, as in scikit-learn's `Ridge`. A penalty of the size of the noise is
         added to it.
     target_bounds : Bounds or pair (lower, upper)
         Public range of each target. Required.
 
-    Other parameters are those of `PrivateEstimator`; `bounds` are the features'. The pure functions are
-    `private_moment` and `solve_regression`.
+    Other parameters are those of `MomentEstimator` and `PrivateEstimator`; `bounds` are those of the
+    features. The functions behind it are `private_moment` and `solve_regression` in `matrixdp.adaptive`.
 
     Attributes
     ----------
@@ -49,68 +50,43 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type:
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        neighbours: str = "replace",
-        records: int | None = None,
-        directions: Any = "learned",
-        ledger: Any = None,
-        dataset: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.neighbours = neighbours
-        self.records = records
-        self.directions = directions
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
+    alpha: float = 1.0
+    _: KW_ONLY
+    target_bounds: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Spend the budget on features X, of shape (n, m), and targets y, of shape (n,) or (n, targets).
 
-        For records outside of memory X is where they are, and y the name of the target's column, or names.
+        For records outside of memory, X is their location and y the name or names of the target columns.
         """
-        alpha = self._penalty()
-        if elsewhere(X):
-            table, y = self._features(X), target_names(y)
-            targets, single = len(y), len(y) == 1
+        alpha = check_number(self.alpha, "alpha", at_least=0)
+        if is_read_in_parts(X):
+            table, names = self._validate_features(X), parse_target_names(y)
+            targets, single = len(names), len(names) == 1
         else:
-            X, y = self._features(X, y=y, multi_output=True, y_numeric=True)
-            table, single = np.column_stack([X, y]), np.ndim(y) == 1
+            X, y = self._validate_features(X, y=y, multi_output=True, y_numeric=True)
+            table, names, single = np.column_stack([X, y]), None, np.ndim(y) == 1
             targets = table.shape[1] - X.shape[1]
-        joint = join_bounds(
-            self._feature_bounds(),
-            as_bounds(self.target_bounds, targets, "target_bounds"),
-            y if isinstance(y, tuple) else None,
-        )
-        moment = self._moment(table, joint, "regression", targets=targets)
+        feature_bounds = self._feature_bounds()
+        target_bounds = parse_bounds(self.target_bounds, targets, "target_bounds")
+        bounds = joint_bounds(feature_bounds, target_bounds, names)
+        moment = self._fit_moment(table, bounds, "regression", targets=targets)
         coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         return self
 
-    def _penalty(self) -> float:
-        return check_penalty(self.alpha)
-
     def predict(self, X: Any) -> Floats:
         """Targets of shape (n,) or (n, targets) for features X of shape (n, m)."""
         check_is_fitted(self)
-        return np.asarray(self._features(X, reset=False) @ self.coef_.T + self.intercept_)
+        return np.asarray(self._validate_features(X, reset=False) @ self.coef_.T + self.intercept_)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearRegression(PrivateRidge):
-    """Private least squares: `PrivateRidge` with no penalty but the one that the noise calls for.
+    """Private least squares: `PrivateRidge` with no penalty except the one that accounts for the noise.
+
+    Parameters are those of `PrivateRidge`, without `alpha`.
 
     Privacy
     -------
@@ -125,66 +101,4 @@ class PrivateLinearRegression(PrivateRidge):
     [1.0, -1.0]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        neighbours: str = "replace",
-        records: int | None = None,
-        directions: Any = "learned",
-        ledger: Any = None,
-        dataset: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.neighbours = neighbours
-        self.records = records
-        self.directions = directions
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
-
-    def _penalty(self) -> float:
-        return 0.0
-
-
-def check_penalty(alpha: Any) -> float:
-    """A ridge penalty, or an error."""
-    if (
-        isinstance(alpha, bool)
-        or not isinstance(alpha, int | float | np.integer | np.floating)
-        or not 0 <= alpha < math.inf
-    ):
-        raise ParameterError(f"alpha must be finite and at least 0, got {show(alpha)} instead.")
-    return float(alpha)
-
-
-def join_bounds(first: Bounds, second: Bounds, targets: tuple[str, ...] | None = None) -> Bounds:
-    """Bounds of features and targets side by side; a radius of either is left out, which only widens the domain.
-
-    With names of the targets, the columns have those of the features and these.
-    """
-    names = None
-    if targets is not None:
-        if first.names is None:
-            raise ParameterError("bounds must have names, by which the columns of X and y are found.")
-        both = [name for name in targets if name in first.names]
-        if both:
-            raise ParameterError(f"y must not be among the features, but {both[0]!r} is; leave it out of the bounds.")
-        names = (*first.names, *targets)
-    lower, upper = (np.concatenate(sides) for sides in ((first.lower, second.lower), (first.upper, second.upper)))
-    return Bounds(lower, upper, names)
-
-
-def target_names(y: Any) -> tuple[str, ...]:
-    """Names of the targets' columns, for records outside of memory."""
-    names = (y,) if isinstance(y, str) else tuple(y) if isinstance(y, list | tuple) else ()
-    if not names or not all(isinstance(name, str) for name in names):
-        raise ParameterError("y must be the name of the target's column, or a list of names, as X is not in memory.")
-    return names
+    alpha: float = field(default=0.0, init=False)

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.adaptive.scales import private_scales
+from matrixdp.adaptive.scales import Scales, private_scales
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import ParameterError
 from matrixdp.estimators.base import PrivateEstimator
-from matrixdp.privacy import Privacy
+from matrixdp.estimators.inputs import check_transformed
+from matrixdp.records import Records
 from matrixdp.types import Floats
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
-    """Features less their private mean, over their private standard deviation.
+    """Standardise features with their private means and standard deviations.
 
-    Parameters are those of `PrivateEstimator`, but for `directions`. The pure function is `private_scales`.
+    Parameters are those of `PrivateEstimator`. The function behind it is `matrixdp.adaptive.private_scales`.
 
     Attributes
     ----------
     mean_, var_, scale_ : float64 arrays of shape (m,)
-        The scale is the root of the variance, or of the standard deviation of its noise if that is larger.
+        `scale_` is the square root of the variance, or of the standard deviation of its noise if that is larger.
     bounds_ : Bounds
-        Of the transformed features, for the next private step of a pipeline.
+        Bounds of the transformed features, for the next private step of a pipeline.
 
     Privacy
     -------
-    See `PrivateEstimator`. `transform` is a function of public numbers and of the record that it is given: what it
-    returns is as private as that record.
+    See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is as private
+    as those records.
 
     Examples
     --------
@@ -41,55 +43,29 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Any = None,
-        neighbours: str = "replace",
-        records: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.neighbours = neighbours
-        self.records = records
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        X = self._features(X)
+        X = self._validate_features(X)
         bounds = self._feature_bounds()
-        simulation, stream = self._stream()
-        self._warn(simulation)
-        privacy = Privacy(self.epsilon, self.delta)
-        options = {"records": self.records, "neighbours": self.neighbours, "ledger": self.ledger}
-        scales = private_scales(
-            X, bounds, privacy, dataset=self.dataset, stream=stream, simulation=simulation, **options
-        )
-        spending = scales.spending
-        self.privacy_, self.neighbours_, self.mu_ = privacy, spending.neighbours, spending.mu
-        self.steps_, self.simulation_ = spending.steps, simulation
+        scales = self._fit_scales(X, bounds)
         self.mean_, self.var_ = scales.mean, scales.variance
         self.scale_ = np.sqrt(np.maximum(scales.variance, scales.variance_std))
         self.bounds_ = Bounds((bounds.lower - self.mean_) / self.scale_, (bounds.upper - self.mean_) / self.scale_)
         return self
 
+    def _fit_scales(self, records: Floats | Records, bounds: Bounds) -> Scales:
+        """Spend the budget on private means and variances, and set the attributes of the guarantee."""
+        self._warn_if_repeated()
+        scales = private_scales(records, bounds, **self._fit_options())
+        self._set_guarantee(scales.spending)
+        return scales
+
     def transform(self, X: Any) -> Floats:
         """Scaled records, of the shape (n, m) of X."""
         check_is_fitted(self)
-        return np.asarray((self._features(X, reset=False) - self.mean_) / self.scale_)
+        return np.asarray((self._validate_features(X, reset=False) - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Records of shape (n, m) from scaled ones."""
         check_is_fitted(self)
-        X = np.asarray(X, np.float64)
-        if X.ndim != 2 or X.shape[1] != self.mean_.size:
-            raise ParameterError(f"X must have shape (records, {self.mean_.size}), got {X.shape} instead.")
-        return np.asarray(X * self.scale_ + self.mean_)
+        return np.asarray(check_transformed(X, self.mean_.size) * self.scale_ + self.mean_)

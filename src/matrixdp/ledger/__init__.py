@@ -1,7 +1,7 @@
-"""The ledger: privacy spent is never lost, never overdrawn.
+"""The ledger: a file that records the privacy budget of each data set and prevents overspending.
 
-A `Ledger` is a file. A data set is registered in it with a total (epsilon, delta); every release is charged
-to it as an event before its noise is drawn, and refused if the total would be overdrawn.
+A data set is registered with a total (epsilon, delta). Every release is charged as an event before its noise is drawn,
+and refused if it would exceed the total.
 """
 
 from matrixdp.ledger.accounting import Reserve

@@ -1,14 +1,14 @@
-"""What events cost, and what a data set can pay.
+"""Costs of events, and the totals that they are charged against.
 
-A data set has three accounts, each with a total that is fixed when it is registered: ``mu^2``, epsilon and
-delta. An event is paid for by an amount from each, in one of a few ways; a way of paying is allowed when no
-account passes its total. That the three totals together give the data set's (epsilon, delta) for any
-adaptive choice of events is proved in ``docs/ledger.md``. In short: the first account is a stretch of
-Brownian motion, the second composes by adding up, the third is the probability that anything else happens.
+A data set has three accounts, ``mu^2``, epsilon and delta, each with a total that is fixed at registration. An event
+has one or more payment options, each with an amount for every account; an option is allowed if no account exceeds its
+total. ``docs/ledger.md`` proves that the three totals together guarantee the data set's (epsilon, delta) for any
+adaptive choice of events. In short: the first account is a stretch of Brownian motion, the second composes by addition,
+and the third bounds the probability of everything else.
 
-The totals are fixed apart from one another for a reason. A ledger that checked only ``gdp_delta(sqrt(sum
-mu^2), epsilon) + sum delta_i <= delta`` would let the analyst decide, after seeing earlier outputs, which
-of the two to spend; that breaks the guarantee.
+The three totals are fixed separately for a reason. A ledger that checked only ``gdp_delta(mu=sqrt(sum mu_i^2),
+epsilon=epsilon) + sum delta_i <= delta`` would let the analyst decide, after seeing earlier outputs, which of the two
+to spend; that breaks the guarantee.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from matrixdp.privacy import Privacy, gdp_delta, gdp_epsilon, gdp_mu, pure_mu
 
 @dataclass(frozen=True)
 class Amount:
-    """Privacy spent or allowed, in exact units (see `matrixdp.ledger.units`)."""
+    """Amounts of the three accounts, in exact units (see `matrixdp.ledger.units`)."""
 
     mu_squared: int = 0
     epsilon: int = 0
@@ -47,19 +47,19 @@ class Amount:
         return Amount(self.mu_squared - other.mu_squared, self.epsilon - other.epsilon, self.delta - other.delta)
 
     def within(self, total: Amount) -> bool:
-        """Whether no account passes `total`."""
+        """Whether no account exceeds `total`."""
         return self.mu_squared <= total.mu_squared and self.epsilon <= total.epsilon and self.delta <= total.delta
 
 
 @dataclass(frozen=True)
 class Reserve:
-    """The part of a data set's total that is kept for events which are not Gaussian.
+    """The part of a data set's total that is set aside for events that are not Gaussian.
 
     Parameters
     ----------
     epsilon, delta : float
-        At least 0. Such events draw on them by plain addition. An event with a delta always needs `delta`;
-        for its epsilon, and for a pure one, the Gaussian account can pay as well, at ``pure_mu(epsilon)``.
+        At least 0. The epsilons and deltas of such events add up. An event with a delta always needs `delta`; the
+        epsilon of any event can also be paid from the Gaussian account, at ``pure_mu(epsilon)``.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class Reserve:
 
 
 def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:
-    """The totals of the three accounts that together guarantee `privacy`, rounded down.
+    """Totals of the three accounts that together guarantee `privacy`, rounded down.
 
     Privacy
     -------
-    ``mu`` is the largest for which `mu`-GDP implies what the reserve leaves of (epsilon, delta).
+    ``mu`` is the largest value for which `mu`-GDP implies the part of (epsilon, delta) that is not in the reserve.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:
 
 
 def remaining_epsilon(mu: float, privacy: Privacy) -> float:
-    """Largest epsilon that a Gaussian release can have at `privacy`'s delta with `mu`, rounded down.
+    """Largest epsilon, at the delta of `privacy`, of a Gaussian release that `mu` pays for, rounded down.
 
     Examples
     --------
@@ -124,53 +124,52 @@ def remaining_epsilon(mu: float, privacy: Privacy) -> float:
 
 
 @singledispatch
-def ways_to_pay(event: Event) -> Sequence[Amount]:
-    """The amounts with any one of which `event` is paid for, the preferred one first; all rounded up.
+def payment_options(event: Event) -> Sequence[Amount]:
+    """Alternative amounts that pay for `event`, the preferred one first; all rounded up.
 
     Examples
     --------
-    >>> len(ways_to_pay(Gaussian(0.1))), len(ways_to_pay(Pure(0.1)))
+    >>> len(payment_options(Gaussian(0.1))), len(payment_options(Pure(0.1)))
     (1, 2)
     """
     raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
 
 
-@ways_to_pay.register
+@payment_options.register
 def _(event: Gaussian) -> Sequence[Amount]:
     return [Amount(mu_squared=square_above(event.mu))]
 
 
-@ways_to_pay.register
+@payment_options.register
 def _(event: Pure) -> Sequence[Amount]:
-    return _either(units_above(event.epsilon), pure_mu(event.epsilon))
+    return _reserve_or_gaussian(units_above(event.epsilon), pure_mu(event.epsilon))
 
 
-@ways_to_pay.register
+@payment_options.register
 def _(event: Approximate) -> Sequence[Amount]:
     delta = Amount(delta=units_above(event.delta))
-    return [way + delta for way in ways_to_pay(Pure(event.epsilon))]
+    return [option + delta for option in payment_options(Pure(event.epsilon))]
 
 
-@ways_to_pay.register
+@payment_options.register
 def _(event: Plan) -> Sequence[Amount]:
-    fixed = sum((way for part in event.events if isinstance(part, Gaussian) for way in ways_to_pay(part)), Amount())
     others = [part for part in event.events if not isinstance(part, Gaussian)]
-    deltas = sum(units_above(part.delta) for part in others if isinstance(part, Approximate))
-    fixed += Amount(delta=deltas)
+    fixed = Amount(
+        mu_squared=sum(square_above(part.mu) for part in event.events if isinstance(part, Gaussian)),
+        delta=sum(units_above(part.delta) for part in others if isinstance(part, Approximate)),
+    )
     if not others:
         return [fixed]
     epsilons = tuple(part.epsilon for part in others)
-    ways = _either(units_above(composed_epsilon(epsilons, event.delta)), composed_mu(epsilons))
-    # Only the way through the reserve composes epsilons at the plan's own delta; the Gaussian one needs none.
-    return [way + fixed + Amount(delta=units_above(event.delta) if way.epsilon else 0) for way in ways]
+    options = _reserve_or_gaussian(units_above(composed_epsilon(epsilons, event.delta)), composed_mu(epsilons))
+    # Only the payment from the reserve composes the epsilons at the plan's own delta; the Gaussian account needs none.
+    return [option + fixed + Amount(delta=units_above(event.delta) if option.epsilon else 0) for option in options]
 
 
-def _either(epsilon: int, mu: float) -> list[Amount]:
-    """From the reserve, which was set aside for this, before the Gaussian account."""
-    return [
-        Amount(epsilon=epsilon),
-        *([Amount(mu_squared=square_above(mu))] if math.isfinite(mu) else []),
-    ]
+def _reserve_or_gaussian(epsilon: int, mu: float) -> list[Amount]:
+    """Payment from the reserve, which is preferred as it was set aside for this, or from the Gaussian account."""
+    reserve = Amount(epsilon=epsilon)
+    return [reserve, Amount(mu_squared=square_above(mu))] if math.isfinite(mu) else [reserve]
 
 
 def _difference_below(whole: float, part: float) -> float:

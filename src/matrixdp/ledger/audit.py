@@ -1,15 +1,16 @@
-"""The audit: everything in the file checked again from its first entry."""
+"""The audit of a ledger: every entry is checked again, from the first to the last."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.ledger.accounting import Amount, total_amount, ways_to_pay
-from matrixdp.ledger.balance import Account
-from matrixdp.ledger.chain import ORIGIN, Head, canonical
+from matrixdp.ledger.accounting import Amount, payment_options, total_amount
+from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.chain import ORIGIN, Head, canonical_json
 from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.journal import Journal, Row, amount_from_json, registration_from_json
 
@@ -18,40 +19,40 @@ _TOLERANCE = Fraction(1, 10**9)
 
 
 def audit(journal: Journal, anchor: Head | None) -> Head:
-    """The head of a ledger in which nothing was altered, or a `LedgerError` that names the first fault."""
+    """The head of the ledger, if nothing in it was altered; otherwise a `LedgerError` that names the first fault."""
     for fault in journal.faults():
         raise LedgerError(fault)
     replay, head = _Replay(), ORIGIN
     for row in journal.rows("all"):
         try:
-            head = _follow(row, head)
+            head = _check_link(row, head)
             replay.add(row)
         except (KeyError, TypeError, ValueError, MatrixDPError) as error:
             raise LedgerError(f"entry {row.entry} is wrong: {error}") from error
         if anchor is not None and anchor.entry == head.entry and anchor != head:
             raise LedgerError(f"entry {row.entry} is not the one that was anchored.")
     if head != journal.head():
-        raise LedgerError(f"it ends at entry {head.entry}, but its record of the end is {journal.head().entry}.")
+        raise LedgerError(f"it ends at entry {head.entry}, but its table head says {journal.head().entry}.")
     if anchor is not None and anchor.entry > head.entry:
         raise LedgerError(f"it ends at entry {head.entry}, before the anchored entry {anchor.entry}.")
     return head
 
 
-def _follow(row: Row, head: Head) -> Head:
-    """The head after `row`, if it follows `head` and says the same in its columns as in its body."""
+def _check_link(row: Row, head: Head) -> Head:
+    """The head after `row`, if `row` follows `head` and its columns agree with its body."""
     if row.entry != head.entry + 1:
-        raise LedgerError(f"it follows entry {head.entry}, so that entries are missing.")
+        raise LedgerError(f"it follows entry {head.entry}, so entries are missing.")
     content = row.content()
     if content["previous"] != head.hash:
-        raise LedgerError("it does not hold the hash of the one before.")
-    said = (
-        content["entry"],
-        content["kind"],
-        content.get("dataset"),
-        content.get("request"),
-        content.get("charge"),
-    )
-    if said != (row.entry, row.kind, row.dataset, row.request, row.charge) or canonical(content) != row.body:
+        raise LedgerError("it does not contain the hash of the previous entry.")
+    columns = {
+        "entry": row.entry,
+        "kind": row.kind,
+        "dataset": row.dataset,
+        "request": row.request,
+        "charge": row.charge,
+    }
+    if any(content.get(name) != value for name, value in columns.items()) or canonical_json(content) != row.body:
         raise LedgerError("its columns were altered.")
     if row.payload is None and "payload" in content:
         raise LedgerError("its stored release was removed.")
@@ -59,10 +60,10 @@ def _follow(row: Row, head: Head) -> Head:
 
 
 class _Replay:
-    """The accounts as they follow from the entries alone."""
+    """Balances recomputed from the entries alone."""
 
     def __init__(self) -> None:
-        self._accounts: dict[str, Account] = {}
+        self._balances: dict[str, Balance] = {}
         self._charges: dict[int, str] = {}
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()
@@ -79,26 +80,26 @@ class _Replay:
             case "release":
                 self._release(content)
             case _:
-                raise LedgerError(f"an entry of kind {row.kind!r} has no place there.")
+                raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
 
     def _register(self, content: dict[str, Any]) -> None:
         registration, total = registration_from_json(content), amount_from_json(content["total"])
-        if registration.dataset in self._accounts:
+        if registration.dataset in self._balances:
             raise LedgerError("its data set is registered twice.")
         allowed = total_amount(registration.privacy, registration.reserve)
-        if not total.within(_scaled(allowed, 1 + _TOLERANCE)):
+        if not total.within(_scale(allowed, 1 + _TOLERANCE)):
             raise LedgerError("its total is more than its guarantee allows.")
-        self._accounts[registration.dataset] = Account(registration, total, Amount())
+        self._balances[registration.dataset] = Balance(registration, total, Amount())
 
     def _charge(self, entry: int, content: dict[str, Any]) -> None:
-        account, event = self._accounts[content["dataset"]], event_from_json(content["event"])
-        account.require_neighbours(content["neighbours"])
+        balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
+        balance.require_neighbours(content["neighbours"])
         cost, spent = amount_from_json(content["cost"]), amount_from_json(content["spent"])
-        if not any(_scaled(way, 1 - _TOLERANCE).within(cost) for way in ways_to_pay(event)):
+        if not any(_scale(option, 1 - _TOLERANCE).within(cost) for option in payment_options(event)):
             raise LedgerError("its cost is less than its event's.")
-        if spent != account.spent + cost or not spent.within(account.total):
-            raise LedgerError("its sum of what is spent is wrong or passes the total.")
-        self._accounts[content["dataset"]] = Account(account.registration, account.total, spent)
+        if spent != balance.spent + cost or not spent.within(balance.total):
+            raise LedgerError("its sum of what is spent is wrong or exceeds the total.")
+        self._balances[content["dataset"]] = replace(balance, spent=spent)
         self._charges[entry] = content["dataset"]
         if (request := content.get("request")) is not None:
             if (content["dataset"], request) in self._requests:
@@ -112,5 +113,5 @@ class _Replay:
         self._released.add(charge)
 
 
-def _scaled(amount: Amount, factor: Fraction) -> Amount:
+def _scale(amount: Amount, factor: Fraction) -> Amount:
     return Amount(*(int(units * factor) for units in (amount.mu_squared, amount.epsilon, amount.delta)))

@@ -1,10 +1,10 @@
-"""One data set's account: what it was given, what it has spent, and whether an event still fits."""
+"""The balance of a data set: its total, what is spent of it, and whether an event still fits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from matrixdp.errors import BudgetExceededError, ParameterError
@@ -16,13 +16,13 @@ from matrixdp.privacy import Neighbours, gdp_epsilon
 
 
 @dataclass(frozen=True)
-class Account:
-    """The state of one data set.
+class Balance:
+    """Total and spent amounts of one data set.
 
     Privacy
     -------
-    As long as `spent` stays within `total`, everything that was charged is together (epsilon, delta)-DP for
-    the registered neighbours.
+    As long as `spent` stays within `total`, all charged releases together are (epsilon, delta)-DP for the registered
+    neighbours.
     """
 
     registration: Registration
@@ -30,7 +30,7 @@ class Account:
     spent: Amount
 
     def require_neighbours(self, neighbours: str) -> None:
-        """Refuse an event whose neighbours are not those of the data set."""
+        """Raise a `ParameterError` unless `neighbours` are the registered ones."""
         registered = self.registration.neighbours
         if Neighbours.parse(neighbours) is not registered:
             raise ParameterError(
@@ -38,23 +38,22 @@ class Account:
                 f"got {str(neighbours)!r} instead. Design the release for {str(registered)!r} neighbours."
             )
 
-    def pay(self, event: Event, ways: Sequence[Amount], path: Path) -> tuple[Amount, Account]:
-        """The first of `ways` that pays for `event`, and the account after it.
+    def pay(self, event: Event, options: Sequence[Amount], path: Path) -> tuple[Amount, Balance]:
+        """The first of the payment `options` that fits into the total, and the balance after it.
 
         Raises
         ------
         BudgetExceededError
-            If none does.
+            If none fits.
         """
-        for amount in ways:
+        for amount in options:
             if (self.spent + amount).within(self.total):
-                return amount, Account(self.registration, self.total, self.spent + amount)
-        raise BudgetExceededError(
-            f"{self._shortage(event, ways)}\nAsk for less, or see what was spent: matrixdp ledger show {path}"
-        )
+                return amount, replace(self, spent=self.spent + amount)
+        shortage = self._describe_shortage(event, options)
+        raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {path}")
 
     def remaining(self) -> Remaining:
-        """What is left, rounded down."""
+        """The budget that is left, rounded down."""
         left = self.total - self.spent
         mu = root_below(left.mu_squared)
         privacy = self.registration.privacy
@@ -66,22 +65,22 @@ class Account:
             reserve=Reserve(epsilon=float_below(left.epsilon), delta=float_below(left.delta)),
         )
 
-    def _shortage(self, event: Event, ways: Sequence[Amount]) -> str:
+    def _describe_shortage(self, event: Event, options: Sequence[Amount]) -> str:
         left, delta = self.remaining(), self.registration.privacy.delta
         if isinstance(event, Gaussian):
-            has, needs = _told_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
+            has, needs = _format_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
                 return f"{left.dataset!r} has epsilon {has} left at delta {at}; this release needs {needs}."
-        needed = " or ".join(_describe(amount) for amount in ways)
+        needed = " or ".join(_describe_amount(amount) for amount in options)
         return (
             f"{left.dataset!r} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
             f"delta {left.reserve.delta!r}; this release needs {needed}."
         )
 
 
-def _describe(amount: Amount) -> str:
-    """An amount in words; shown, never counted with."""
+def _describe_amount(amount: Amount) -> str:
+    """An amount as text for messages."""
     parts = []
     if amount.mu_squared:
         parts.append(f"mu {root_below(amount.mu_squared)!r}")
@@ -92,8 +91,8 @@ def _describe(amount: Amount) -> str:
     return " and ".join(parts)
 
 
-def _told_apart(less: float, more: float) -> tuple[str, str]:
-    """Both with two decimals, or with as many as show that one is less; that one is rounded down."""
+def _format_apart(less: float, more: float) -> tuple[str, str]:
+    """Both numbers with two decimals, or as many as are needed to tell them apart; `less` is rounded down."""
     for digits in range(2, 18):
         low, high = math.floor(less * 10**digits) / 10**digits, round(more, digits)
         if low < high and (low > 0 or less == 0):

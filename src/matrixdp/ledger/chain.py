@@ -1,4 +1,4 @@
-"""A chain of entries: each is a canonical JSON text that holds the SHA-256 of the text before it."""
+"""The hash chain of the entries: each is a canonical JSON text that contains the SHA-256 hash of the one before it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from matrixdp.errors import ParameterError
 
 @dataclass(frozen=True)
 class Head:
-    """The last entry of a ledger: its number, from 1 on, and its hash.
+    """Number and hash of the last entry of a ledger. Entries are numbered from 1.
 
-    Keep a copy elsewhere, and `Ledger.verify(anchor=...)` proves that nothing up to it was altered since.
+    If a copy is kept outside of the ledger, `Ledger.verify(anchor=...)` proves that no entry up to it was altered.
     """
 
     entry: int
@@ -25,12 +25,12 @@ class Head:
 ORIGIN = Head(entry=0, hash="0" * 64)
 
 
-def canonical(content: object) -> str:
-    r"""The one JSON text for `content`: sorted keys, no spaces, ASCII; a `ParameterError` when there is none.
+def canonical_json(content: object) -> str:
+    r"""`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON.
 
     Examples
     --------
-    >>> canonical({"b": 0.1, "a": [1, "é"]})
+    >>> canonical_json({"b": 0.1, "a": [1, "é"]})
     '{"a":[1,"\\u00e9"],"b":0.1}'
     """
     try:
@@ -39,19 +39,19 @@ def canonical(content: object) -> str:
         raise ParameterError(f"description must be finite, plain JSON content: {error}.") from None
 
 
-def seal(content: Mapping[str, Any], previous: Head) -> tuple[str, Head]:
-    """The text of the entry that follows `previous`, and the head that it makes.
+def next_entry(content: Mapping[str, Any], previous: Head) -> tuple[str, Head]:
+    """Text of the entry that follows `previous`, and the new head.
 
     Examples
     --------
-    >>> body, head = seal({"kind": "note"}, ORIGIN)
-    >>> head.entry, head.hash == digest(body)
+    >>> body, head = next_entry({"kind": "note"}, ORIGIN)
+    >>> head.entry, head.hash == sha256(body)
     (1, True)
     """
-    body = canonical({**content, "entry": previous.entry + 1, "previous": previous.hash})
-    return body, Head(previous.entry + 1, digest(body))
+    body = canonical_json({**content, "entry": previous.entry + 1, "previous": previous.hash})
+    return body, Head(previous.entry + 1, sha256(body))
 
 
-def digest(text: str) -> str:
-    """SHA-256 of `text` in hexadecimal."""
+def sha256(text: str) -> str:
+    """SHA-256 hash of `text`, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()

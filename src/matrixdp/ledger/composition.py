@@ -1,15 +1,14 @@
-"""Composition of epsilon-DP releases whose epsilons are all fixed beforehand, by privacy loss distribution.
+"""Composition of epsilon-DP releases whose epsilons are all fixed in advance, by their privacy loss distribution.
 
-Every epsilon-DP release is a post-processing of randomised response (Kairouz, Oh, Viswanath 2015): its
-privacy loss is at worst ``+epsilon`` with probability ``e^epsilon / (1 + e^epsilon)`` and ``-epsilon``
-otherwise. For a fixed list of epsilons the losses of the whole are sums of such independent losses, also
-when the releases themselves are chosen adaptively, and
+Every epsilon-DP release is a post-processing of randomised response (Kairouz, Oh, Viswanath 2015): its privacy loss is
+at worst ``+epsilon`` with probability ``e^epsilon / (1 + e^epsilon)`` and ``-epsilon`` otherwise. For a fixed list of
+epsilons the total loss is a sum of such independent losses, even if the releases themselves are chosen adaptively, and
 
     delta(epsilon) = sum over losses l > epsilon of  P(l) (1 - e^(epsilon - l)).
 
-Losses live on a lattice, to which each epsilon is rounded up. All sums are of positive numbers, so that
-their relative error is below a known multiple of the machine's precision, which is added. No Fourier
-transform is used: its error is absolute and would drown the small probabilities that matter.
+Each epsilon is rounded up to a lattice. All sums have positive terms, so their relative error is below a known multiple
+of the machine precision, which is added. No Fourier transform is used: its error is absolute and would exceed the small
+probabilities that matter.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Curve:
-    """``delta[k]`` bounds delta from above for every epsilon not below ``epsilon[k]``; the last one is 0."""
+    """``delta[k]`` is an upper bound on delta for every epsilon of at least ``epsilon[k]``; the last one is 0."""
 
     epsilon: _Array
     delta: _Array
@@ -61,8 +60,8 @@ def composed_epsilon(epsilons: tuple[float, ...], delta: float) -> float:
 def composed_mu(epsilons: tuple[float, ...]) -> float:
     """A `mu` for which releases with these `epsilons` are together `mu`-GDP, rounded up.
 
-    Never more than ``sqrt(sum pure_mu(epsilon)^2)``, which is what they cost when their epsilons are not
-    fixed beforehand.
+    Never more than ``sqrt(sum pure_mu(epsilon)^2)``, the cost of the same releases if their epsilons are not fixed in
+    advance.
 
     Examples
     --------
@@ -70,7 +69,7 @@ def composed_mu(epsilons: tuple[float, ...]) -> float:
     (0.1253, 1.0028)
     """
     apart = math.nextafter(math.hypot(*(pure_mu(epsilon) for epsilon in epsilons)) * (1 + 4 * _EPS), math.inf)
-    if len(epsilons) == 1 or not 1e-3 <= apart <= 20.0:  # the range in which _gaussian_delta keeps its promise
+    if len(epsilons) == 1 or not 1e-3 <= apart <= 20.0:  # the range in which _gaussian_delta is accurate
         return apart
     curve = _curve(tuple(sorted(epsilons)))
     low, high = apart / 2, apart
@@ -85,7 +84,8 @@ def composed_mu(epsilons: tuple[float, ...]) -> float:
 def _covers(mu: float, curve: _Curve) -> bool:
     """Whether `mu`-GDP allows all of `curve`.
 
-    Between two points the curve is below its value at the left one, and the Gaussian above its at the right.
+    Between two points, the curve is at most its value at the left one, and the Gaussian is at least its value at the
+    right one.
     """
     return bool(np.all(curve.delta[:-1] <= _gaussian_delta(mu, curve.epsilon[1:])))
 
@@ -93,8 +93,8 @@ def _covers(mu: float, curve: _Curve) -> bool:
 def _gaussian_delta(mu: float, epsilon: _Array) -> _Array:
     """delta(epsilon) of `mu`-GDP, rounded down; for ``5e-4 <= mu <= 20``.
 
-    The difference of Mills' ratios loses a factor of about ``a/mu`` in precision, where ``a < 40`` unless
-    the density underflows to 0.
+    The difference of Mills' ratios loses a factor of about ``a/mu`` in precision, where ``a < 40`` unless the density
+    underflows to 0.
     """
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     density = np.exp(-a * a / 2) / 2
@@ -104,14 +104,13 @@ def _gaussian_delta(mu: float, epsilon: _Array) -> _Array:
 @lru_cache(maxsize=8)
 def _curve(epsilons: tuple[float, ...]) -> _Curve:
     """The bound on delta for randomised responses with these sorted `epsilons`, on their lattice."""
-    # The largest epsilon is a whole number of steps, so that equal epsilons are not rounded at all.
+    # The largest epsilon is a whole number of steps, so equal epsilons are not rounded at all.
     parts = max(1, math.floor(_LATTICE * epsilons[-1] / math.fsum(epsilons)))
     step = epsilons[-1] / parts * (1 + 16 * _EPS)
     counts = [math.ceil(epsilon / step * (1 + 4 * _EPS)) for epsilon in epsilons]
     mass = np.ones(1)
     for count in counts:
-        # Entry i is the loss (2 i - sum of counts so far) steps: one response moves it by its count or not
-        # at all.
+        # Entry i is a loss of (2 i - sum of counts so far) steps. One response shifts it by its count, or not at all.
         longer = np.zeros(len(mass) + count)
         longer[count:] += expit(count * step) * mass
         longer[: len(mass)] += expit(-count * step) * mass
@@ -119,7 +118,7 @@ def _curve(epsilons: tuple[float, ...]) -> _Curve:
     total = len(mass) - 1
     first = total // 2 + 1
     losses = (2 * np.arange(first, total + 1) - total) * step
-    above = np.cumsum(mass[:first:-1])[::-1]  # above[k] is the mass of the losses beyond losses[k]
+    above = np.cumsum(mass[:first:-1])[::-1]  # above[k] is the probability of losses greater than losses[k]
     above = np.append(above, 0.0)
     # 1 - e^-(x+y) = (1 - e^-x) + e^-x (1 - e^-y): a recursion from the right in which every term is positive.
     ratio = math.exp(-2 * step)

@@ -1,4 +1,4 @@
-"""The making of a new ledger file."""
+"""Creation of a new ledger file."""
 
 from __future__ import annotations
 
@@ -11,43 +11,45 @@ from pathlib import Path
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.schema import migrate
-from matrixdp.ledger.store import connect, explain
+from matrixdp.ledger.store import connect, ledger_error
 
 
 def create_file(path: Path, timeout: float) -> None:
-    """Make a ledger at `path`, on the disk when this returns; a `LedgerError` if anything is there."""
+    """Create a ledger at `path`, durable when this returns. Raises a `LedgerError` if the path exists."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         raise LedgerError(
-            f"{path} exists already, and may hold what was spent. Open it (Ledger.open, or matrixdp ledger add), or "
+            f"{path} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
             "choose another path."
         ) from None
     except OSError as error:
-        raise LedgerError(f"{path} cannot be made: {error.strerror}. Choose a path in a writable directory.") from None
+        raise LedgerError(
+            f"{path} cannot be created: {error.strerror}. Choose a path in a writable directory."
+        ) from None
     try:
-        _fill(path, timeout)
+        _write_first_entry(path, timeout)
     except BaseException:
         path.unlink()
         raise
     _sync_directory(path.parent)
 
 
-def _fill(path: Path, timeout: float) -> None:
+def _write_first_entry(path: Path, timeout: float) -> None:
     try:
         with contextlib.closing(connect(path, timeout)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection)
             connection.execute("BEGIN IMMEDIATE")
-            # The first entry is unlike that of any other ledger, and every later hash depends on it.
+            # The first entry is unique to this ledger, and every later hash depends on it.
             Journal(connection, path).append("create", {"ledger": secrets.token_hex(16)})
             connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise explain(error, path) from error
+        raise ledger_error(error, path) from error
 
 
 def _sync_directory(directory: Path) -> None:
-    """A file survives a power cut only if its name does. Not every system can open a directory."""
+    """Make the new file's name durable as well, on systems that can open a directory."""
     with contextlib.suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:

@@ -1,7 +1,6 @@
-"""Events: what was done to a data set, as far as its privacy is concerned.
+"""Events: the guarantees of the releases that are charged to a data set.
 
-An event is a frozen value. It says what happened and nothing about what it costs:
-`matrixdp.ledger.accounting` decides that.
+An event is a frozen value that says what was released, not what it costs: `matrixdp.ledger.accounting` decides that.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Pure:
 
 @dataclass(frozen=True)
 class Approximate:
-    """A release by any (epsilon, delta)-DP mechanism of which no more is known.
+    """A release by any (epsilon, delta)-DP mechanism, with no other known guarantee.
 
     Examples
     --------
@@ -70,20 +69,19 @@ class Approximate:
 
 @dataclass(frozen=True, init=False)
 class Plan:
-    """Several releases whose events are all fixed before the first of them is made.
+    """Several releases whose events are all fixed before the first release.
 
     Parameters
     ----------
     events : iterable of Gaussian, Pure or Approximate
     delta : float
-        The delta, beyond that of the events, at which their epsilons may be composed when the plan is paid
-        for from the reserve. With 0 they add up there.
+        An additional delta at which the epsilons of the events are composed when the plan is paid for from the
+        reserve. With 0, they add up.
 
     Privacy
     -------
-    Because the events are fixed, they compose by their privacy loss distribution, which costs less than the
-    same events charged one by one. The releases may still be chosen as one goes along; their events may
-    not.
+    Because the events are fixed, they compose by their privacy loss distribution, which costs less than charging them
+    one by one. The mechanisms may still be chosen adaptively; their events may not.
 
     Examples
     --------
@@ -109,7 +107,7 @@ Event = Gaussian | Pure | Approximate | Plan
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """Plain JSON content from which `event_from_json` gives back the same event.
+    """`event` as JSON content that `event_from_json` reads.
 
     Examples
     --------
@@ -129,7 +127,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(content: Mapping[str, Any]) -> Event:
-    """The event that `event_to_json` wrote, or a `LedgerError` when it is none.
+    """The event that `event_to_json` wrote, or a `LedgerError` if `content` is not one.
 
     Examples
     --------
@@ -147,7 +145,7 @@ def event_from_json(content: Mapping[str, Any]) -> Event:
                 return Approximate(**fields)
             case Plan.kind:
                 parts = [event_from_json(part) for part in fields["events"]]
-                return Plan(parts, fields["delta"])  # type: ignore[arg-type]  # the constructor refuses nested plans
+                return Plan(parts, fields["delta"])  # type: ignore[arg-type]  # the constructor rejects nested plans
     except (TypeError, KeyError, ParameterError) as error:
         raise LedgerError(f"an entry holds an event that cannot be read: {content!r}.") from error
     raise LedgerError(f"an entry holds an event of an unknown kind: {content!r}.")

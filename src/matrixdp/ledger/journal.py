@@ -1,4 +1,4 @@
-"""Rows: the entries of a ledger, read and appended inside one transaction."""
+"""Entries of a ledger, read and appended within one transaction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from matrixdp.errors import LedgerError, show
 from matrixdp.ledger.accounting import Amount, Reserve
-from matrixdp.ledger.balance import Account
-from matrixdp.ledger.chain import Head, digest, seal
+from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.chain import Head, next_entry, sha256
 from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.schema import missing_guards
 from matrixdp.ledger.values import Charge, Registration
@@ -33,7 +33,7 @@ _QUERIES = {
 
 @dataclass(frozen=True)
 class Row:
-    """One entry as it stands in the file."""
+    """One row of the table of entries."""
 
     entry: int
     kind: str
@@ -45,10 +45,10 @@ class Row:
     hash: str
 
     def content(self) -> dict[str, Any]:
-        """What the entry says, after its hash was checked."""
-        intact = digest(self.body) == self.hash
+        """The content of the entry, or a `LedgerError` if its hash does not match."""
+        intact = sha256(self.body) == self.hash
         content: dict[str, Any] = json.loads(self.body) if intact else {}
-        if not intact or (self.payload is not None and content["payload"] != digest(self.payload)):
+        if not intact or (self.payload is not None and content["payload"] != sha256(self.payload)):
             raise LedgerError(
                 f"entry {self.entry} was altered: its hash does not match. Restore the ledger from a backup."
             )
@@ -56,14 +56,14 @@ class Row:
 
 
 class Journal:
-    """The entries, seen from inside a transaction."""
+    """The entries of a ledger, as seen by one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
         self._connection = connection
 
     def head(self) -> Head:
-        """The last entry, as the file's own record has it."""
+        """The last entry, according to the table `head`."""
         rows = self._connection.execute("SELECT entry, hash FROM head").fetchall()
         if len(rows) != 1:
             raise LedgerError(f"{self.path}: the record of its last entry is missing. Restore it from a backup.")
@@ -79,13 +79,12 @@ class Journal:
         charge: int | None = None,
         payload: str | None = None,
     ) -> Head:
-        """Add an entry to the end and move the head to it."""
-        filled = {"dataset": dataset, "request": request, "charge": charge}
-        said = {name: value for name, value in filled.items() if value is not None}
-        if payload is not None:
-            said["payload"] = digest(payload)
+        """Append an entry, and move the head to it."""
+        hashed = None if payload is None else sha256(payload)
+        columns = {"dataset": dataset, "request": request, "charge": charge, "payload": hashed}
+        given = {name: value for name, value in columns.items() if value is not None}
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        body, head = seal({**content, **said, "kind": kind, "time": time}, self.head())
+        body, head = next_entry({**content, **given, "kind": kind, "time": time}, self.head())
         self._connection.execute(
             f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (head.entry, kind, dataset, request, charge, body, payload, head.hash),
@@ -93,7 +92,7 @@ class Journal:
         return head
 
     def faults(self) -> Iterator[str]:
-        """What is wrong with the database itself, whatever its entries say."""
+        """Faults of the database itself: missing triggers or indexes, damaged pages."""
         for name in sorted(missing_guards(self._connection)):
             yield f"its guard {name} was removed or altered."
         for (finding,) in self._connection.execute("PRAGMA integrity_check"):
@@ -101,29 +100,29 @@ class Journal:
                 yield f"its pages are damaged: {finding}."
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
-        """The entries that one of the named queries finds."""
+        """The entries that a named query finds."""
         sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
         return (Row(*row) for row in self._connection.execute(sql, values))
 
     def row(self, query: str, *values: object) -> Row | None:
-        """The one entry that a named query finds, or none."""
+        """The first entry that a named query finds, or None."""
         return next(self.rows(query, *values), None)
 
-    def account(self, dataset: str) -> Account:
-        """The data set's state, from its registration and its last charge."""
+    def balance(self, dataset: str) -> Balance:
+        """The data set's balance, from its registration and its last charge."""
         row = self.row("registration", dataset)
         if row is None:
             raise LedgerError(
-                f"{self.path} has no data set {show(dataset)}. Check the name, or fix its total first: "
+                f"{self.path} has no data set {show(dataset)}. Check the name, or register it first: "
                 f"ledger.register({show(dataset)}, privacy, neighbours=...)."
             )
         content = row.content()
         last = self.row("last charge", dataset)
         spent = amount_from_json(last.content()["spent"]) if last else Amount()
-        return Account(registration_from_json(content), amount_from_json(content["total"]), spent)
+        return Balance(registration_from_json(content), amount_from_json(content["total"]), spent)
 
     def charges(self, dataset: str | None) -> list[Charge]:
-        """All charges, or those to one data set, in their order."""
+        """All charges, or those to one data set, in order."""
         rows = self._connection.execute(
             "SELECT c.entry, c.body, c.hash, r.entry IS NOT NULL FROM entries c "
             "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
@@ -140,17 +139,17 @@ class Journal:
 
 
 def amount_to_json(amount: Amount) -> list[str]:
-    """Units as decimal text, since they exceed what other readers of JSON take for a number."""
+    """Units as decimal text, since they exceed the integers that many JSON parsers support."""
     return [str(amount.mu_squared), str(amount.epsilon), str(amount.delta)]
 
 
 def amount_from_json(texts: list[str]) -> Amount:
-    """What `amount_to_json` wrote."""
+    """The amount that `amount_to_json` wrote."""
     return Amount(*map(int, texts))
 
 
 def registration_to_json(registration: Registration) -> dict[str, Any]:
-    """Plain JSON content of a registration, but for the data set's name."""
+    """A registration as JSON content, without the name of the data set."""
     privacy, reserve = registration.privacy, registration.reserve
     return {
         "privacy": {"epsilon": privacy.epsilon, "delta": privacy.delta},
@@ -160,7 +159,7 @@ def registration_to_json(registration: Registration) -> dict[str, Any]:
 
 
 def registration_from_json(content: dict[str, Any]) -> Registration:
-    """What `registration_to_json` wrote."""
+    """The registration that `registration_to_json` wrote."""
     return Registration(
         dataset=content["dataset"],
         privacy=Privacy(**content["privacy"]),

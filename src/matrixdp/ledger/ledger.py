@@ -1,4 +1,4 @@
-"""The ledger: what each data set may spend, what it has spent, and what came of it."""
+"""The ledger: registers data sets, charges releases to them and stores the results."""
 
 from __future__ import annotations
 
@@ -7,35 +7,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from matrixdp.errors import LedgerError, ParameterError
-from matrixdp.ledger.accounting import Reserve, total_amount, ways_to_pay
+from matrixdp.errors import LedgerError, ParameterError, show
+from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
 from matrixdp.ledger.creation import create_file
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
 from matrixdp.ledger.reading import LedgerReader
-from matrixdp.ledger.request import Asked, charged_before, require_mapping, require_name
+from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
 from matrixdp.privacy import Neighbours, Privacy
 
 
 class Ledger(LedgerReader):
-    """A file that keeps what has been spent on each data set, and refuses what would overdraw it.
+    """A file that records the privacy budget spent on each data set, and refuses charges that would exceed its total.
 
-    A handle is a path: copies and pickles of it lead to the same file. Threads and processes may share it,
-    also across forks.
+    Copies and pickles of a `Ledger` use the same file. Threads and processes may share it, also across forks.
 
     Parameters
     ----------
     path : str or path
-        An existing ledger; `Ledger.create` makes one.
+        Path of an existing ledger; `Ledger.create` creates one.
     timeout : float
         Seconds to wait while other processes write.
 
     Privacy
     -------
-    Everything charged to a data set is together (epsilon, delta)-DP for the registered total and
-    neighbours, also when each event is chosen after seeing earlier releases, as long as choices depend on
-    the data through charged releases only.
+    All releases charged to a data set together are (epsilon, delta)-DP for the registered total and neighbours, also if
+    each event is chosen after seeing earlier releases, as long as the choices depend on the data only through charged
+    releases.
 
     Examples
     --------
@@ -54,35 +53,35 @@ class Ledger(LedgerReader):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
-        """The ledger at `path`; a `LedgerError` if there is none."""
+        """Open the ledger at `path`. Raises a `LedgerError` if there is none."""
         return cls(path, timeout=timeout)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
-        """A new ledger at `path`; a `LedgerError` if anything is there already."""
-        place = Path(path).absolute()
-        create_file(place, timeout)
-        return cls(place, timeout=timeout)
+        """Create a new ledger at `path`. Raises a `LedgerError` if the path exists."""
+        absolute = Path(path).absolute()
+        create_file(absolute, timeout)
+        return cls(absolute, timeout=timeout)
 
     def register(
         self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
     ) -> Registration:
-        """Fix a data set's total and its neighbours, once and for all.
+        """Register a data set with its total and its neighbours, which cannot be changed later.
 
-        Registering it again with the same values changes nothing; with others it is an error.
+        Registering it again with the same values changes nothing; other values raise a `LedgerError`.
 
         Parameters
         ----------
         dataset : str
         privacy : Privacy
-            What all releases from the data set together may reach.
+            The guarantee of all releases from the data set together.
         neighbours : str
             ``"replace"`` or ``"add-remove"``; events for the other kind are refused.
         reserve : Reserve, optional
-            The part of `privacy` that is kept for events that are not Gaussian. None by default.
+            The part of `privacy` that is set aside for events that are not Gaussian. Empty by default.
         """
         wanted = Registration(
-            require_name(dataset, "dataset"), privacy, Neighbours.parse(neighbours), reserve or Reserve()
+            check_name(dataset, "dataset"), privacy, Neighbours.parse(neighbours), reserve or Reserve()
         )
         total = total_amount(wanted.privacy, wanted.reserve)
         with self._store.writing() as journal:
@@ -107,42 +106,42 @@ class Ledger(LedgerReader):
         description: Mapping[str, Any],
         request: str | None = None,
     ) -> Receipt:
-        """Pay for an event, before a bit of its noise is drawn.
+        """Charge an event, before any of its noise is drawn.
 
         Parameters
         ----------
         dataset : str
         event : Gaussian, Pure, Approximate or Plan
         neighbours : str
-            Those for which the event's guarantee holds; they must be the registered ones.
+            The neighbours for which the event's guarantee holds. They must be the registered ones.
         description : mapping
-            What is released and how, as JSON content: designs and guarantees, never data, nor anything
-            computed from them.
+            What is released and how, as JSON content: designs and guarantees, never data or anything computed from
+            data.
         request : str, optional
-            An id under which the release can be asked for again. It is charged once only.
+            An id by which the stored release can be retrieved later. An id is charged only once.
 
         Returns
         -------
         Receipt
-            On the disk by the time it is returned.
+            The charge is durable when this returns.
 
         Raises
         ------
         BudgetExceededError
-            If the total would be overdrawn. Nothing is charged then.
+            If the charge would exceed the total. Nothing is charged then.
         """
-        asked, ways = Asked.of(event, require_mapping(description)), ways_to_pay(event)
+        wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
-            require_name(request, "request")
+            check_name(request, "request")
         with self._store.writing() as journal:
-            account = journal.account(dataset)
-            account.require_neighbours(neighbours)
+            balance = journal.balance(dataset)
+            balance.require_neighbours(neighbours)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
-                asked.require_same(earlier)
-                raise charged_before(earlier)
-            cost, after = account.pay(event, ways, self.path)
+                wanted.require_match(earlier)
+                raise already_charged_error(earlier)
+            cost, after = balance.pay(event, options, self.path)
             content = {
-                **asked.content,
+                **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
                 "spent": amount_to_json(after.spent),
@@ -153,28 +152,28 @@ class Ledger(LedgerReader):
     def complete(self, receipt: Receipt, payload: str) -> None:
         """Store the finished release and mark its charge as released.
 
-        Doing it again with the same text changes nothing; with another it is an error.
+        Storing the same text again changes nothing; another text raises a `LedgerError`.
 
         Parameters
         ----------
         receipt : Receipt
         payload : str
-            The release as JSON text. It is public, and it is what `stored` gives back.
+            The release as JSON text, which is public. `stored` returns it.
         """
         try:
             payload.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise ParameterError(f"payload must be text, got a {type(payload).__name__} that is not.") from None
+            raise ParameterError(f"payload must be text that UTF-8 can encode, got {show(payload)} instead.") from None
         with self._store.writing() as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
-                raise LedgerError(f"{self.path} holds no charge for this receipt. Use the ledger that gave it.")
+                raise LedgerError(f"{self.path} has no charge for this receipt. Use the ledger that issued it.")
             release = journal.row("release", receipt.entry)
             if release is None:
                 journal.append("release", {}, dataset=charge.dataset, charge=receipt.entry, payload=payload)
             elif release.payload != payload:
                 raise LedgerError(
-                    f"entry {receipt.entry} has another release already. A second one needs its own charge."
+                    f"entry {receipt.entry} already has another release. A second one needs its own charge."
                 )
 
     def stored(
@@ -185,29 +184,29 @@ class Ledger(LedgerReader):
         event: Event | None = None,
         description: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """The release that was stored for an earlier request, or None if there was none. Costs nothing.
+        """The release that was stored for an earlier request, or None if there was no such request. Costs nothing.
 
         Parameters
         ----------
         dataset, request : str
         event, description : optional
-            What the caller is about to charge; a `LedgerError` if the request was for something else.
+            What the caller is about to charge. A `LedgerError` is raised if the request was for something else.
 
         Raises
         ------
         LedgerError
-            If the request was charged but its release never stored. Its noise may have been seen, so it is
-            neither drawn again under that charge nor refunded.
+            If the request was charged but its release was never stored. Its noise may have been seen, so the charge is
+            neither reused nor refunded.
         """
-        asked = Asked.of(event, description)
+        wanted = ChargeRequest.from_event(event, description)
         with self._store.reading() as journal:
-            journal.account(dataset)
+            journal.balance(dataset)
             charge = journal.row("request", dataset, request)
             if charge is None:
                 return None
-            asked.require_same(charge)
+            wanted.require_match(charge)
             release = journal.row("release", charge.entry)
             if release is None:
-                raise charged_before(charge)
+                raise already_charged_error(charge)
             release.content()
             return release.payload

@@ -1,4 +1,4 @@
-"""What a ledger can tell: what is left, what was charged, and whether it can be trusted."""
+"""Reading a ledger: remaining budgets, past charges, and verification."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.accounting import ways_to_pay
+from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.audit import audit
-from matrixdp.ledger.balance import Account
+from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json
@@ -19,15 +19,15 @@ from matrixdp.ledger.values import Charge, Registration, Remaining
 
 
 class Chargeable(Protocol):
-    """Anything that knows the event that its release would be, such as a design."""
+    """Anything with the event that its release would be charged as, such as a design."""
 
     @property
     def event(self) -> Event:
-        """What a release would be charged as."""
+        """The event that a release would be charged as."""
 
 
 class LedgerReader:
-    """The reading half of `Ledger`. Nothing here changes the file."""
+    """The methods of `Ledger` that do not change the file."""
 
     def __init__(self, path: str | os.PathLike[str], timeout: float = 30.0) -> None:
         self._store = Store(Path(path).absolute(), timeout)
@@ -36,64 +36,64 @@ class LedgerReader:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """Path of the file."""
         return self._store.path
 
     @property
     def head(self) -> Head:
-        """The last entry's number and hash. Kept elsewhere, it anchors all that came before: see `verify`."""
+        """Number and hash of the last entry. A copy kept outside of the ledger can serve as an anchor: see `verify`."""
         with self._store.reading() as journal:
             return journal.head()
 
     def remaining(self, dataset: str) -> Remaining:
-        """What the data set has left, rounded down."""
-        return self._account(dataset).remaining()
+        """The budget that the data set has left, rounded down."""
+        return self._balance(dataset).remaining()
 
     def whatif(self, dataset: str, event: Event | Chargeable) -> Remaining:
-        """What would be left after an event or a design's release, which is not charged.
+        """The budget that would be left after an event or the release of a design. Nothing is charged.
 
         Raises
         ------
         BudgetExceededError
             If it does not fit.
         """
-        account = self._account(dataset)
+        balance = self._balance(dataset)
         neighbours = getattr(event, "neighbours", None)
         if neighbours is not None:
-            account.require_neighbours(neighbours)
+            balance.require_neighbours(neighbours)
         wanted = event if isinstance(event, Event) else event.event
-        _, after = account.pay(wanted, ways_to_pay(wanted), self.path)
+        _, after = balance.pay(wanted, payment_options(wanted), self.path)
         return after.remaining()
 
     def datasets(self) -> list[Registration]:
-        """The registered data sets, in the order of their registration."""
+        """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
             return [registration_from_json(row.content()) for row in journal.rows("registrations")]
 
     def history(self, dataset: str | None = None) -> list[Charge]:
-        """All charges, or those to one data set, in their order."""
+        """All charges, or those to one data set, in order."""
         with self._store.reading() as journal:
             if dataset is not None:
-                journal.account(dataset)
+                journal.balance(dataset)
             return journal.charges(dataset)
 
     def incomplete(self, dataset: str | None = None) -> list[Charge]:
-        """The charges without a stored release: under way, or cut short. They stay spent."""
+        """Charges without a stored release: in progress, or interrupted. They remain spent."""
         return [charge for charge in self.history(dataset) if not charge.released]
 
     def verify(self, anchor: Head | None = None) -> Head:
-        """The head, after every entry, every sum and the chain that binds them were checked.
+        """Check every entry, every sum and the hash chain, and return the head.
 
         Parameters
         ----------
         anchor : Head, optional
-            An earlier `head` that was kept elsewhere. Only with one can a ledger that was rewritten as a
-            whole, or set back to an earlier state, be told from the true one.
+            An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely
+            or replaced by an earlier copy cannot be distinguished from the original.
 
         Raises
         ------
         LedgerError
-            That names the first fault.
+            Names the first fault.
         """
         with self._store.reading() as journal:
             try:
@@ -105,7 +105,7 @@ class LedgerReader:
                 ) from error
 
     def close(self) -> None:
-        """Let go of the file. A later use opens it again."""
+        """Close the file. It is opened again when next used."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -122,6 +122,6 @@ class LedgerReader:
     def __reduce__(self) -> tuple[type[Self], tuple[str, float]]:
         return type(self), (str(self.path), self._store.timeout)
 
-    def _account(self, dataset: str) -> Account:
+    def _balance(self, dataset: str) -> Balance:
         with self._store.reading() as journal:
-            return journal.account(dataset)
+            return journal.balance(dataset)

@@ -1,4 +1,4 @@
-"""What a caller asks for, in the form in which it is stored and compared."""
+"""Requests for a charge, in the form in which they are stored and compared, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from matrixdp.errors import LedgerError, ParameterError, show
-from matrixdp.ledger.chain import canonical
+from matrixdp.ledger.chain import canonical_json
 from matrixdp.ledger.events import Event, event_to_json
 from matrixdp.ledger.journal import Row
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An event and its description as plain JSON content; either may be left out."""
+class ChargeRequest:
+    """An event and its description as JSON content; either may be omitted."""
 
     content: Mapping[str, Any]
 
     @classmethod
-    def of(cls, event: Event | None, description: Mapping[str, Any] | None) -> Asked:
-        """The content for these, or a `ParameterError` when they have none."""
+    def from_event(cls, event: Event | None, description: Mapping[str, Any] | None) -> ChargeRequest:
+        """The request for an event, or a `ParameterError` if it cannot be written as JSON."""
         content: dict[str, Any] = {}
         if event is not None:
             content["event"] = event_to_json(event)
         if description is not None:
-            content["description"] = json.loads(canonical(dict(require_mapping(description))))
+            content["description"] = json.loads(canonical_json(dict(check_description(description))))
         return cls(content)
 
-    def require_same(self, charge: Row) -> None:
-        """Refuse a request id that was charged for something else."""
+    def require_match(self, charge: Row) -> None:
+        """Raise a `LedgerError` if an earlier `charge` with the same id was for something else."""
         earlier = charge.content()
         for name, value in self.content.items():
             if earlier[name] != value:
@@ -40,25 +40,25 @@ class Asked:
                 )
 
 
-def charged_before(charge: Row) -> LedgerError:
-    """The refusal of a request that has been charged already."""
+def already_charged_error(charge: Row) -> LedgerError:
+    """The error for a request that has already been charged."""
     return LedgerError(
         f"request {charge.request!r} of {charge.dataset!r} was charged at entry {charge.entry}. Its release "
-        "may have been seen even if it was never stored, so noise is not drawn for it again. If it is under "
-        "way, wait and ask ledger.stored; if it was cut short, its charge stays spent: use a new request id, "
-        "which is charged anew."
+        "may have been seen even if it was never stored, so noise is not drawn for it again. If it is in "
+        "progress, wait and try ledger.stored again; if it was interrupted, its charge stays spent: use a new request "
+        "id, which is charged again."
     )
 
 
-def require_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`value`, if it can be a description."""
+def check_description(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`value`, if it is a mapping."""
     if not isinstance(value, Mapping):
         raise ParameterError(f"description must be a mapping, got a {type(value).__name__} instead.")
     return value
 
 
-def require_name(value: str, parameter: str) -> str:
-    """`value`, if it can be a name."""
+def check_name(value: str, parameter: str) -> str:
+    """`value`, if it is printable text that is not empty."""
     if not isinstance(value, str) or not value or not value.isprintable():
         raise ParameterError(f"{parameter} must be a printable, non-empty text, got {show(value)} instead.")
     return value

@@ -1,4 +1,4 @@
-"""The file: an SQLite database whose tables only grow, and how an older one is brought up to date."""
+"""The schema of the SQLite file, whose entries are only appended, and its migrations."""
 
 from __future__ import annotations
 
@@ -61,28 +61,28 @@ _VERSION_1 = (
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
-"""The statements that lead from each version of the schema to the next. A released one is never altered."""
+"""Statements that migrate each version of the schema to the next. Published ones are never altered."""
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file up to this version, or raise a `LedgerError` when it is newer or no ledger at all."""
+    """Migrate the file to this version, or raise a `LedgerError` if it is newer or not a ledger."""
     if _pragma(connection, "application_id") != APPLICATION_ID:
         raise LedgerError(
-            f"{path} is not a matrixdp ledger, or its creation was cut short. Check the path; if nothing is "
-            "lost with the file, remove it and make a ledger there: Ledger.create(path)."
+            f"{path} is not a matrixdp ledger, or its creation was interrupted. Check the path. If the file "
+            "is not needed, remove it and create a ledger there: Ledger.create(path)."
         )
     version = _pragma(connection, "user_version")
     if version > len(MIGRATIONS):
         raise LedgerError(
-            f"{path} was written by a newer matrixdp: its schema is {version}, and this one knows "
-            f"{len(MIGRATIONS)}. Nothing was changed. Upgrade matrixdp to use it."
+            f"{path} was written by a newer matrixdp: its schema is version {version}, and this "
+            f"matrixdp supports up to {len(MIGRATIONS)}. Nothing was changed. Upgrade matrixdp to use it."
         )
     if version < len(MIGRATIONS):
         migrate(connection)
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the migrations that the file lacks, all of them or none."""
+    """Apply the missing migrations in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     for statements in MIGRATIONS[_pragma(connection, "user_version") :]:
         for statement in statements:
@@ -93,7 +93,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def missing_guards(connection: sqlite3.Connection) -> set[str]:
-    """Names of the triggers and indexes that a ledger has and this file lacks."""
+    """Names of triggers and indexes of the schema that this file lacks."""
     with sqlite3.connect(":memory:", isolation_level=None) as pattern:
         migrate(pattern)
         wanted = _guards(pattern)

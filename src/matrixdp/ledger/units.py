@@ -1,9 +1,9 @@
-"""Exact sums: amounts of privacy as whole numbers of a fixed small unit.
+"""Amounts of privacy as integer multiples of a fixed small unit, so that their sums are exact.
 
-Floating sums depend on their order and may round down. Here an amount is a whole number of units of
-``2^-192``: what is spent is rounded up to it, what is allowed is rounded down, and sums are exact. A double
-that is not below ``2^-139`` and the square of a double that is not below ``2^-43`` are whole numbers of
-units already, so that in practice nothing is rounded at all.
+Floating-point sums depend on their order and may be rounded down. Here an amount is an integer number of units of
+``2^-192``: what is spent is rounded up, what is allowed is rounded down, and sums are exact. Doubles of at least
+``2^-139``, and squares of doubles of at least ``2^-43``, are integer multiples of the unit, so in practice nothing is
+rounded at all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BITS = 192
 
 
 def units_above(value: float) -> int:
-    """Fewest units that are not less than `value`.
+    """`value` in units, rounded up.
 
     Examples
     --------
@@ -26,25 +26,25 @@ def units_above(value: float) -> int:
 
 
 def units_below(value: float) -> int:
-    """Most units that are not more than `value`."""
+    """`value` in units, rounded down."""
     numerator, denominator = value.as_integer_ratio()
     return (numerator << _BITS) // denominator
 
 
 def square_above(value: float) -> int:
-    """Fewest units that are not less than the square of `value`."""
+    """The square of `value` in units, rounded up."""
     numerator, denominator = value.as_integer_ratio()
     return -int(-(numerator**2 << _BITS) // denominator**2)
 
 
 def square_below(value: float) -> int:
-    """Most units that are not more than the square of `value`."""
+    """The square of `value` in units, rounded down."""
     numerator, denominator = value.as_integer_ratio()
     return int((numerator**2 << _BITS) // denominator**2)
 
 
 def float_below(units: int) -> float:
-    """Largest double that is not more than `units`.
+    """The value of `units` as a float, rounded down.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def float_below(units: int) -> float:
 
 
 def root_below(units: int) -> float:
-    """Largest double, but for the last place, whose square is not more than `units`.
+    """The square root of `units` as a float, rounded down (to within one unit in the last place).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a ledger gives back: plain frozen values."""
+"""Frozen values that a ledger returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matrixdp.privacy import Neighbours, Privacy
 
 @dataclass(frozen=True)
 class Registration:
-    """What was fixed for a data set: its total, its neighbours and the part of the total kept in reserve."""
+    """A registered data set: its total, its neighbours and its reserve."""
 
     dataset: str
     privacy: Privacy
@@ -23,7 +23,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What a data set has left, rounded down.
+    """The budget that a data set has left, rounded down.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ class Remaining:
     mu : float
         The largest Gaussian event that can still be charged.
     epsilon, delta : float
-        The same as a guarantee: a Gaussian release that is (epsilon, delta)-DP at the data set's `delta`
+        The same as a guarantee: a Gaussian release that is (epsilon, delta)-DP, at the `delta` of the data set,
         still fits.
     reserve : Reserve
-        What is left of the reserve.
+        The part of the reserve that is left.
     """
 
     dataset: str
@@ -46,7 +46,7 @@ class Remaining:
 
 @dataclass(frozen=True)
 class Receipt:
-    """Proof that an event was charged: the entry that holds it, and that entry's hash."""
+    """Proof that an event was charged: the number of its entry, and the hash of that entry."""
 
     dataset: str
     event: Event
@@ -57,7 +57,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Charge:
-    """A charge in the ledger's history, and whether its release was stored."""
+    """A past charge, and whether its release was stored."""
 
     entry: int
     time: str

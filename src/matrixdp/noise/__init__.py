@@ -1,4 +1,4 @@
-"""Exact noise: random bits, Gaussian integers, the matrix-variate law, exact sums."""
+"""Exact noise: random bits, Gaussian integers, the matrix-variate Gaussian; and exact sums of integers."""
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal

@@ -1,8 +1,8 @@
-"""One side of the noise: a covariance that stays an identity or a diagonal for as long as it is one.
+"""Covariance of the rows or of the columns of the noise.
 
-A covariance is kept as directions (orthonormal columns, or none for the standard basis) and variances along them. The
-whitening factor that a covariance hands out *is* the design: distances between neighbours are bounded for these very
-floats.
+A covariance is stored as directions (orthonormal columns, or None for the standard basis) and variances along them, so
+that an identity or a diagonal takes little memory. Distances between neighbours are computed for the floats of its
+whitening factor, so that their rounding errors are accounted for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import plain
 from matrixdp.types import Factor, Floats
 
-ORTHONORMAL = 1e-8  # how far W'W may be from the identity; the distance is computed for W as it is
+ORTHONORMAL = 1e-8  # tolerance of W'W; distances are computed for W as it is
 
 
 @plain
@@ -28,12 +28,12 @@ ORTHONORMAL = 1e-8  # how far W'W may be from the identity; the distance is comp
 class Covariance:
     """A positive definite covariance, ``W diag(variances) W'``.
 
-    Made by `Covariance.identity`, `diagonal`, `eigen`, `dense` or `parse`.
+    Use `Covariance.identity`, `diagonal`, `eigen`, `dense` or `parse` to make one.
 
     Attributes
     ----------
     variances : float64 array of shape (n,)
-        Variance along each direction. A multiple of the identity holds one number, seen n times.
+        Variance along each direction. A multiple of the identity is a broadcast array that stores one number.
     directions : float64 array of shape (n, n) or None
         Orthonormal columns; None is the standard basis.
 
@@ -50,25 +50,25 @@ class Covariance:
 
     @classmethod
     def identity(cls, size: int, variance: float = 1.0) -> Covariance:
-        """`variance` times the identity; takes no memory."""
+        """Return `variance` times the identity, stored as one number."""
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise ParameterError(f"size must be a positive integer, got {show(size)} instead.")
         return cls(np.broadcast_to(_variances([variance], "variance"), (int(size),)))
 
     @classmethod
     def diagonal(cls, variances: ArrayLike) -> Covariance:
-        """A diagonal covariance; `variances` has shape (n,)."""
+        """Return a diagonal covariance; `variances` has shape (n,)."""
         return cls(_variances(variances, "variances"))
 
     @classmethod
     def eigen(cls, directions: ArrayLike, variances: ArrayLike) -> Covariance:
-        """Directions of shape (n, n), one a column, and variances along them, of shape (n,)."""
+        """Return the covariance with directions of shape (n, n), one per column, and variances of shape (n,)."""
         values = _variances(variances, "variances")
         return cls(values, check_orthonormal(directions, values.size))
 
     @classmethod
     def dense(cls, matrix: ArrayLike) -> Covariance:
-        """A symmetric positive definite matrix of shape (n, n)."""
+        """Return a covariance from a symmetric positive definite matrix of shape (n, n)."""
         array = np.array(matrix, np.float64)
         if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
             raise ParameterError(f"a covariance must be a square matrix, got shape {array.shape} instead.")
@@ -76,7 +76,7 @@ class Covariance:
             raise ParameterError("a covariance must be finite, got NaN or infinity instead.")
         largest = np.abs(array).max()
         if np.abs(array - array.T).max() > 1e-12 * largest:
-            raise ParameterError("a covariance must be symmetric; for nearly symmetric C give (C + C.T)/2.")
+            raise ParameterError("a covariance must be symmetric; if C is symmetric up to rounding, give (C + C.T)/2.")
         variances, directions = np.linalg.eigh((array + array.T) / 2)
         if variances[0] <= array.shape[0] * np.finfo(float).eps * largest:
             raise ParameterError(
@@ -87,7 +87,7 @@ class Covariance:
 
     @classmethod
     def parse(cls, value: Any) -> Covariance:
-        """A covariance from itself, a diagonal (1-D), a matrix (2-D) or a pair (directions, variances)."""
+        """Return a covariance from a diagonal (1-D), a matrix (2-D) or a pair (directions, variances)."""
         if isinstance(value, Covariance):
             return value
         if isinstance(value, tuple) and len(value) == 2:
@@ -114,14 +114,14 @@ class Covariance:
 
     @cached_property
     def whitening(self) -> Factor:
-        """A with ``A C A' = I``; for directions, row i is direction i over its standard deviation."""
+        """Matrix A with ``A C A' = I``; row i is direction i divided by its standard deviation."""
         if self.scalar and self.directions is None:
             return 1 / math.sqrt(self.variances[0])
         inverse = 1 / np.sqrt(self.variances)
         return inverse if self.directions is None else np.ascontiguousarray(inverse[:, None] * self.directions.T)
 
     def factor(self, method: str = "eigen") -> Factor:
-        """B with ``B B' = C``, by eigenvectors or by Cholesky (the same for a diagonal)."""
+        """Return B with ``B B' = C``, by eigenvectors or by Cholesky (the same for a diagonal)."""
         if method not in ("eigen", "cholesky"):
             raise ParameterError(f"method must be 'eigen' or 'cholesky', got {show(method)} instead.")
         if self.scalar and self.directions is None:
@@ -133,23 +133,23 @@ class Covariance:
         return self.directions * np.sqrt(self.variances)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A multiple of the identity is sent from one process to another as one number."""
+        """Pickle a multiple of the identity as one number."""
         if self.variances.strides == (0,) and self.directions is None:
             return Covariance.identity, (self.size, float(self.variances[0]))
         return Covariance, (self.variances, self.directions)
 
     def matrix(self) -> Floats:
-        """The dense covariance, of shape (n, n)."""
+        """Return the dense covariance, of shape (n, n)."""
         if self.directions is None:
             return np.diag(self.variances)
         return (self.directions * self.variances) @ self.directions.T
 
     def marginal(self) -> Floats:
-        """Variance of each coordinate, of shape (n,)."""
+        """Return the variance of each coordinate, of shape (n,)."""
         return self.variances if self.directions is None else self.directions**2 @ self.variances
 
     def same_as(self, other: Covariance) -> bool:
-        """Whether the other covariance is kept in the same numbers."""
+        """Return whether the other covariance has the same directions and variances."""
         if self is other:
             return True
         if (self.directions is None) != (other.directions is None) or not np.array_equal(
@@ -159,23 +159,23 @@ class Covariance:
         return self.directions is None or np.array_equal(self.directions, np.asarray(other.directions))
 
     def scaled(self, by: float) -> Covariance:
-        """`by` times this covariance."""
+        """Return `by` times this covariance."""
         values = self.variances[:1] * by if self.variances.strides == (0,) else self.variances * by
         return Covariance(np.broadcast_to(values, self.variances.shape), self.directions)
 
     def log_determinant(self) -> float:
-        """Logarithm of the determinant."""
+        """Return the logarithm of the determinant."""
         if self.variances.strides == (0,):
             return self.size * math.log(self.variances[0])
         return float(np.log(self.variances).sum())
 
 
 def check_orthonormal(directions: ArrayLike, size: int) -> Floats:
-    """`directions` as floats, of shape (size, size), after a look at their orthonormality."""
+    """Return `directions` as floats of shape (size, size); raise a `ParameterError` unless they are orthonormal."""
     array = np.array(directions, np.float64)
     if array.shape != (size, size):
         raise ParameterError(
-            f"directions must have shape {(size, size)}, one direction a column, got {array.shape} instead."
+            f"directions must have shape {(size, size)}, one direction per column, got {array.shape} instead."
         )
     if not np.isfinite(array).all():
         raise ParameterError("directions must be finite, got NaN or infinity instead.")
@@ -183,7 +183,7 @@ def check_orthonormal(directions: ArrayLike, size: int) -> Floats:
     if worst > ORTHONORMAL:
         raise ParameterError(
             f"directions must be orthonormal: W'W may differ from the identity by {ORTHONORMAL:g}, got {worst:.3g}. "
-            "numpy.linalg.qr(directions)[0] makes them so."
+            "Use numpy.linalg.qr(directions)[0]."
         )
     return array
 

@@ -1,17 +1,17 @@
-"""The step envelope under which the Gaussian is drawn, with integer heights only.
+"""The step function with integer heights under which Gaussian candidates are drawn.
 
-The half line is cut into blocks of 1/32 standard deviation. Block k carries ``ceil(M f(k/32))`` cells of height one,
+The half line is divided into blocks of 1/32 standard deviation. Block k has ``ceil(M f(k/32))`` cells of height one,
 where ``f(y) = exp(-y^2/2)`` and M is the largest integer for which all cells, and one for the tail, fit into 2^14. A
-uniform cell and a uniform place in its block, accepted where they lie under ``M f``, are a point under the Gaussian's
-curve. Three kinds of cell, in this order:
+uniform cell and a uniform place in its block, accepted if they lie under ``M f``, are a uniform point under the
+curve of the Gaussian. There are four kinds of cells, in this order:
 
-- *certain*: wholly under the curve, since its top is at most M times f at the far end of its block;
-- *cut* by the curve: the point's height must be compared with ``M f(y)``;
+- *certain*: entirely under the curve, since its top is at most M times f at the far end of its block;
+- *cut* by the curve: the height of the point must be compared with ``M f(y)``;
 - the *tail*, beyond the last block: superblock i = 0, 1, ... of eight blocks is chosen with probability ``2^-(i+1)``,
   and a place in it is accepted with probability ``M f(y) 2^(i+1) 8``, which is below one for every i;
+- *unused*: always rejected.
 
-and the cells that are left over are always rejected. Every inequality is settled once, when the table is built, in
-integer interval arithmetic: no probability is ever rounded.
+Every inequality is checked once, when the table is built, in integer interval arithmetic: no probability is rounded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FINEST = PLACE_BITS + 5  # a draw's own grid: 2^-54 standard deviations
 
 
 def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
-    """Integers that enclose ``2^bits exp(-numerator/denominator)``, at most two apart.
+    """Return integers that enclose ``2^bits exp(-numerator/denominator)``, at most two apart.
 
     Both arguments are non-negative. The exponent is halved until it is below 2^-8, the alternating series is summed
     with every term rounded outwards, and the sum is squared back with outward rounding.
@@ -52,7 +52,7 @@ def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
 
 
 def _series(r: int, work: int) -> tuple[int, int]:
-    """Enclosure of ``2^work exp(-r/2^work)`` for ``0 <= r <= 2^work``."""
+    """Return an enclosure of ``2^work exp(-r/2^work)`` for ``0 <= r <= 2^work``."""
     low = high = 0
     term_low = term_high = 1 << work
     n = 0
@@ -60,11 +60,11 @@ def _series(r: int, work: int) -> tuple[int, int]:
         low, high = (low + term_low, high + term_high) if n % 2 == 0 else (low - term_high, high - term_low)
         n += 1
         term_low, term_high = (term_low * r >> work) // n, _ceil_shift(term_high * r, work) // n + 1
-    return low - term_high, high + term_high  # the rest of an alternating series is below its first term
+    return low - term_high, high + term_high  # the remainder of an alternating series is below its first term
 
 
 def _ceil_shift(value: int, bits: int) -> int:
-    """``value / 2^bits``, rounded up."""
+    """Return ``value / 2^bits``, rounded up."""
     return -(-value >> bits)
 
 
@@ -77,16 +77,16 @@ class Envelope:
     height : int
         M, the curve's height at the middle in cells.
     masks : int64 array of shape (2^15,)
-        What turns a word, by exclusive or, into its signed place on the finest grid.
+        Exclusive-or masks that turn a word into its signed place on the finest grid.
     certain : int
         Number of certain cells; they come first.
     tail : int
         The cell of the tail; cells after it are rejected.
     level, curve, centre : float64 arrays of shape (2 * (2^14 - certain),)
-        For the other indices: height of the cell's floor, ``M f`` at the block's centre, the signed centre. Cells
-        that no comparison accepts stand above the curve.
+        For the other indices: height of the cell's floor, ``M f`` at the block's centre, the signed centre. Unused
+        cells have a floor above the curve.
     tail_bound : float
-        No place in the tail is accepted with a greater probability.
+        Upper bound on the acceptance probability in the tail.
     error : float
         Bound on the error of `Envelope.compare`, in cells.
     """
@@ -102,7 +102,7 @@ class Envelope:
     error: float
 
     def compare(self, words: NDArray[np.uint64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far the curve lies above each point, in cells, to within `error`.
+        """Return the height of the curve above each point, in cells, to within `error`.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Envelope:
 
 @cache
 def envelope() -> Envelope:
-    """The one envelope, built at first use."""
+    """Return the envelope, which is built at first use."""
     curve = [exp_bounds(k * k, 2 * BLOCKS_PER_UNIT**2, 128) for k in range(BLOCKS + 1)]
     height = (1 << CELL_BITS) // BLOCKS_PER_UNIT
     while sum(_heights(curve, height)) + 1 > 1 << CELL_BITS:
@@ -161,7 +161,7 @@ def envelope() -> Envelope:
 
 
 def tail_scale(superblock: int) -> int:
-    """A place y in `superblock` of the tail is accepted with probability ``M f(y)`` times this."""
+    """Return the acceptance probability of a place y in `superblock` of the tail, divided by ``M f(y)``."""
     return BLOCKS_PER_SUPERBLOCK << (superblock + 1)
 
 
@@ -170,8 +170,8 @@ def _heights(curve: list[tuple[int, int]], height: int) -> list[int]:
 
 
 def _check_tail(height: int, curve_at_end: int) -> None:
-    """The first superblock is dominated, and every later one halves: f falls by more than half from one to the next."""
+    """Check that no acceptance probability in the tail exceeds one: f at least halves with each superblock."""
     step = (BLOCKS + BLOCKS_PER_SUPERBLOCK) ** 2 - BLOCKS**2
     halved = exp_bounds(step, 2 * BLOCKS_PER_UNIT**2, 128)[1] * 2 <= 1 << 128
     if not halved or height * tail_scale(0) * curve_at_end > 1 << 128:
-        raise AssertionError("the tail is not dominated")
+        raise AssertionError("the envelope does not dominate the tail")

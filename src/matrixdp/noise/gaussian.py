@@ -1,8 +1,8 @@
 """Exact Gaussian integers: ``floor(G)`` with ``G ~ N(0, 4^bits)``, to the last bit.
 
 One 64-bit word is one candidate: 14 bits choose a cell of the envelope, one the sign, 49 the place in the cell's
-block, on a grid of 2^-54 standard deviations. 97% of the words fall into cells that lie wholly under the curve and
-cost a table look-up. The others are compared with the curve in float64, whose error is bounded (`docs/noise.md`);
+block, on a grid of 2^-54 standard deviations. 96% of the words fall into cells that lie entirely under the curve and
+cost a table lookup. The others are compared with the curve in float64, whose error is bounded (`docs/noise.md`);
 where the bound cannot decide, in integer interval arithmetic with as many further random bits as it takes, for the
 height and for the digits of the place beyond the word.
 
@@ -39,23 +39,23 @@ def draw_gaussian(
     shape: int | tuple[int, ...] | None = None,
     out: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Independent draws of ``floor(G)``, ``G ~ N(0, 4^bits)``, exact.
+    """Return independent, exact draws of ``floor(G)``, ``G ~ N(0, 4^bits)``.
 
     Parameters
     ----------
     stream : Stream
-        Where the random bits come from.
+        Source of the random bits.
     bits : int
-        Logarithm of the standard deviation, from 0 to 52.
+        Logarithm to base 2 of the standard deviation, from 0 to 52.
     shape : int or tuple of int, optional
         Shape of the result, unless `out` is given.
     out : contiguous int64 array of any shape, optional
-        Where to put the draws.
+        Array for the result.
 
     Raises
     ------
     OverflowError
-        For a draw that int64 cannot hold: beyond 2^(63 - bits) standard deviations, with a probability below
+        If a draw does not fit into int64: beyond 2^(63 - bits) standard deviations, with a probability below
         exp(-2^21).
 
     Examples
@@ -82,9 +82,9 @@ def draw_gaussian(
 
 
 def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-    """Standard normals as floats: exact draws on a grid of 2^-52, moved to the middle of their step.
+    """Return standard normals as floats: exact draws on a grid of 2^-52, moved to the middle of their step.
 
-    For simulation. Never add these to private data: the low bits of a float sum show the answer.
+    For simulation. Never add these to private data: the low bits of a float sum reveal the answer.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
                 f"shape must be a non-negative integer or a tuple of them, got {show(shape)} instead."
             ) from None
     if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not out.flags.forc or not out.flags.writeable:
-        raise ParameterError("out must be a contiguous, writeable array of int64; copy into one of your own instead.")
+        raise ParameterError("out must be a contiguous, writeable array of int64; omit it, and copy the result.")
     if shape is not None and out.shape != np.empty(shape, np.void).shape:
         raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {show(shape)} instead.")
     return out
@@ -122,7 +122,7 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
 def _propose(
     stream: Stream, shift: int, words: NDArray[np.uint64], index: NDArray[np.int64], out: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """One candidate for each place in `out`; returns the places whose candidate was rejected."""
+    """Fill `out` with one candidate per entry; return the indices of those that were rejected."""
     table = envelope()
     stream.words(words.size, out=words)
     np.right_shift(words, PLACE_BITS, out=index.view(np.uint64))
@@ -148,7 +148,7 @@ def _propose(
 
 
 def _settle(stream: Stream, word: int, height: int) -> int | None:
-    """The candidate's value on the finest grid if it is accepted, by exact comparison; None if it is not."""
+    """Return the candidate's value on the finest grid if an exact comparison accepts it, otherwise None."""
     table = envelope()
     index, place = word >> PLACE_BITS, word & ((1 << PLACE_BITS) - 1)
     cell, negative = index >> 1, index & 1
@@ -168,10 +168,10 @@ def _settle(stream: Stream, word: int, height: int) -> int | None:
 
 
 def _under_curve(stream: Stream, size: int, height: int, *, level: int, scale: int) -> bool:
-    """Whether ``level + u < scale exp(-y^2/2)``, exactly.
+    """Return whether ``level + u < scale exp(-y^2/2)``, exactly.
 
-    `size` has the first digits of y, on the finest grid, and `height` the first 64 bits of u; both are uniform
-    beyond, and get further digits until the comparison is decided, which happens with probability one.
+    `size` has the first digits of y, on the finest grid, and `height` the first 64 bits of u. Further random digits
+    of both are drawn until the comparison is decided, which happens with probability one.
     """
     y_bits, u_bits = FINEST, 64
     while True:
@@ -188,5 +188,5 @@ def _under_curve(stream: Stream, size: int, height: int, *, level: int, scale: i
 
 def _narrow(value: int) -> int:
     if not -(1 << 63) <= value < 1 << 63:
-        raise OverflowError(f"a draw of {math.log2(abs(value)):.0f} bits does not fit into int64; ask for fewer bits")
+        raise OverflowError(f"a draw of {math.log2(abs(value)):.0f} bits does not fit into int64; use fewer bits")
     return value

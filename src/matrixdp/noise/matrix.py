@@ -1,4 +1,4 @@
-"""The matrix-variate Gaussian law, the paper's Definition 3."""
+"""The matrix-variate Gaussian distribution, Definition 3 of the paper."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_normal
 from matrixdp.noise.stream import Stream
+from matrixdp.noise.triangle import vector_to_triangle
 from matrixdp.types import Factor, Floats
 
 _BLOCK = 1 << 20  # entries transformed at a time: 8 MiB
 
 
 class MatrixGaussian:
-    """Law of ``B N C'`` with ``B B' = rowcov``, ``C C' = colcov`` and N of independent standard normals.
+    """Distribution of ``B N C'`` with ``B B' = rowcov``, ``C C' = colcov`` and N of independent standard normals.
 
     Parameters
     ----------
     rowcov, colcov : Covariance, vector, matrix or pair
         Covariance between rows, m x m, and between columns, n x n: a vector is a diagonal, a pair is (directions,
-        variances), and ``Covariance.identity(n)`` takes no memory.
+        variances), and ``Covariance.identity(n)`` is stored as one number.
 
     Notes
     -----
@@ -52,7 +53,7 @@ class MatrixGaussian:
 
     @property
     def std(self) -> Floats:
-        """Standard deviation of each entry, of shape (m, n); rows that are alike share their memory."""
+        """Standard deviation of each entry, of shape (m, n); equal rows share memory."""
         if self.rowcov.directions is None and self.rowcov.scalar:
             return np.broadcast_to(np.sqrt(self.rowcov.variances[0]) * np.sqrt(self.colcov.marginal()), self.shape)
         return np.multiply.outer(np.sqrt(self.rowcov.marginal()), np.sqrt(self.colcov.marginal()))
@@ -66,15 +67,15 @@ class MatrixGaussian:
         return np.multiply.outer(std, std) * np.sqrt((1 + correlation**2) / 2)
 
     def factors(self, method: str = "eigen") -> tuple[Factor, Factor]:
-        """B and C with ``B B' = rowcov``, ``C C' = colcov``, each a number, a diagonal or a matrix."""
+        """Return B and C with ``B B' = rowcov``, ``C C' = colcov``, each a number, a diagonal or a matrix."""
         return self.rowcov.factor(method), self.colcov.factor(method)
 
     def whiten(self, values: Floats) -> Floats:
-        """Values in the noise's own coordinates, where it is i.i.d. standard normal."""
+        """Return values in the coordinates in which the noise is i.i.d. standard normal."""
         return apply_factors(self.rowcov.whitening, values, self.colcov.whitening)
 
     def logpdf(self, values: ArrayLike) -> float:
-        """Logarithm of the density at `values`, of shape (m, n)."""
+        """Return the logarithm of the density at `values`, of shape (m, n)."""
         array = np.asarray(values, np.float64)
         if array.shape != self.shape:
             raise ParameterError(f"values must have shape {self.shape}, got {array.shape} instead.")
@@ -83,7 +84,7 @@ class MatrixGaussian:
         return -0.5 * (m * n * math.log(2 * math.pi) + determinants + float(np.square(self.whiten(array)).sum()))
 
     def sample(self, stream: Stream | None = None, *, method: str = "eigen", symmetric: bool = False) -> Floats:
-        """One draw, of shape (m, n).
+        """Return one draw, of shape (m, n).
 
         Parameters
         ----------
@@ -115,7 +116,7 @@ class MatrixGaussian:
 
 
 def apply_factors(left: Factor, values: Floats, right: Factor) -> Floats:
-    """``left @ values @ right.T``, with numbers and diagonals kept as they are."""
+    """Return ``left @ values @ right.T``, where each factor is a number, a diagonal or a matrix."""
     if isinstance(right, np.ndarray):
         values = values @ right.T if right.ndim == 2 else values * right
     else:
@@ -142,10 +143,6 @@ def _transform(values: Floats, factor: Factor, *, axis: int) -> None:
 
 def _symmetric_normals(stream: Stream, size: int) -> Floats:
     """Symmetric V with unit variance on the diagonal and one half off it."""
-    lower = np.tril_indices(size)
-    out = np.zeros((size, size))
-    out[lower] = draw_normal(stream, lower[0].size) * np.sqrt(0.5)
-    diagonal = np.diagonal(out) * np.sqrt(2.0)
-    out += out.T
-    np.fill_diagonal(out, diagonal)
+    out = vector_to_triangle(draw_normal(stream, size * (size + 1) // 2) * np.sqrt(0.5), size, weight=1.0)
+    np.fill_diagonal(out, np.diagonal(out) * np.sqrt(2.0))
     return out

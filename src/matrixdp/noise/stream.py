@@ -1,14 +1,14 @@
 """Uniform random bits from AES-256 in counter mode.
 
-A stream is keyed from the operating system; the seeded one is a separate, visible choice. No two streams ever share a
-key and a counter: every stream draws its own key and starting point, children are derived from the parent's secret by
-HMAC, a forked child is keyed anew, and a stream can be neither copied nor pickled.
+By default the key comes from the operating system; a seed must be given explicitly. No two streams share a key and a
+counter: each has its own key and starting counter, children are derived from the parent's secret by HMAC, a forked
+process gets a new key, and a stream can be neither copied nor pickled.
 
 Privacy
 -------
 With AES the guarantee is computational: delta grows by ``1 + e^epsilon`` times an adversary's advantage against
-AES-256-CTR. A key serves at most 2^32 blocks, which keeps the distance of a permutation from a random function below
-2^-65. The stream is not constant in time: how long a draw takes shows how many candidates were rejected.
+AES-256-CTR. A key is used for at most 2^32 blocks, which keeps the distance of a permutation from a random function
+below 2^-65. Sampling is not constant-time: the time that a draw takes reveals how many candidates were rejected.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ _CHUNK = 1 << 17  # words enciphered at a time
 _ZEROS = memoryview(bytes(8 * _CHUNK))
 _WORDS_PER_KEY = 1 << 33  # 2^32 blocks of 16 bytes
 
-_generation = 0  # how many forks lie between this process and the one that imported the module
-
-
-_renewal = threading.Lock()  # held while a stream that crossed a fork is keyed anew
+_generation = 0  # number of forks between the process that imported the module and this one
+_renewal = threading.Lock()  # held while a stream gets a new key after a fork
 
 
 def _after_fork() -> None:
@@ -50,9 +48,9 @@ class Stream:
     Parameters
     ----------
     seed : int, optional
-        Makes the stream repeatable, for tests and experiments only: whoever knows the seed can subtract the noise. A
-        release refuses a seeded stream unless it is marked as a simulation. Without a seed the key comes from the
-        operating system.
+        Makes the stream reproducible, for tests and experiments only: anyone who knows the seed can subtract the
+        noise. A release raises an error for a seeded stream unless it is marked as a simulation. By default the key
+        comes from the operating system.
 
     Examples
     --------
@@ -74,18 +72,18 @@ class Stream:
 
     @property
     def seeded(self) -> bool:
-        """Whether the bits can be repeated, and so must not protect anything."""
+        """Whether the stream is reproducible, so that it must not be used to protect data."""
         return self._seeded
 
     def words(self, size: int, out: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-        """Uniform words.
+        """Return uniform 64-bit words.
 
         Parameters
         ----------
         size : int
-            How many.
+            Number of words.
         out : uint64 array of shape (size,), contiguous, optional
-            Where to put them.
+            Array for the result.
         """
         out = np.empty(size, np.uint64) if out is None else out
         view = out.data.cast("B")
@@ -100,15 +98,15 @@ class Stream:
         return out
 
     def bits(self, count: int) -> int:
-        """A uniform integer of `count` bits."""
+        """Return a uniform integer of `count` bits."""
         words = -(-count // 64)
         return int.from_bytes(self.words(words).tobytes(), "little") >> (64 * words - count)
 
     def child(self, index: int) -> Stream:
-        """Stream number `index` of this one's family: the same index gives the same stream, others are independent.
+        """Return the child stream with this index: the same index gives the same stream, others are independent.
 
-        For blocks of one release that are drawn apart from each other, in any order, perhaps more than once. Two
-        releases from the same child would have the same noise.
+        For blocks of one release that are drawn separately, in any order, possibly more than once. Two releases from
+        the same child would have the same noise.
         """
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
             raise ParameterError(f"index must be a non-negative integer, got {show(index)} instead.")
@@ -124,7 +122,7 @@ class Stream:
         self._lock = threading.Lock()
         self._epoch = 0
         self._rekey()
-        self._generation = _generation  # last: another thread must not take the old key for the new one
+        self._generation = _generation  # set last, so that no other thread uses the old key
 
     def _rekey(self) -> None:
         material = _derive(self._secret, b"key %d" % self._epoch) + _derive(self._secret, b"start %d" % self._epoch)
@@ -133,7 +131,7 @@ class Stream:
         self._cipher: CipherContext = Cipher(algorithms.AES256(material[:32]), modes.CTR(material[32:48])).encryptor()
 
     def _ready(self) -> threading.Lock:
-        """The lock, after a fork has been noticed: the child's bits must not repeat its parent's."""
+        """Return the lock, after giving the stream a new key if the process was forked."""
         if self._generation != _generation:
             if self._seeded:
                 raise StreamError(
@@ -147,7 +145,7 @@ class Stream:
 
     def __reduce__(self) -> NoReturn:
         raise StreamError(
-            "a stream cannot be copied or pickled, since the copy would repeat its bits. Make a new one: Stream()."
+            "a stream cannot be copied or pickled, because the copy would repeat its bits. Make a new one: Stream()."
         )
 
     def __repr__(self) -> str:
@@ -155,11 +153,11 @@ class Stream:
 
 
 class BlockKey:
-    """A secret from which the streams of one release's blocks are derived; unlike a stream, it can be sent elsewhere.
+    """A secret from which the streams of the blocks of one release are derived; unlike a stream, it can be pickled.
 
     Privacy
     -------
-    Whoever sees it can subtract the noise of the whole release. Blocks of two data sets must not have the same key.
+    Anyone who knows the key can subtract the noise of the whole release. Two data sets must not use the same key.
 
     Examples
     --------
@@ -175,7 +173,7 @@ class BlockKey:
         self.seeded = stream.seeded
 
     def stream(self, block: int) -> Stream:
-        """The stream of one block: the same each time."""
+        """Return the stream of one block, the same each time."""
         found = object.__new__(Stream)
         found._start(_derive(self._secret, b"block %d" % block), seeded=self.seeded)
         return found

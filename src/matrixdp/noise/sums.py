@@ -1,8 +1,8 @@
 """Exact sums of products at the speed of BLAS.
 
-Sums of floats depend on their order by more than a sensitivity allows for (Casacuberta et al. 2022). Sums of integers
-below 2^53 that are kept in float64 do not: every partial sum of ``Q'Q`` is exact, in any order, with any number of
-threads. The running sum is moved to int64 before it could leave that range.
+The rounding errors of floating-point sums depend on the order of summation and can exceed what a sensitivity allows
+for (Casacuberta et al. 2022). Sums of integers below 2^53 in float64 are exact: so is every partial sum of ``Q'Q``, in
+any order, with any number of threads. The running sum is moved to int64 before it could leave that range.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class GramSum:
 
     Notes
     -----
-    Exactness is certified after each block at no cost: diagonal entries are sums of squares, so if they stay below
-    2^53, so did every partial sum, and by Cauchy and Schwarz so did those off the diagonal. This assumes what every
-    BLAS does, that an entry is computed as a sum of products.
+    Exactness is verified after each block: diagonal entries are sums of squares, so if they are below 2^53, so were
+    all their partial sums, and by Cauchy-Schwarz those of the other entries. This assumes that BLAS computes an entry
+    as a sum of products, as all implementations do.
 
     Examples
     --------
@@ -52,11 +52,11 @@ class GramSum:
 
     @property
     def rows_at_once(self) -> int:
-        """How many records a block may have."""
+        """Largest number of records that are multiplied at a time."""
         return _EXACT // self.limit**2 - 1 or 1
 
     def add(self, block: NDArray[np.float64]) -> None:
-        """Add the records of a contiguous block of shape (rows, columns), whole numbers within the limit."""
+        """Add the records of a contiguous block of shape (rows, columns), integers of at most `limit`."""
         if block.ndim != 2 or block.shape[1] != self.columns:
             raise ParameterError(f"block must have shape (rows, {self.columns}), got {block.shape} instead.")
         for start in range(0, block.shape[0], self.rows_at_once):
@@ -64,14 +64,14 @@ class GramSum:
             self._check(self.records + len(piece))
             if (self._pending + len(piece)) * self.limit**2 >= _EXACT:
                 self._flush()
-            self._floats += piece.T @ piece  # NumPy calls BLAS's syrk, and lets other threads run meanwhile
+            self._floats += piece.T @ piece  # NumPy calls syrk of BLAS and releases the GIL
             if not (np.diagonal(self._floats) < _EXACT).all():  # NaN fails, too
-                raise DataError("records must be whole numbers within the limit, got NaN or a larger one instead.")
+                raise DataError("records must be integers within the limit, got NaN or a larger number instead.")
             self._pending += len(piece)
             self.records += len(piece)
 
     def merge(self, other: GramSum) -> None:
-        """Add another sum of the same kind."""
+        """Add another sum with the same columns and limit."""
         if (other.columns, other.limit) != (self.columns, self.limit):
             raise ParameterError("sums must have the same columns and limit to be merged.")
         self._flush()
@@ -81,12 +81,12 @@ class GramSum:
         self.records += other.records
 
     def value(self) -> NDArray[np.int64]:
-        """The sum so far, of shape (columns, columns)."""
+        """Return the sum so far, of shape (columns, columns)."""
         self._flush()
         return self._total.copy()
 
     def __getstate__(self) -> tuple[int, int, int, NDArray[np.int64]]:
-        """Half of the symmetric sum is sent from one process to another, a few kilobytes."""
+        """Pickle the lower triangle of the symmetric sum, a few kilobytes."""
         self._flush()
         return self.columns, self.limit, self.records, self._total[np.tril_indices(self.columns)]
 
@@ -107,5 +107,5 @@ class GramSum:
         if records * self.limit**2 > _INT64:
             raise DataError(
                 f"sums of more than {_INT64 // self.limit**2:,} records at this resolution do not fit into 64 bits; "
-                "declare the number of records beforehand, and a coarser resolution is chosen."
+                "declare the number of records beforehand, so that a coarser resolution is chosen."
             )

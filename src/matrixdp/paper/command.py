@@ -1,4 +1,4 @@
-"""The one command: run, tabulate, draw, report."""
+"""Run the experiments and write the report."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TextIO
 
 from matrixdp.errors import MissingExtraError, ParameterError
-from matrixdp.paper.assembly import Run, write_report
-from matrixdp.paper.points import DATA, origins, points
-from matrixdp.paper.runner import run_points
-from matrixdp.paper.sheet import SIMULATED
+from matrixdp.paper.build_report import Run, write_report
+from matrixdp.paper.cells import DATA, origins, part_cells, part_rows
+from matrixdp.paper.report_table import SIMULATED
+from matrixdp.paper.runner import run_cells
+from matrixdp.release import load_plugins
 
 PARTS = ("exp1", "exp2", "exp3", "directions", "runtime", "subspace", "readings", "pictures", "claims")
 _NEEDS = {
@@ -29,48 +30,54 @@ def reproduce(
     *,
     processes: int = 2,
     progress: TextIO | None = None,
+    plugins: Sequence[str] = (),
 ) -> Path:
     """Repeat the paper's experiments and write ``report.html``, figures and tables.
 
     Parameters
     ----------
     parts : sequence of str
-        Of `PARTS`; all by default. What a part needs is run as well.
+        Of `PARTS`; all by default. Parts that these need are run as well.
     trials : int
         At least 2.
     seed : int
-        Of the streams: the same seed gives the same figures.
+        Seed of the streams: the same seed gives the same figures.
     out : path
-        Folder to write to. Trials that it already has are not run again, so an interrupted run goes on.
+        Folder to write to. Trials that are stored there are not run again, so an interrupted run resumes.
     processes : int
     progress : text stream, optional
-        Where to say how far it is; standard error by default.
+        Where progress is written; standard error by default.
+    plugins : sequence of str
+        Modules that register mechanisms (`matrixdp.release.register_mechanism`), each of which gets a row in the tables
+        of its tasks.
 
     Returns
     -------
     Path
-        Of the report.
+        Path of the report.
 
     Privacy
     -------
     Simulations on public data with seeded noise: they protect nothing.
     """
     chosen = _chosen(parts)
+    load_plugins(plugins)
+    part_rows.cache_clear()
     for name, value, least in (("trials", trials, 2), ("seed", seed, 0), ("processes", processes, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ParameterError(f"{name} must be an integer of at least {least}, got {value!r} instead.")
     _require_extra()
     out = Path(out)
     measured = [part for part in DATA if part in chosen]
-    asked = [point for part in measured for point in points(part, trials=trials, seed=seed)]
-    _warn_of_stand_ins(measured, sys.stderr if progress is None else progress)
-    results = run_points(asked, out / "cache", processes=processes, out=progress)
-    by_part = {part: [result for result in results if result.point.part == part] for part in measured}
+    cells = [cell for part in measured for cell in part_cells(part, trials=trials, seed=seed)]
+    _warn_of_simulated_data(measured, sys.stderr if progress is None else progress)
+    results = run_cells(cells, out / "cache", processes=processes, out=progress, plugins=plugins)
+    by_part = {part: [result for result in results if result.cell.part == part] for part in measured}
     return write_report(Run(chosen, by_part, out, trials=trials, seed=seed))
 
 
 def _chosen(parts: Sequence[str]) -> list[str]:
-    """The parts asked for and what they need, in the report's order."""
+    """The parts asked for and those that they need, in the report's order."""
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")
@@ -79,8 +86,8 @@ def _chosen(parts: Sequence[str]) -> list[str]:
     return [part for part in PARTS if part in wanted]
 
 
-def _warn_of_stand_ins(parts: Sequence[str], out: TextIO) -> None:
-    """Say at the start, not only in the report, that the data are not the published ones."""
+def _warn_of_simulated_data(parts: Sequence[str], out: TextIO) -> None:
+    """Warn before the run, not only in the report, that the data are not the published ones."""
     if any("simulated" in origins(part) for part in parts):
         out.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")
 

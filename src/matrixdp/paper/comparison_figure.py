@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from matrixdp.paper.best_setting import Best
+from matrixdp.paper.cells import origins
 from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
-from matrixdp.paper.points import origins
 from matrixdp.paper.published import TABLES
-from matrixdp.paper.selection import Best
 
 _TITLES = {"exp1": "Exp. I: regression", "exp2": "Exp. II: first component", "exp3": "Exp. III: covariance"}
-_SHADES = {"reference": COLOURS[4], "paper": COLOURS[0], "calibration": COLOURS[2], "beyond": COLOURS[3]}
-_NAMES = {"reference": "reference", "paper": "as in the paper", "calibration": "MVG, other calibrations"}
+_SHADES = {
+    "reference": COLOURS[4],
+    "paper": COLOURS[0],
+    "calibration": COLOURS[2],
+    "beyond": COLOURS[3],
+    "registered": COLOURS[5],
+}
+_NAMES = {
+    "reference": "reference",
+    "paper": "as in the paper",
+    "calibration": "MVG, other calibrations",
+    "beyond": "beyond the paper",
+    "registered": "registered mechanisms",
+}
 
 
 def draw(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
@@ -33,8 +45,10 @@ def draw(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
             if published:
                 relative = published.mean / printed["random guess"].mean
                 ax.plot(relative, i, "D", markerfacecolor="white", markeredgecolor=COLOURS[1], markersize=5)
+        shown = {one.row.group for one in listed}
         for group, shade in _SHADES.items():
-            ax.plot([], [], "o", color=shade, label=_NAMES.get(group, "beyond the paper"))
+            if group != "registered" or group in shown:
+                ax.plot([], [], "o", color=shade, label=_NAMES[group])
         ax.plot([], [], "D", markerfacecolor="white", markeredgecolor=COLOURS[1], label="published")
         ax.set_yticks(range(len(listed)), [one.row.label for one in listed])
         ax.invert_yaxis()

@@ -7,31 +7,19 @@ tried, the only one with both the paper's count and its random-guess figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
-from matrixdp.baselines import analyze_gauss, johnson_lindenstrauss, laplace, ppca
-from matrixdp.baselines.floats import draw_directions
+from matrixdp.baselines.float_samplers import draw_directions
 from matrixdp.datasets import load_table
 from matrixdp.design import make_design, optimal
 from matrixdp.domain.bounds import Bounds
-from matrixdp.noise import Stream
-from matrixdp.paper.guarantee import Guarantee
-from matrixdp.paper.mechanisms import (
-    CALIBRATIONS,
-    TAUS,
-    Mechanism,
-    design_mechanism,
-    first_component,
-    mvg,
-    mvg_moment,
-    rival,
-)
-from matrixdp.paper.rows import Row, Runner, Setting, Trial
-from matrixdp.privacy import Privacy
+from matrixdp.paper.experiment import Experiment
+from matrixdp.paper.mechanisms import CALIBRATIONS, design_simulation, mvg
+from matrixdp.paper.rows import Row, Setting
+from matrixdp.paper.spectrum import Spectrum, components, true_spectrum
 from matrixdp.queries import SecondMoment
 from matrixdp.types import Floats
 
@@ -42,138 +30,66 @@ _SEQUENCES = 44
 QUERY = SecondMoment(Bounds([-1.0] * 4, [1.0] * 4, names=ANCHORS), records=RECORDS)
 
 
-class Truth(NamedTuple):
-    """Records, their second moment and its largest eigenvalue."""
-
-    records: Floats
-    moment: Floats
-    largest: float
-
-
 @cache
-def truth() -> Truth:
+def truth() -> Spectrum:
     """The data of the experiment, of shape (2021, 4)."""
     table = load_table("movement", simulate=True)
     numbers = table.take("sequence_id")[:, 0]
     names = sorted({int(n) for n in numbers}, key=lambda n: f"MovementAAL_RSS_{n}.csv")
-    records = table.take(*ANCHORS)[np.isin(numbers, names[:_SEQUENCES])]
-    moment = records.T @ records / len(records)
-    return Truth(records, moment, float(np.linalg.eigvalsh(moment)[-1]))
+    return true_spectrum(table.take(*ANCHORS)[np.isin(numbers, names[:_SEQUENCES])])
 
 
 def error(direction: Floats) -> float:
     """``lambda_1 - v'Sv``, never negative."""
     known = truth()
-    return max(0.0, known.largest - float(direction @ known.moment @ direction))
+    return max(0.0, float(known.values[0]) - float(direction @ known.moment @ direction))
 
 
-def on_moment(mechanism: Mechanism, *, direct: bool = False) -> Runner:
-    """Trials of a mechanism that releases the second moment, or (`direct`) the component itself."""
-
-    def run(_trial: int, stream: Stream) -> Trial:
-        released = mechanism(truth().records, stream)
-        direction = released.matrix[:, 0] if direct else first_component(released.matrix)
-        return Trial([error(direction)], released.spent)
-
-    return run
-
-
-def budget(epsilon: float = 1.0) -> Privacy:
-    """The paper's: delta is one over the number of records."""
-    return Privacy(epsilon, 1 / RECORDS)
+MOMENT = Experiment(
+    QUERY,
+    RECORDS,
+    records=lambda _trial: truth().records,
+    score=lambda released, _trial: [error(components(released)[:, 0])],
+    draws=(100, 500, RECORDS),
+)
+DIRECTION = replace(MOMENT, score=lambda released, _trial: [error(released[:, 0])])
 
 
 def rows() -> list[Row]:
     """References, the paper's rows, and MVG in the other calibrations."""
-    privacy = budget()
-    column, pure = Guarantee(privacy.epsilon, privacy.delta), Guarantee(privacy.epsilon, 0.0)
+    build = partial(mvg, QUERY, MOMENT.budget(), important=IMPORTANT)
+    gaussian, classical = "Gaussian (Analyze Gauss, classical)", {"calibration": "classical"}
     return [
-        Row(
-            "non-private",
-            "Non-private",
-            "reference",
-            None,
-            lambda _setting: lambda _trial, _stream: Trial([error(first_component(truth().moment))], None),
+        MOMENT.reference(
+            "non-private", "Non-private", lambda _trial, _stream: [error(components(truth().moment)[:, 0])]
         ),
-        Row("random guess", "Random guess (uniform direction)", "reference", None, _guess),
-        *[mvg_row(calibration, name, column) for calibration, name in CALIBRATIONS.items()],
-        Row(
-            "gaussian",
-            "Gaussian (Analyze Gauss, classical)",
-            "paper",
-            column,
-            _fixed(rival(analyze_gauss, QUERY, privacy, calibration="classical")),
+        MOMENT.reference(
+            "random guess",
+            "Random guess (uniform direction)",
+            lambda _trial, stream: [error(draw_directions(stream, 4, 1)[0])],
         ),
-        jl_row("jl", "JL transform (published threshold)", "paper", "published"),
-        Row("laplace", "Laplace", "paper", pure, _fixed(rival(laplace, QUERY, privacy))),
-        Row("exponential", "Exponential (PPCA)", "paper", pure, _fixed(rival(ppca, QUERY, privacy), direct=True)),
+        *[MOMENT.mvg_row("mvg", calibration, build) for calibration in CALIBRATIONS],
+        MOMENT.mechanism_row("gaussian", gaussian, "paper", "Analyze Gauss", **classical),
+        MOMENT.jl_row("published"),
+        MOMENT.mechanism_row("laplace", "Laplace", "paper", "Laplace"),
+        DIRECTION.mechanism_row("exponential", "Exponential (PPCA)", "paper", "PPCA"),
     ]
 
 
-def beyond() -> list[Row]:
-    """Optimal allocation, records cut to a ball, the best rivals with exact calibration."""
-    privacy = budget()
-    column = Guarantee(privacy.epsilon, privacy.delta)
+def rows_beyond() -> list[Row]:
+    """Optimal allocation, records clipped to a ball, the best rivals with exact calibration."""
+    best = design_simulation(make_design(QUERY, MOMENT.budget(), allocation=optimal()))
+    label = "MVG, exact, optimal allocation (here: i.i.d.)"
+    radii = tuple({"radius": radius} for radius in (1.75, 1.5, 1.25, 1.0))
     return [
-        Row(
-            "optimal",
-            "MVG, exact, optimal allocation (here: i.i.d.)",
-            "beyond",
-            column,
-            _fixed(design_mechanism(make_design(QUERY, privacy, allocation=optimal()))),
-        ),
-        Row(
-            "gaussian/exact",
-            "Gaussian (Analyze Gauss, exact)",
-            "beyond",
-            column,
-            _fixed(rival(analyze_gauss, QUERY, privacy)),
-        ),
-        jl_row("jl/exact", "JL transform (exact threshold)", "beyond", "exact"),
-        Row(
-            "radius",
-            "Optimal allocation, records cut to a ball",
-            "beyond",
-            column,
-            _ball,
-            tuple({"radius": radius} for radius in (1.75, 1.5, 1.25, 1.0)),
-        ),
+        MOMENT.row("optimal", label, "beyond", lambda _setting: best),
+        MOMENT.mechanism_row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "beyond", "Analyze Gauss"),
+        MOMENT.jl_row("exact"),
+        MOMENT.design_row("radius", "Optimal allocation, records cut to a ball", _ball, radii, allocation=optimal()),
     ]
 
 
-def mvg_row(calibration: str, name: str, column: Guarantee) -> Row:
-    """MVG with the paper's two anchors in one calibration."""
-
-    def build(setting: Setting) -> Runner:
-        tau = setting["tau"]
-        if calibration == "exact":
-            return on_moment(mvg(QUERY, budget(), important=IMPORTANT, tau=tau))
-        return on_moment(mvg_moment(QUERY, budget(), important=IMPORTANT, tau=tau, calibration=calibration))
-
-    printed = calibration == "theorem2"
-    key, group = ("mvg", "paper") if printed else (f"mvg/{calibration}", "calibration")
-    return Row(key, f"MVG, {name}", group, column, build, tuple({"tau": tau} for tau in TAUS))
-
-
-def jl_row(key: str, label: str, group: str, calibration: str) -> Row:
-    """The Johnson-Lindenstrauss transform with one threshold, over the dimension that is projected on."""
-
-    def build(setting: Setting) -> Runner:
-        options = {"draws": setting["draws"], "calibration": calibration}
-        return on_moment(rival(johnson_lindenstrauss, QUERY, budget(), **options))
-
-    settings = tuple({"draws": draws} for draws in (100, 500, RECORDS))
-    return Row(key, label, group, Guarantee(1.0, 1 / RECORDS), build, settings)
-
-
-def _fixed(mechanism: Mechanism, *, direct: bool = False) -> Callable[[Setting], Runner]:
-    return lambda _setting: on_moment(mechanism, direct=direct)
-
-
-def _ball(setting: Setting) -> Runner:
+def _ball(setting: Setting) -> Experiment:
+    """Records clipped to a ball about the midpoint."""
     bounds = Bounds(QUERY.bounds.lower, QUERY.bounds.upper, radius=setting["radius"])
-    return on_moment(design_mechanism(make_design(SecondMoment(bounds, RECORDS), budget(), allocation=optimal())))
-
-
-def _guess(_setting: Setting) -> Runner:
-    return lambda _trial, stream: Trial([error(draw_directions(stream, 4, 1)[0])], None)
+    return replace(MOMENT, query=SecondMoment(bounds, RECORDS))

@@ -7,29 +7,20 @@ by the data's own range, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
-from matrixdp.baselines import (
-    analytic_gaussian,
-    analyze_gauss,
-    classical_gaussian,
-    exponential,
-    johnson_lindenstrauss,
-    laplace,
-)
 from matrixdp.datasets import CATALOGUE, load_table
 from matrixdp.datasets.table import scale_to_unit
-from matrixdp.design import make_design, optimal
+from matrixdp.design import optimal
 from matrixdp.domain.bounds import Bounds
-from matrixdp.noise import Stream, draw_normal
-from matrixdp.paper.guarantee import Guarantee
-from matrixdp.paper.mechanisms import CALIBRATIONS, TAUS, Mechanism, design_mechanism, mvg, rival
-from matrixdp.paper.rows import Row, Runner, Setting, Trial
-from matrixdp.privacy import Privacy
+from matrixdp.noise import draw_normal
+from matrixdp.paper.experiment import Experiment
+from matrixdp.paper.mechanisms import CALIBRATIONS, mvg
+from matrixdp.paper.rows import Row, Setting
+from matrixdp.paper.spectrum import Spectrum, components, true_spectrum
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 
@@ -38,154 +29,72 @@ IMPORTANT = ("LB", "ASTV", "ALTV")
 RECORDS = 2126
 BOUNDS = Bounds([0.0] * 21, [1.0] * 21, names=FEATURES)
 QUERY = Identity(BOUNDS, records=RECORDS)
-_ORIGIN = SecondMoment(BOUNDS, RECORDS, centre=np.zeros(21))
-
-
-class Truth(NamedTuple):
-    """Records, their second moment and its eigenvalues, the largest first."""
-
-    records: Floats
-    moment: Floats
-    values: Floats
-
-
-def known(records: Floats) -> Truth:
-    """What the error of components is measured against."""
-    moment = records.T @ records / len(records)
-    return Truth(records, moment, np.asarray(np.linalg.eigvalsh(moment)[::-1], np.float64))
 
 
 @cache
-def truth() -> Truth:
+def truth() -> Spectrum:
     """The data of the experiment, of shape (2126, 21)."""
-    records = scale_to_unit(load_table("ctg", simulate=True).take(*FEATURES))
-    return known(records)
+    return true_spectrum(scale_to_unit(load_table("ctg", simulate=True).take(*FEATURES)))
 
 
-def residual(directions: Floats, against: Truth | None = None) -> float:
+def residual(directions: Floats, against: Spectrum | None = None) -> float:
     """RSS of components, one a column, of shape (21, 21)."""
     against = truth() if against is None else against
     captured = np.einsum("ij,ik,kj->j", directions, against.moment, directions, optimize=True)
     return float(np.square(against.values - captured).sum())
 
 
-def components(moment: Floats) -> Floats:
-    """Eigenvectors, the largest eigenvalue's first."""
-    return np.linalg.eigh(moment)[1][:, ::-1]
-
-
-def on_records(mechanism: Mechanism) -> Runner:
-    """Trials of a mechanism that releases the records."""
-
-    def run(_trial: int, stream: Stream) -> Trial:
-        released = mechanism(truth().records, stream)
-        matrix = released.matrix
-        return Trial([residual(components(matrix.T @ matrix / RECORDS))], released.spent)
-
-    return run
-
-
-def on_moment(mechanism: Mechanism) -> Runner:
-    """Trials of a mechanism that releases the second moment about the origin."""
-
-    def run(_trial: int, stream: Stream) -> Trial:
-        released = mechanism(truth().records, stream)
-        return Trial([residual(components(released.matrix))], released.spent)
-
-    return run
-
-
-def budget(epsilon: float = 1.0) -> Privacy:
-    """The paper's: delta is one over the number of records."""
-    return Privacy(epsilon, 1 / RECORDS)
+NOISY_RECORDS = Experiment(
+    QUERY,
+    RECORDS,
+    records=lambda _trial: truth().records,
+    score=lambda released, _trial: [residual(components(released.T @ released / RECORDS))],
+)
+MOMENT = replace(
+    NOISY_RECORDS,
+    query=SecondMoment(BOUNDS, RECORDS, centre=np.zeros(21)),
+    score=lambda released, _trial: [residual(components(released))],
+    draws=(100, 500, RECORDS),
+)
 
 
 def rows() -> list[Row]:
     """References, the paper's rows, and MVG in the other calibrations."""
-    privacy = budget()
-    column, pure = Guarantee(privacy.epsilon, privacy.delta), Guarantee(privacy.epsilon, 0.0)
-    rivals = [
-        ("gaussian", "Gaussian (classical)", rival(classical_gaussian, QUERY, privacy), column),
-        ("laplace", "Laplace", rival(laplace, QUERY, privacy), pure),
-        ("exponential", "Exponential (textbook)", rival(exponential, QUERY, privacy, halved=True), pure),
-    ]
-    listed = [
-        Row(
-            "non-private",
-            "Non-private",
-            "reference",
-            None,
-            lambda _setting: lambda _trial, _stream: Trial([residual(components(truth().moment))], None),
-        ),
-        Row("random guess", "Random guess (uniform basis)", "reference", None, _guess),
-        *[_mvg_row(calibration, name, column) for calibration, name in CALIBRATIONS.items()],
-        *[Row(key, label, "paper", guarantee, _fixed(one)) for key, label, one, guarantee in rivals],
-    ]
-    listed.insert(-2, _jl_row("jl", "JL transform (published threshold)", "paper", "published"))
-    return listed
-
-
-def beyond() -> list[Row]:
-    """Second moments in place of the records, and the best rivals with exact calibration."""
-    privacy = budget()
-    column = Guarantee(privacy.epsilon, privacy.delta)
-    best = design_mechanism(make_design(QUERY, privacy, allocation=optimal()))
-    fixed = [
-        ("identity/optimal", "Identity query, optimal allocation", _fixed(best)),
-        ("gaussian/exact", "Gaussian (exact)", _fixed(rival(analytic_gaussian, QUERY, privacy))),
-        (
-            "analyze gauss",
-            "Second moment about the origin (Analyze Gauss, exact)",
-            lambda _setting: on_moment(rival(analyze_gauss, _ORIGIN, privacy)),
-        ),
-    ]
+    build = partial(mvg, QUERY, NOISY_RECORDS.budget(), important=IMPORTANT)
     return [
-        *[Row(key, label, "beyond", column, build) for key, label, build in fixed],
-        _jl_row("jl/exact", "JL transform (exact threshold)", "beyond", "exact"),
-        Row(
-            "moments",
-            "Moments about the midpoint, optimal allocation",
-            "beyond",
-            column,
-            _moments,
-            tuple({"radius": radius} for radius in (None, 2.0, 1.75, 1.5, 1.25)),
+        NOISY_RECORDS.reference(
+            "non-private", "Non-private", lambda _trial, _stream: [residual(components(truth().moment))]
+        ),
+        NOISY_RECORDS.reference(
+            "random guess",
+            "Random guess (uniform basis)",
+            lambda _trial, stream: [residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0])],
+        ),
+        *[NOISY_RECORDS.mvg_row("mvg", calibration, build) for calibration in CALIBRATIONS],
+        *NOISY_RECORDS.paper_rows(MOMENT),
+    ]
+
+
+def rows_beyond() -> list[Row]:
+    """Second moments in place of the records, and the best rivals with exact calibration."""
+    origin = "Second moment about the origin (Analyze Gauss, exact)"
+    radii = tuple({"radius": radius} for radius in (None, 2.0, 1.75, 1.5, 1.25))
+    return [
+        *NOISY_RECORDS.exact_rows(),
+        MOMENT.mechanism_row("analyze gauss", origin, "beyond", "Analyze Gauss"),
+        MOMENT.jl_row("exact"),
+        MOMENT.design_row(
+            "moments", "Moments about the midpoint, optimal allocation", _moments, radii, allocation=optimal()
         ),
     ]
 
 
-def _mvg_row(calibration: str, name: str, column: Guarantee) -> Row:
-    def build(setting: Setting) -> Runner:
-        return on_records(mvg(QUERY, budget(), important=IMPORTANT, tau=setting["tau"], calibration=calibration))
-
-    printed = calibration == "theorem2"
-    key, group = ("mvg", "paper") if printed else (f"mvg/{calibration}", "calibration")
-    return Row(key, f"MVG, {name}", group, column, build, tuple({"tau": tau} for tau in TAUS))
-
-
-def _jl_row(key: str, label: str, group: str, calibration: str) -> Row:
-    def build(setting: Setting) -> Runner:
-        options = {"draws": setting["draws"], "calibration": calibration}
-        return on_moment(rival(johnson_lindenstrauss, _ORIGIN, budget(), **options))
-
-    settings = tuple({"draws": draws} for draws in (100, 500, RECORDS))
-    return Row(key, label, group, Guarantee(1.0, 1 / RECORDS), build, settings)
-
-
-def _fixed(mechanism: Mechanism) -> Callable[[Setting], Runner]:
-    return lambda _setting: on_records(mechanism)
-
-
-def _moments(setting: Setting) -> Runner:
+def _moments(setting: Setting) -> Experiment:
+    """Moments of records in a ball about the midpoint."""
     bounds = Bounds(BOUNDS.lower, BOUNDS.upper, radius=setting["radius"])
-    release = design_mechanism(make_design(Moments(bounds, RECORDS), budget(), allocation=optimal()))
-
-    def run(_trial: int, stream: Stream) -> Trial:
-        released = release(truth().records, stream)
-        shift = np.hstack([np.full((21, 1), 0.5), np.eye(21)])  # from the midpoint back to the origin
-        return Trial([residual(components(shift @ released.matrix @ shift.T))], released.spent)
-
-    return run
-
-
-def _guess(_setting: Setting) -> Runner:
-    return lambda _trial, stream: Trial([residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0])], None)
+    shift = np.hstack([np.full((21, 1), 0.5), np.eye(21)])  # from the midpoint back to the origin
+    return replace(
+        MOMENT,
+        query=Moments(bounds, RECORDS),
+        score=lambda released, _trial: [residual(components(shift @ released @ shift.T))],
+    )

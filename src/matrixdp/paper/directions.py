@@ -6,18 +6,17 @@ the important features is 95%; i.i.d. noise is drawn in every panel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from matrixdp.paper import component, covariance, regression
 from matrixdp.paper.guarantee import Guarantee
-from matrixdp.paper.mechanisms import mvg, mvg_moment
-from matrixdp.paper.rows import Row, Runner, Setting
-from matrixdp.privacy import Privacy
+from matrixdp.paper.mechanisms import mvg
+from matrixdp.paper.rows import Row
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 TAU = 0.95
 SHOWN = ("theorem2", "exact")
+EXPERIMENTS = {"exp1": regression.EXPERIMENT, "exp2": component.MOMENT, "exp3": covariance.NOISY_RECORDS}
 _REST = tuple(name for name in covariance.FEATURES if name not in covariance.IMPORTANT)
 PANELS: dict[str, dict[str, tuple[str, ...] | None]] = {
     "exp1": {
@@ -55,29 +54,12 @@ def rows() -> list[Row]:
 
 
 def _row(panel: str, calibration: str, name: str, important: Sequence[str] | None, epsilon: float) -> Row:
-    runners: dict[str, Callable[..., Runner]] = {"exp1": _regression, "exp2": _component, "exp3": _covariance}
-    budgets = {"exp1": regression.budget, "exp2": component.budget, "exp3": covariance.budget}
-    privacy = budgets[panel](epsilon)
-    return Row(
+    experiment = EXPERIMENTS[panel]
+    privacy = experiment.budget(epsilon)
+    return experiment.row(
         key(panel, calibration, name, epsilon),
         f"{name}, {calibration}, epsilon {epsilon:g}",
         "paper" if calibration == "theorem2" else "calibration",
-        Guarantee(privacy.epsilon, privacy.delta),
-        partial(runners[panel], calibration, important, privacy),
-        readings=regression.READINGS if panel == "exp1" else ("",),
+        lambda _setting: mvg(experiment.query, privacy, important=important, tau=TAU, calibration=calibration),
+        column=Guarantee(privacy.epsilon, privacy.delta),
     )
-
-
-def _regression(calibration: str, important: Sequence[str] | None, privacy: Privacy, _setting: Setting) -> Runner:
-    return regression.on_records(mvg(regression.QUERY, privacy, important=important, tau=TAU, calibration=calibration))
-
-
-def _component(calibration: str, important: Sequence[str] | None, privacy: Privacy, _setting: Setting) -> Runner:
-    query = component.QUERY
-    if calibration == "exact":
-        return component.on_moment(mvg(query, privacy, important=important, tau=TAU))
-    return component.on_moment(mvg_moment(query, privacy, important=important, tau=TAU, calibration=calibration))
-
-
-def _covariance(calibration: str, important: Sequence[str] | None, privacy: Privacy, _setting: Setting) -> Runner:
-    return covariance.on_records(mvg(covariance.QUERY, privacy, important=important, tau=TAU, calibration=calibration))

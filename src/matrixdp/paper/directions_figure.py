@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from matrixdp.paper.best_setting import Best
+from matrixdp.paper.cells import origins
 from matrixdp.paper.directions import EPSILONS, PANELS, SHOWN, key
 from matrixdp.paper.mechanisms import CALIBRATIONS
 from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
-from matrixdp.paper.points import origins
-from matrixdp.paper.selection import Best
-from matrixdp.paper.sheet import Sheet
+from matrixdp.paper.report_table import ReportTable
 
 _TITLES = {
     "exp1": ("Exp. I: regression", "RMSE"),
@@ -23,7 +23,7 @@ _CAPTION = (
 )
 
 
-def table(best: Mapping[str, Best]) -> Sheet:
+def table(best: Mapping[str, Best]) -> ReportTable:
     """One row a panel, calibration and set of features; a column for each epsilon."""
     rows = []
     for panel, sets in PANELS.items():
@@ -45,7 +45,7 @@ def table(best: Mapping[str, Best]) -> Sheet:
     groups = {panel: f"{title}, {unit}" for panel, (title, unit) in _TITLES.items()}
     notes = ("In Exp. I the kernel and its penalty are the best for each entry. Intervals are in the files.",)
     simulated = "simulated" in origins("directions")
-    return Sheet("directions", "Effect of noise directions", columns, rows, notes, simulated, groups)
+    return ReportTable("directions", "Effect of noise directions", columns, rows, notes, simulated, groups)
 
 
 def draw(best: Mapping[str, Best], folder: Path) -> Picture:

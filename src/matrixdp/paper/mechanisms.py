@@ -1,18 +1,17 @@
-"""The mechanisms that the tables compare, each as a function of data and a seeded stream."""
+"""The mechanisms of the tables, each as a function of records and a seeded stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from matrixdp.baselines import RivalRelease, sulq
 from matrixdp.design import Allocation, Design, binary, equimodal, isotropic, make_design
+from matrixdp.ledger import Pure
 from matrixdp.noise import Stream
 from matrixdp.paper.guarantee import Guarantee, Spent
 from matrixdp.privacy import Privacy, compose_mu, gdp_epsilon
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
+from matrixdp.release import Mechanism, release_mechanism
 from matrixdp.types import Floats
 
 CALIBRATIONS = {
@@ -32,10 +31,10 @@ class Released(NamedTuple):
     spent: Spent
 
 
-Mechanism = Callable[[Any, Stream], Released]
+Simulation = Callable[[Floats, Stream], Released]
 
 
-def design_mechanism(design: Design) -> Mechanism:
+def design_simulation(design: Design) -> Simulation:
     """Releases of one design."""
     privacy = design.privacy
     spent = Spent(Guarantee(privacy.epsilon, privacy.delta), min(design.epsilon, privacy.epsilon))
@@ -49,31 +48,32 @@ def mvg(
     important: Sequence[str] | None,
     tau: float = 0.95,
     calibration: str = "exact",
-) -> Mechanism:
-    """MVG with `tau` of the budget on the important features; i.i.d. noise where there are none."""
-    return design_mechanism(
-        make_design(query, privacy, allocation=_allocation(important, tau), calibration=calibration)
-    )
+) -> Simulation:
+    """MVG with `tau` of the budget on the important features; i.i.d. noise where there are none.
+
+    A second moment in the paper's calibrations is released by Algorithm 2 with the paper's own inputs.
+    """
+    allocation = isotropic() if important is None else binary(list(important), tau)
+    if isinstance(query, SecondMoment) and calibration != "exact":
+        return _algorithm2(query, privacy, allocation, calibration)
+    return design_simulation(make_design(query, privacy, allocation=allocation, calibration=calibration))
 
 
-def mvg_moment(
-    query: SecondMoment, privacy: Privacy, *, important: Sequence[str] | None, tau: float, calibration: str
-) -> Mechanism:
-    """Algorithm 2 with the paper's own inputs, for the sensitivity 2 gamma/N that it prints (8/2021 in Exp. II)."""
-    theta = _allocation(important, tau).precisions(query)
+def _algorithm2(query: SecondMoment, privacy: Privacy, allocation: Allocation, calibration: str) -> Simulation:
+    """Algorithm 2 for the sensitivity 2 gamma/N that the paper prints (8/2021 in Exp. II)."""
     design = equimodal(
         epsilon=privacy.epsilon,
         delta=privacy.delta,
         sensitivity=2 * query.gamma / query.records,
         gamma=query.gamma,
-        theta=theta,
+        theta=allocation.precisions(query),
         calibration=calibration,
     )
-    release = design_mechanism(design)
+    release = design_simulation(design)
     return lambda data, stream: release(query.evaluate(data, clip=True, missing="error"), stream)
 
 
-def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) -> Mechanism:
+def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) -> Simulation:
     """MVG-2: the two first directions of a private PCA are the important ones.
 
     As in the paper for its own calibrations: 0.2 epsilon and 0.2 delta for the directions, the rest for the noise. With
@@ -82,8 +82,9 @@ def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) 
     exact = calibration == "exact"
     rest = privacy if exact else Privacy((1 - PCA_SHARE) * privacy.epsilon, (1 - PCA_SHARE) * privacy.delta)
 
-    def release(data: Any, stream: Stream) -> Released:
-        found = sulq(
+    def release(data: Floats, stream: Stream) -> Released:
+        found = release_mechanism(
+            "SuLQ",
             query,
             privacy,
             data,
@@ -101,7 +102,8 @@ def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) 
             share=1 - PCA_SHARE if exact else 1.0,
         )
         released = design.release(data, stream=stream.child(1), simulation=True)
-        total = compose_mu([found.parameters["mu"], design.distance])
+        assert found.mu is not None
+        total = compose_mu([found.mu, design.distance])
         if exact:
             claimed = Guarantee(privacy.epsilon, privacy.delta)
         else:
@@ -112,20 +114,16 @@ def mvg_pca(query: Identity, privacy: Privacy, *, tau: float, calibration: str) 
     return release
 
 
-def rival(function: Callable[..., RivalRelease], query: MatrixQuery, privacy: Privacy, **options: Any) -> Mechanism:
-    """A rival's releases."""
+def mechanism_simulation(mechanism: Mechanism, query: MatrixQuery, privacy: Privacy, **options: Any) -> Simulation:
+    """Releases of a registered mechanism."""
 
-    def release(data: Any, stream: Stream) -> Released:
-        result = function(query, privacy, data, stream=stream, simulation=True, **options)
-        return Released(result.matrix, Spent(Guarantee(privacy.epsilon, result.delta), result.epsilon))
+    def release(data: Floats, stream: Stream) -> Released:
+        result = release_mechanism(mechanism, query, privacy, data, stream=stream, simulation=True, **options)
+        return Released(result.matrix, Spent(stated_guarantee(mechanism, privacy), result.epsilon))
 
     return release
 
 
-def _allocation(important: Sequence[str] | None, tau: float) -> Allocation:
-    return isotropic() if important is None else binary(list(important), tau)
-
-
-def first_component(moment: Floats) -> Floats:
-    """The eigenvector of the largest eigenvalue, of shape (m,)."""
-    return np.asarray(np.linalg.eigh(moment)[1][:, -1])
+def stated_guarantee(mechanism: Mechanism, privacy: Privacy) -> Guarantee:
+    """What a table states for a registered mechanism at a budget; `release_mechanism` checks that it holds."""
+    return Guarantee(privacy.epsilon, 0.0 if isinstance(mechanism.cost(privacy), Pure) else privacy.delta)

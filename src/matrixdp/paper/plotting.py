@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import MissingExtraError
-from matrixdp.paper.points import write_atomically
-from matrixdp.paper.sheet import SIMULATED
+from matrixdp.paper.files import write_atomically
+from matrixdp.paper.report_table import SIMULATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

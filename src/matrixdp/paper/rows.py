@@ -18,7 +18,7 @@ NO_SETTING: tuple[Setting, ...] = ({},)
 
 
 class Trial(NamedTuple):
-    """One trial: an error for each way of reading the release, and what the release cost."""
+    """One trial: an error for each way of evaluating the release, and what the release cost."""
 
     values: list[float]
     spent: Spent | None
@@ -37,15 +37,17 @@ class Row:
         Unique in its part.
     label : str
     group : str
-        'reference', 'paper', 'calibration' or 'beyond'.
+        'reference', 'paper', 'calibration', 'beyond' or 'registered'.
     column : Guarantee or None
         What the table states for it; None where nothing is private.
     build : callable
         From a setting to a function of (trial, stream).
     settings : tuple of mappings
         Free parameters of the mechanism, swept; JSON values only.
-    readings : tuple of str
-        Names of a trial's values: free parameters of what is done with a release, swept as well.
+    variants : tuple of str
+        Names of a trial's errors: free parameters of how a release is evaluated, swept as well.
+    source : str
+        A hash of the code of a mechanism that is not part of matrixdp; stored trials are reused only if it is the same.
     """
 
     key: str
@@ -54,7 +56,8 @@ class Row:
     column: Guarantee | None
     build: Callable[[Setting], Runner]
     settings: tuple[Setting, ...] = NO_SETTING
-    readings: tuple[str, ...] = ("",)
+    variants: tuple[str, ...] = ("",)
+    source: str = ""
 
 
 class Summary(NamedTuple):

@@ -1,4 +1,4 @@
-"""Points on two processes, with the time left, resumed where an earlier run stopped."""
+"""Cells run in parallel, with progress; results of an earlier run are reused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from pathlib import Path
 from typing import TextIO
 
-from matrixdp.paper.points import Point, Result, load_result, part_rows, run_point, store_result
+from matrixdp.paper.cells import Cell, CellResult, load_result, part_rows, run_cell, store_result
+from matrixdp.release import load_plugins
 
 
 class Progress:
-    """One line that says how far a run is and how long it will take; rewritten in place on a terminal.
+    """One line with the number of finished steps and the time left; rewritten in place on a terminal.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Progress:
         self._started = self._spoken = time.monotonic()
 
     def step(self, what: str, *, stored: bool = False) -> None:
-        """One step is done; `stored` if it came from an earlier run, and says nothing about speed."""
+        """Count a step; `stored` if it came from an earlier run, so that it does not count towards the speed."""
         self._done += 1
         self._fresh += not stored
         now = time.monotonic()
@@ -48,39 +49,51 @@ class Progress:
         self._out.flush()
 
 
-def run_points(asked: Sequence[Point], folder: Path, *, processes: int = 2, out: TextIO | None = None) -> list[Result]:
-    """Results of all points, in their order; those already in `folder` are not run again."""
-    progress = Progress(len(asked), out)
-    found: dict[Point, Result] = {}
-    for point in asked:
-        stored = load_result(point, folder)
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    *,
+    processes: int = 2,
+    out: TextIO | None = None,
+    plugins: Sequence[str] = (),
+) -> list[CellResult]:
+    """Results of all cells, in their order; those already in `folder` are not run again.
+
+    Worker processes import the modules in `plugins` first, as the caller must have done.
+    """
+    progress = Progress(len(cells), out)
+    found: dict[Cell, CellResult] = {}
+    for cell in cells:
+        stored = load_result(cell, folder)
         if stored is not None:
-            found[point] = stored
-            progress.step(_name(point), stored=True)
-    missing = [point for point in asked if point not in found]
-    fresh = _serial(missing) if processes == 1 or len(missing) < 2 else _parallel(missing, processes)
+            found[cell] = stored
+            progress.step(_name(cell), stored=True)
+    missing = [cell for cell in cells if cell not in found]
+    fresh = _serial(missing) if processes == 1 or len(missing) < 2 else _parallel(missing, processes, plugins)
     for result in fresh:
         store_result(result, folder)
-        found[result.point] = result
-        progress.step(_name(result.point))
-    return [found[point] for point in asked]
+        found[result.cell] = result
+        progress.step(_name(result.cell))
+    return [found[cell] for cell in cells]
 
 
-def _serial(missing: Sequence[Point]) -> Iterable[Result]:
-    """Results one after the other; small matrices want one thread."""
+def _serial(missing: Sequence[Cell]) -> Iterable[CellResult]:
+    """Results one after the other, on one thread, which is fastest for small matrices."""
     from threadpoolctl import threadpool_limits
 
-    for point in missing:
+    for cell in missing:
         with threadpool_limits(1):
-            result = run_point(point)
+            result = run_cell(cell)
         yield result
 
 
-def _parallel(missing: Sequence[Point], processes: int) -> Iterable[Result]:
-    """Results as they come. Processes are started anew, not forked, so that no thread's lock is copied."""
+def _parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -> Iterable[CellResult]:
+    """Results as they come. Processes are spawned, not forked, so that no thread's lock is copied."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start_worker) as pool:
-        waiting: set[Future[Result]] = {pool.submit(run_point, point) for point in missing}
+    with ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_start_worker, initargs=(list(plugins),)
+    ) as pool:
+        waiting: set[Future[CellResult]] = {pool.submit(run_cell, cell) for cell in missing}
         try:
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -90,16 +103,17 @@ def _parallel(missing: Sequence[Point], processes: int) -> Iterable[Result]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker() -> None:
-    """One thread each, which is faster than two; an interruption is the parent's to handle."""
+def _start_worker(plugins: list[str]) -> None:
+    """One thread each, which is faster than two; interruptions are handled by the parent."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
+    load_plugins(plugins)
 
 
-def _name(point: Point) -> str:
-    return f"{point.part}: {part_rows(point.part)[point.row].label}"
+def _name(cell: Cell) -> str:
+    return f"{cell.part}: {part_rows(cell.part)[cell.row].label}"
 
 
 def _duration(seconds: float) -> str:

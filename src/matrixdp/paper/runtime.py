@@ -5,26 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matrixdp.baselines import (
-    analyze_gauss,
-    classical_gaussian,
-    exponential,
-    johnson_lindenstrauss,
-    laplace,
-    ppca,
-)
 from matrixdp.design import binary, make_design
 from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.points import write_atomically
+from matrixdp.paper.files import write_atomically
 from matrixdp.paper.published import RUNTIME
-from matrixdp.paper.sheet import Sheet
+from matrixdp.paper.report_table import ReportTable
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
+from matrixdp.release import find_mechanism
 from matrixdp.types import Floats
 
 NAMES = {
@@ -67,7 +61,7 @@ def load_or_measure(folder: Path, repeats: int) -> Timings:
         return found
 
 
-def table(timings: Timings) -> Sheet:
+def table(timings: Timings) -> ReportTable:
     """Milliseconds, and ratios to MVG, measured and published."""
     rows = []
     for key, label in NAMES.items():
@@ -94,7 +88,7 @@ def table(timings: Timings) -> Sheet:
         "The rivals here draw from their laws directly: no projection matrix, no singular values, no Markov chain "
         "(docs/rivals.md). The published times are those of other algorithms for the same laws.",
     )
-    return Sheet("runtime", "Runtime", columns, rows, notes)
+    return ReportTable("runtime", "Runtime", columns, rows, notes)
 
 
 def _setups() -> dict[str, tuple[Identity | SecondMoment, Floats, tuple[str, ...]]]:
@@ -110,12 +104,13 @@ def _releases(
 ) -> dict[str, Callable[[], object]]:
     privacy = Privacy(1.0, 1 / query.records)
     moment = isinstance(query, SecondMoment)
-    gaussian: Callable[..., object] = analyze_gauss if moment else classical_gaussian
-    by_exponent: Callable[..., object] = ppca if moment else exponential
+    names = {
+        "gaussian": "Analyze Gauss" if moment else "classical Gaussian",
+        "jl": "Johnson-Lindenstrauss",
+        "laplace": "Laplace",
+        "exponential": "PPCA" if moment else "exponential",
+    }
     return {
         "mvg": lambda: make_design(query, privacy, allocation=binary(important, 0.95)).release(data),
-        "gaussian": lambda: gaussian(query, privacy, data),
-        "jl": lambda: johnson_lindenstrauss(query, privacy, data),
-        "laplace": lambda: laplace(query, privacy, data),
-        "exponential": lambda: by_exponent(query, privacy, data),
+        **{key: partial(find_mechanism(name).function, query, privacy, data) for key, name in names.items()},
     }

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
@@ -191,15 +192,18 @@ class MatrixQuery(ABC):
         return "data sets of which one has one record more (add-remove); the number of records is private, too"
 
 
+def check_query(query: Any) -> None:
+    """Raise a `ParameterError` unless `query` is a query."""
+    if not isinstance(query, MatrixQuery):
+        raise ParameterError(
+            f"query must be a query such as Moments(bounds, records=...), got {type(query).__name__} instead."
+        )
+
+
 def parse_records(records: Any) -> int:
     """The public number of records."""
-    if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 1:
-        raise ParameterError(
-            f"records (the public number of records) must be a positive integer, got {show(records)} instead."
-        )
-    if records > _MOST_RECORDS:
-        raise ParameterError(f"records must be at most 2^50, got {show(records)} instead.")
-    return int(records)
+    number = check_integer(records, "records (the public number of records)", at_least=1)
+    return check_integer(number, "records", at_most=_MOST_RECORDS, rule="at most 2^50")
 
 
 def check_count(rows: int, records: int) -> None:

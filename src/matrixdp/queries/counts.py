@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class ContingencyTable(MatrixQuery):
     columns: tuple[Any, ...]
     records: int
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    side = "columns"
     title = "table of counts"
 
     def __post_init__(self) -> None:
@@ -70,15 +72,10 @@ class ContingencyTable(MatrixQuery):
         """
         return cls(tuple(states), tuple(states), records, neighbours=Neighbours.parse(neighbours))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
         return len(self.rows), len(self.columns)
-
-    @property
-    def side(self) -> str:
-        """Columns."""
-        return "columns"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,12 +91,12 @@ class ContingencyTable(MatrixQuery):
         """One sentence on what is released."""
         return f"A {self.shape[0]:,} x {self.shape[1]:,} table of counts{records}."
 
-    @property
+    @cached_property
     def sensitivity(self) -> CellChange:
         """One count falls and another rises, or one count changes."""
         return CellChange(self.neighbours)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """The number of records."""
         return np.full((1, 1), float(self.records))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count, require_replace
@@ -70,8 +71,7 @@ class GramMatrix(BoundedQuery):
                 f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
                 "for another bounded kernel use Query."
             )
-        if not 0 < self.bandwidth < math.inf:
-            raise ParameterError(f"bandwidth must be finite and greater than 0, got {show(self.bandwidth)} instead.")
+        object.__setattr__(self, "bandwidth", check_number(self.bandwidth, "bandwidth", above=0))
         if self.points is None:
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
@@ -83,7 +83,7 @@ class GramMatrix(BoundedQuery):
             )
         object.__setattr__(self, "points", points)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(records, points) or (records, records)."""
         return self.records, self.records if self.points is None else len(self.points)
@@ -101,7 +101,7 @@ class GramMatrix(BoundedQuery):
         """Ones: all columns have like ranges."""
         return np.ones(self.features)
 
-    @property
+    @cached_property
     def sensitivity(self) -> Sensitivity:
         """One row, or a row and a column, change."""
         low, high = self._range
@@ -109,7 +109,7 @@ class GramMatrix(BoundedQuery):
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
         return RecordChange((high - low) / 2 * (1 + _ROUNDING), filled=False)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """Half the kernel's range, since values are measured from its middle."""
         low, high = self._range

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import check_missing
-from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.checks import check_integer, check_number
+from matrixdp.domain import check_missing
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.records import is_out_of_core, read_array
@@ -28,15 +30,12 @@ class _Graph(MatrixQuery):
     weight: float = 1.0
     node_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
+    side = "both"
     protects = "one edge"
 
     def __post_init__(self) -> None:
-        if isinstance(self.nodes, bool) or not isinstance(self.nodes, int | np.integer) or self.nodes < 2:
-            raise ParameterError(f"nodes must be an integer of at least 2, got {show(self.nodes)} instead.")
-        if not 0 < self.weight < math.inf:
-            raise ParameterError(
-                f"weight (the largest weight of an edge) must be finite and positive, got {show(self.weight)} instead."
-            )
+        object.__setattr__(self, "nodes", check_integer(self.nodes, "nodes", at_least=2))
+        object.__setattr__(self, "weight", check_number(self.weight, "weight (the largest of an edge)", above=0))
         if Neighbours.parse(self.neighbours) is not Neighbours.ADD_REMOVE:
             raise ParameterError(
                 "neighbours must be 'add-remove' for a graph: one edge comes, goes or changes its weight."
@@ -48,15 +47,10 @@ class _Graph(MatrixQuery):
                 raise ParameterError(f"node_names must be {self.nodes} strings, got {len(names)} instead.")
             object.__setattr__(self, "node_names", names)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(nodes, nodes)."""
         return self.nodes, self.nodes
-
-    @property
-    def side(self) -> str:
-        """Both."""
-        return "both"
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -132,12 +126,12 @@ class Adjacency(_Graph):
 
     title = "adjacency matrix"
 
-    @property
+    @cached_property
     def sensitivity(self) -> EdgeChange:
         """Two entries change."""
         return EdgeChange("adjacency", self.weight)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """The largest weight."""
         return np.full((1, 1), self.weight)
@@ -192,12 +186,12 @@ class Laplacian(_Graph):
 
     title = "graph Laplacian"
 
-    @property
+    @cached_property
     def sensitivity(self) -> EdgeChange:
         """Four entries change."""
         return EdgeChange("laplacian", self.weight)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """The largest degree and the largest weight."""
         return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,28 +45,24 @@ class Identity(BoundedQuery):
     """
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    side = "columns"
     title = "data set"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_replace(self, "the identity query: its answer has one row a record, which shows their number.")
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(records, features)."""
         return self.records, self.bounds.size
 
-    @property
-    def side(self) -> str:
-        """Columns."""
-        return "columns"
-
-    @property
+    @cached_property
     def sensitivity(self) -> RecordChange:
         """One row changes."""
         return RecordChange(self.bounds.halfwidths, self.bounds.radius)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """The halfwidths, for every row."""
         return np.broadcast_to(self.bounds.halfwidths, (1, self.bounds.size))

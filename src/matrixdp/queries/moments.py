@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
+from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count
@@ -29,17 +31,13 @@ class _MomentQuery(BoundedQuery):
     """``(1/N) sum z z'`` over vectors z made of one record each."""
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    side = "both"
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Length of z, twice."""
         size = len(self._largest)
         return size, size
-
-    @property
-    def side(self) -> str:
-        """Both."""
-        return "both"
 
     @property
     @abstractmethod
@@ -51,7 +49,7 @@ class _MomentQuery(BoundedQuery):
         """Largest number of records of the domain, in units of `records`."""
         return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """Products of the bounds of z, twice that where there may be 2N records."""
         return np.multiply.outer(self._largest, self._largest) * self._most_records
@@ -136,7 +134,7 @@ class SecondMoment(_MomentQuery):
         largest = np.maximum(self.bounds.upper - self.centre, self.centre - self.bounds.lower)
         return Bounds(self.centre - largest, self.centre + largest)
 
-    @property
+    @cached_property
     def sensitivity(self) -> RankOneChange:
         """One record's outer product is exchanged, or comes or goes."""
         box = self._box
@@ -193,8 +191,7 @@ class Moments(_MomentQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.mean_share <= 0.5:
-            raise ParameterError(f"mean_share must be above 0 and at most 1/2, got {show(self.mean_share)} instead.")
+        object.__setattr__(self, "mean_share", check_number(self.mean_share, "mean_share", above=0, at_most=0.5))
 
     @property
     def features(self) -> int:
@@ -223,7 +220,7 @@ class Moments(_MomentQuery):
     def _largest(self) -> Floats:
         return np.concatenate([[1.0], self.bounds.halfwidths])
 
-    @property
+    @cached_property
     def sensitivity(self) -> MomentsChange:
         """One record's outer product is exchanged, or comes or goes."""
         return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, self.neighbours)

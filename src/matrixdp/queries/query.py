@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from matrixdp.checks import check_number
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
@@ -128,14 +128,5 @@ def paper_query(
     shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str, neighbours: str = Neighbours.REPLACE
 ) -> Query:
     """The paper's view of a query: its L2 sensitivity and a bound on its norm, nothing else."""
-    for name, value in (("sensitivity", sensitivity), ("gamma", gamma)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
-            raise ParameterError(f"{name} must be finite and greater than 0, got {show(value)} instead.")
-    return Query(
-        shape,
-        FrobeniusBall(float(sensitivity)),
-        float(gamma),
-        side=side,
-        neighbours=Neighbours.parse(neighbours),
-        gamma_bound=float(gamma),
-    )
+    s2, most = check_number(sensitivity, "sensitivity", above=0), check_number(gamma, "gamma", above=0)
+    return Query(shape, FrobeniusBall(s2), most, side=side, neighbours=Neighbours.parse(neighbours), gamma_bound=most)

@@ -1,40 +1,57 @@
 """Records: where they are stored, how they are read, and who processes them.
 
-`open_records` opens whatever a source registered for. The modules of sources and engines are imported here so that
-they register themselves; each imports its own library only when it is used.
+From a path to merged integers, in the order of the calls:
+
+1. `opening.open_records` finds the source that recognises the data, and the engine that `workers` stands for.
+2. `discovery` lists the files, `files` divides them into parts, `formats` reads them.
+3. `stored.StoredRecords.map` gives the parts to the engine: `threads` or `dask_cluster`. (`dask_collections` and
+   `spark_frame` are records whose parts Dask or Spark itself produces.)
+4. `parts.run_part` runs the task on each part, on whichever thread or machine; `tables` turns blocks into numbers.
+5. The caller of `map` merges the results.
+
+The modules of sources and engines are imported here so that they register themselves with `opening`; each imports its
+own library only when it is used.
 """
 
-from matrixdp.records import arrays, dask_cluster, files, spark_frame, threads
+from matrixdp.records import arrays, dask_cluster, dask_collections, files, spark_frame, threads  # noqa: F401
 from matrixdp.records.opening import (
+    OpenOptions,
     as_records,
     is_out_of_core,
+    make_engine,
     open_records,
     read_array,
     register_engine,
     register_source,
 )
+from matrixdp.records.parts import InMemoryPart, Part, PartResult, run_part
 from matrixdp.records.records import Blocks, Records, Task, require_public_order, require_rereadable
+from matrixdp.records.stored import Engine, Source, StoredRecords
 from matrixdp.records.tables import choose_columns, is_columnar, to_array, to_columns
 
 __all__ = [
     "Blocks",
+    "Engine",
+    "InMemoryPart",
+    "OpenOptions",
+    "Part",
+    "PartResult",
     "Records",
+    "Source",
+    "StoredRecords",
     "Task",
-    "arrays",
     "as_records",
     "choose_columns",
-    "dask_cluster",
-    "files",
     "is_columnar",
     "is_out_of_core",
+    "make_engine",
     "open_records",
     "read_array",
     "register_engine",
     "register_source",
     "require_public_order",
     "require_rereadable",
-    "spark_frame",
-    "threads",
+    "run_part",
     "to_array",
     "to_columns",
 ]

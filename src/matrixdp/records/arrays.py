@@ -1,4 +1,4 @@
-"""Arrays in files, mapped into memory, and batches that come one after the other."""
+"""Sources of arrays: a memory-mapped file, or blocks from an iterator."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.records.discovery import is_npy_path
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
+from matrixdp.records.parts import InMemoryPart, Part
+from matrixdp.records.read_errors import sanitise_errors
 from matrixdp.records.records import Blocks
-from matrixdp.records.stored import StoredRecords
+from matrixdp.records.stored import Source, StoredRecords
 from matrixdp.records.tables import check_same_columns
-from matrixdp.records.work import InMemoryPart, Part, sanitise_errors
 
-_ENTRIES = 1 << 24  # of a part
+_PART_ENTRIES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayPart(Part):
-    """Rows of an array in a file, which every process maps for itself."""
+    """Some rows of an array in a file, which each process maps into its own memory."""
 
     path: str
     dtype: str
@@ -34,97 +36,85 @@ class ArrayPart(Part):
 
     @property
     def place(self) -> str:
-        """The file's path."""
+        """Path of the file."""
         return self.path
 
-    def blocks(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        """All rows at once; they are read as they are used."""
+    def blocks(self) -> Iterator[Any]:
+        """Yield the rows as one memory-mapped array."""
         order: Any = self.order
         mapped: Any = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
         yield np.asarray(mapped[self.rows.start : self.rows.stop])
 
 
 @dataclass(frozen=True, eq=False)
-class MappedArray:
-    """An array in a file, of shape (records, features)."""
+class MappedArray(Source):
+    """A memory-mapped array of shape (records, features)."""
 
     array: np.memmap[Any, Any]
-    once = False
-    ordered = True
 
-    def all_columns(self) -> None:
-        """An array has no names."""
-
-    def check_output(self, out: str | os.PathLike[str]) -> None:
-        """A single file cannot be mistaken for an output folder."""
-
-    def parts(self) -> list[Part]:
-        """Some rows each."""
+    def parts(self, columns: Sequence[str] | None) -> list[Part]:
+        """Divide the rows evenly; an array has no column names."""
         array: Any = self.array
         if array.ndim != 2 or array.dtype.kind not in "biuf":
-            raise DataError("records must be a table of real numbers, got another array instead.")
-        step = max(1, _ENTRIES // max(1, array.shape[1]))
+            raise DataError(
+                "records must be a two-dimensional array of real numbers, got an array of "
+                f"{array.ndim} dimensions and type {array.dtype} instead."
+            )
+        step = max(1, _PART_ENTRIES // max(1, array.shape[1]))
         ranges = [range(start, min(start + step, len(array))) for start in range(0, len(array), step)]
         named = isinstance(array.filename, str | os.PathLike)
         if not named or not isinstance(array.base, mmap.mmap) or array.mode not in ("r", "r+"):
-            # A piece of a map, one of a file without a name, or a private copy.
-            return [
-                InMemoryPart(str(array.filename or ""), (np.asarray(array[rows.start : rows.stop]),)) for rows in ranges
-            ]
+            # A slice of a map, a copy-on-write map or a file without a name cannot be mapped again by its path.
+            place = str(array.filename or "")
+            return [InMemoryPart(place, (np.asarray(array[rows.start : rows.stop]),)) for rows in ranges]
         order, path = "C" if array.flags.c_contiguous else "F", str(Path(str(array.filename)).absolute())
         return [ArrayPart(path, array.dtype.str, array.shape, order, array.offset, rows) for rows in ranges]
 
 
-def open_array(path: Path) -> MappedArray:
-    """The array in a NPY file."""
+def _load_map(path: Path) -> np.memmap[Any, Any]:
     try:
-        return MappedArray(sanitise_errors(str(path), lambda: np.load(path, mmap_mode="r", allow_pickle=False)))
-    except (EOFError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} must be a NPY file of numbers; it is damaged or holds something else.") from None
+        mapped: np.memmap[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, ValueError):
+        raise DataError(
+            f"{path} must be a NPY file of numbers, but it is damaged or contains something else."
+        ) from None
+    return mapped
 
 
-class Batches:
-    """Blocks from an iterator, which can be read once, or from an iterable that begins anew each time."""
+class BlockSource(Source):
+    """Blocks from an iterator, which can be read once, or from an iterable, which can be read again."""
 
-    def __init__(self, batches: Iterable[Any]) -> None:
-        self._batches = batches
-        self.once = isinstance(batches, Iterator)
-        self.ordered = True
-        self._used = False
+    def __init__(self, blocks: Iterable[Any]) -> None:
+        self._blocks = blocks
+        self._exhausted = False
 
-    def all_columns(self) -> None:
-        """Blocks have the same columns in the same order, which `parts` checks."""
+    @property
+    def once(self) -> bool:
+        """Whether the blocks come from an iterator."""
+        return isinstance(self._blocks, Iterator)
 
-    def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Batches lie in no folder."""
-
-    def parts(self) -> Iterator[Part]:
-        """One a block, made as they are asked for."""
-        if self._used and self.once:
-            raise ParameterError("an iterator is used up after one pass. Give Blocks(function), or files.")
-        self._used = True
+    def parts(self, columns: Sequence[str] | None) -> Iterator[Part]:
+        """Yield each block as a part; tasks choose the columns."""
+        if self._exhausted:
+            raise ParameterError("an iterator can be read only once. Use Blocks(function), or files.")
+        self._exhausted = self.once
         return (
-            InMemoryPart(f"block {number}", (_kept(block),))
-            for number, block in enumerate(check_same_columns(self._batches))
+            InMemoryPart(f"block {number}", (_copy(block),))
+            for number, block in enumerate(check_same_columns(self._blocks))
         )
 
 
-def _kept(block: Any) -> Any:
-    """A copy, since a block is done with when the next one is asked for; those of Arrow cannot be altered."""
+def _copy(block: Any) -> Any:
+    """Copy a block, since its memory may be reused for the next one; Arrow tables are immutable."""
     return block.copy() if hasattr(block, "copy") else block
 
 
-def _is_npy_path(data: Any) -> bool:
-    return isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npy"
+@register_source(lambda data: isinstance(data, np.memmap) or is_npy_path(data))
+def _open_array(data: Any, options: OpenOptions) -> StoredRecords:
+    array = sanitise_errors(str(data), _load_map, Path(data)) if is_npy_path(data) else data
+    return StoredRecords(MappedArray(array), make_engine(options.workers), progress=options.progress)
 
 
-@register_source(lambda data: isinstance(data, np.memmap | Iterator | Blocks) or _is_npy_path(data))
-def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    source: MappedArray | Batches
-    if _is_npy_path(data):
-        source = open_array(Path(data))
-    else:
-        source = MappedArray(data) if isinstance(data, np.memmap) else Batches(data)
-    return StoredRecords(source, make_engine(options.workers), progress=options.progress)
+@register_source(lambda data: isinstance(data, Iterator | Blocks))
+def _open_blocks(data: Any, options: OpenOptions) -> StoredRecords:
+    return StoredRecords(BlockSource(data), make_engine(options.workers), progress=options.progress)

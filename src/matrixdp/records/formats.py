@@ -1,4 +1,4 @@
-"""Readers of the file formats: which pieces a file has, and batches of Arrow from some of them."""
+"""Readers of file formats: column names, number of records, and Arrow record batches."""
 
 from __future__ import annotations
 
@@ -11,23 +11,32 @@ from typing import Any
 
 from matrixdp.errors import DataError, MissingExtraError
 
-_CSV_BLOCK = 4 << 20
-_ROWS = 1 << 16  # of a batch
-_PIECE = 1 << 18  # rows that are worth a task of their own
-_FEATHER_BATCHES = 4  # of 65,536 rows, as most writers make them
+_CSV_BLOCK_BYTES = 4 << 20
+_BATCH_ROWS = 1 << 16
+_SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
+_SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 rows
 
 
 def pyarrow() -> Any:
-    """The library, or an error with the remedy."""
+    """Import pyarrow; raise a `MissingExtraError` that says how to install it."""
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtraError("reading files needs pyarrow. Install it: pip install 'matrixdp[files]'") from None
+        raise MissingExtraError("reading files requires pyarrow. Install it: pip install 'matrixdp[files]'") from None
     return pa
 
 
 class TableReader(ABC):
-    """Names, number of records, pieces and batches of one file."""
+    """Reader of one file.
+
+    Parameters
+    ----------
+    path : Path
+    place : str
+        Path as the caller gave it, for error messages.
+    delimiter : str
+        Column separator of a CSV file.
+    """
 
     def __init__(self, path: Path, place: str, delimiter: str) -> None:
         self.path = path
@@ -35,69 +44,75 @@ class TableReader(ABC):
         self.delimiter = delimiter
 
     @abstractmethod
-    def names(self) -> list[str]:
-        """The columns' names."""
+    def column_names(self) -> list[str]:
+        """Return the names of the columns."""
 
     @abstractmethod
     def count(self) -> int:
-        """The number of records."""
+        """Return the number of records."""
 
-    def pieces(self) -> list[range | None]:
-        """Ranges of row groups that can be read apart from each other; None is the whole file."""
+    def splits(self) -> list[range | None]:
+        """Return ranges of row groups that can be read independently; None is the whole file."""
         return [None]
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
-        """Record batches with the given columns; `text` asks a CSV file for text."""
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+        """Yield record batches with the given columns; `as_text` reads CSV columns as text, not as numbers."""
+
+    def hint_missing_column(self, names: Sequence[str], columns: Sequence[str]) -> str:
+        """Return the remedy to show when the file, which has columns `names`, lacks one of `columns`."""
+        return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
 
 
 class ParquetReader(TableReader):
-    """Parquet."""
+    """Reader of Parquet files."""
 
     def _file(self) -> Any:
         from pyarrow import parquet
 
-        # Reading ahead by whole row groups would take memory that grows with them.
+        # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
         return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
 
-    def names(self) -> list[str]:
-        """From the schema."""
+    def column_names(self) -> list[str]:
+        """Return the names in the schema."""
         with self._file() as file:
             return list(file.schema_arrow.names)
 
     def count(self) -> int:
-        """From the footer."""
+        """Return the number of rows in the footer."""
         with self._file() as file:
             return int(file.metadata.num_rows)
 
-    def pieces(self) -> list[range | None]:
-        """Row groups, small ones together."""
+    def splits(self) -> list[range | None]:
+        """Return ranges of row groups, with small row groups combined."""
         with self._file() as file:
             rows = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         found: list[range | None] = []
-        start = gathered = 0
+        start = combined = 0
         for i, count in enumerate(rows, start=1):
-            gathered += count
-            if gathered >= _PIECE or i == len(rows):
+            combined += count
+            if combined >= _SPLIT_ROWS or i == len(rows):
                 found.append(range(start, i))
-                start, gathered = i, 0
+                start, combined = i, 0
         return found or [None]
 
-    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
-        """Page by page: neither a row group nor what lies ahead need fit into memory."""
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+        """Yield batches of the row groups page by page, so that a row group need not fit into memory."""
         with self._file() as file:
-            groups = None if piece is None else list(piece)
             yield from file.iter_batches(
-                batch_size=_ROWS, row_groups=groups, columns=list(columns), use_threads=piece is None
+                batch_size=_BATCH_ROWS,
+                row_groups=None if row_groups is None else list(row_groups),
+                columns=list(columns),
+                use_threads=row_groups is None,
             )
 
 
 class FeatherReader(TableReader):
-    """Feather version 2, which is Arrow's own file format."""
+    """Reader of Feather version 2, the Arrow IPC file format."""
 
     def _open(self, columns: Sequence[str] | None = None) -> Any:
         pa = pyarrow()
-        # Read, not mapped: the pages of a mapped file would count as memory of this process.
+        # Not memory-mapped: the pages of a mapped file would count as memory of this process.
         reader = pa.ipc.open_file(pa.OSFile(str(self.path)))
         if columns is None:
             return reader
@@ -105,87 +120,102 @@ class FeatherReader(TableReader):
         options = pa.ipc.IpcReadOptions(included_fields=fields)
         return pa.ipc.open_file(pa.OSFile(str(self.path)), options=options)
 
-    def names(self) -> list[str]:
-        """From the schema."""
+    def column_names(self) -> list[str]:
+        """Return the names in the schema."""
         return list(self._open().schema.names)
 
     def count(self) -> int:
-        """Of all batches, with one column read."""
-        reader = self._open(self.names()[:1])
+        """Return the number of records of all batches, of which one column is read."""
+        reader = self._open(self.column_names()[:1])
         return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
-    def pieces(self) -> list[range | None]:
-        """A few batches each."""
+    def splits(self) -> list[range | None]:
+        """Return ranges of record batches."""
         count = self._open().num_record_batches
-        starts = range(0, count, _FEATHER_BATCHES)
-        return [range(start, min(start + _FEATHER_BATCHES, count)) for start in starts] or [None]
+        starts = range(0, count, _SPLIT_BATCHES)
+        return [range(start, min(start + _SPLIT_BATCHES, count)) for start in starts] or [None]
 
-    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
-        """As they are in the file."""
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+        """Yield the record batches of the file."""
         reader = self._open(columns)
-        for i in range(reader.num_record_batches) if piece is None else piece:
+        for i in range(reader.num_record_batches) if row_groups is None else row_groups:
             yield reader.get_batch(i)
 
 
 class CsvReader(TableReader):
-    """Comma-separated values with one line of names at the top."""
+    """Reader of delimited text files whose first line contains the names of the columns."""
 
-    def names(self) -> list[str]:
-        """From the first line; one that looks like a record is refused, and not shown."""
+    def column_names(self) -> list[str]:
+        """Return the names in the first line; raise a `DataError`, which does not quote it, if it has a number."""
         with self.path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file, delimiter=self.delimiter), [])
         if not any(name.strip() for name in names):
-            raise DataError(f"{self.place} has no names of columns in its first line. Add them.")
+            raise DataError(f"{self.place} has no column names in its first line. Add them.")
         for name in names:
             for part in re.split(r"[,;\t|]", name):
                 if _is_number(part):
                     raise DataError(
-                        f"{self.place} must have the columns' names in its first line, but there is a number. Add them."
+                        f"{self.place} must have the names of the columns in its first line, but there is a number. "
+                        "Add them."
                     )
         return names
 
     def count(self) -> int:
-        """By reading one column of the whole file as text."""
-        return sum(batch.num_rows for batch in self.batches(self.names()[:1], text=True))
+        """Return the number of records, by reading one column of the whole file as text."""
+        return sum(batch.num_rows for batch in self.batches(self.column_names()[:1], None, as_text=True))
 
-    def batches(self, columns: Sequence[str], piece: range | None = None, *, text: bool = False) -> Iterator[Any]:
-        """Line by line, in blocks of a few megabytes."""
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+        """Yield batches of a few megabytes."""
         pa = pyarrow()
         from pyarrow import csv as arrow_csv
 
-        kind = pa.string() if text else pa.float64()
+        kind = pa.string() if as_text else pa.float64()
         convert = arrow_csv.ConvertOptions(
-            include_columns=list(columns), column_types=dict.fromkeys(columns, kind), strings_can_be_null=not text
+            include_columns=list(columns), column_types=dict.fromkeys(columns, kind), strings_can_be_null=not as_text
         )
-        single = len(self.names()) == 1  # an empty line is then an empty entry
+        single = len(self.column_names()) == 1  # an empty line is then a missing value
         parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=not single)
-        read = arrow_csv.ReadOptions(block_size=_CSV_BLOCK)
+        read = arrow_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES)
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
             with arrow_csv.open_csv(str(self.path), **options) as reader:
                 yield from reader
             return
         except pa.ArrowInvalid as error:
-            found = self._named(str(error))
-        raise found  # out here: otherwise it would carry the error that it replaces, which quotes the data
+            found = self._without_values(str(error))
+        raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
 
-    def _named(self, message: str) -> DataError:
-        """What is wrong, without the value that Arrow's message quotes."""
+    def _without_values(self, message: str) -> DataError:
+        """Return an error for a message of Arrow, without the value that the message quotes."""
         if "Empty CSV" in message:
             return DataError(f"{self.place} is empty: it has neither columns nor records.")
         column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
         if column:
-            name = self.names()[int(column[1])]
+            name = self.column_names()[int(column[1])]
             return DataError(
-                f"{self.place}: column {name!r} must hold numbers, but there is text in it. Encode it as numbers, "
-                "mend the file, or take the column out of the schema."
+                f"{self.place}: column {name!r} must hold numbers, but it contains text. Encode it as numbers, "
+                "correct the file, or remove the column from the schema."
             )
         if "Expected" in message and "columns" in message:
             return DataError(
-                f"{self.place} has a line with more or fewer entries than its first line has names. Check the "
-                "delimiter and the quotes."
+                f"{self.place} has a line with more or fewer values than there are column names. Check the delimiter "
+                "and the quotes."
             )
         return DataError(f"{self.place} cannot be read as CSV. Check the delimiter, quotes and encoding (UTF-8).")
+
+    def hint_missing_column(self, names: Sequence[str], columns: Sequence[str]) -> str:
+        """Return the remedy; a wrong delimiter and a first line without names are the likely causes."""
+        if len(names) == 1:
+            for mark, word in ((";", "';'"), ("\t", "tab"), ("|", "'|'"), (",", "','")):
+                if mark in names[0]:
+                    return f"Its columns seem to be separated by {word}: use --delimiter {word}."
+            return "It has a single column. If another character separates the columns, use --delimiter."
+        if not set(columns) & set(names):  # the first line may be a record, which must not be shown
+            return (
+                f"None of its {len(names)} columns is in the schema. "
+                "Check that its first line contains the names of the columns."
+            )
+        return super().hint_missing_column(names, columns)
 
 
 def _is_number(word: str) -> bool:

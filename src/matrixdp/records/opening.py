@@ -1,7 +1,6 @@
-"""`open_records`: from a path, an iterator or a distributed frame to `Records`.
+"""`open_records`: from a path, an iterator or a distributed data frame to `Records`.
 
-Each kind of source registers itself here (`register_source`), and so does each kind of worker (`register_engine`).
-Neither this module nor anything below it knows the kinds by name.
+Sources and engines register here (`register_source`, `register_engine`); this module knows none of them by name.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from matrixdp.records.tables import to_array
 
 @dataclass(frozen=True, kw_only=True)
 class OpenOptions:
-    """How records are to be read; the arguments of `open_records`."""
+    """Arguments of `open_records` that a source is given."""
 
     workers: Any = None
     delimiter: str | None = None
@@ -35,35 +34,45 @@ _ENGINES: list[tuple[Callable[[Any], bool], Callable[[Any], Engine]]] = []
 
 
 def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Opener]:
-    """Decorator: use a function to open the data that `recognises` is true for."""
+    """Decorator that registers a function to open the data for which `recognises` returns true.
+
+    The function takes the data and the `OpenOptions`. If several sources recognise the data, the one
+    that was registered last opens them.
+    """
 
     def register(opener: Opener) -> Opener:
-        _SOURCES.append((recognises, opener))
+        _SOURCES.insert(0, (recognises, opener))
         return opener
 
     return register
 
 
 def register_engine(recognises: Callable[[Any], bool]) -> Callable[[EngineMaker], EngineMaker]:
-    """Decorator: use a function to make the engine for the `workers` that `recognises` is true for."""
+    """Decorator that registers a function to make the engine from the `workers` for which `recognises` returns true.
+
+    If several engines recognise the `workers`, the one that was registered last is used.
+    """
 
     def register(make: EngineMaker) -> EngineMaker:
-        _ENGINES.append((recognises, make))
+        _ENGINES.insert(0, (recognises, make))
         return make
 
     return register
 
 
 def make_engine(workers: Any) -> Engine:
-    """The engine that `workers` stands for."""
+    """Return the engine for `workers`, as given to `open_records`."""
     for recognises, make in _ENGINES:
         if recognises(workers):
             return make(workers)
-    raise ParameterError("workers must be a number of threads, a scheduler's address or a distributed.Client.")
+    raise ParameterError(
+        "workers must be a number of threads, the address of a Dask scheduler or a distributed.Client, "
+        f"got {show(workers)} instead."
+    )
 
 
 def is_out_of_core(data: Any) -> bool:
-    """Whether `data` are records to be read in parts: paths, memory maps, iterators, Dask and Spark collections."""
+    """Return whether `data` are read in parts: paths, memory maps, iterators, dask collections, Spark data frames."""
     return isinstance(data, Records) or any(recognises(data) for recognises, _ in _SOURCES)
 
 
@@ -74,26 +83,26 @@ def open_records(
     delimiter: str | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Records:
-    """Records that need not fit into memory, for every query, design and estimator that takes an array.
+    """Open records that need not fit into memory; queries, designs and estimators take them in place of an array.
 
     Parameters
     ----------
-    data : path, pattern, list of paths, memory map, iterator, Blocks, dask or Spark data
-        A Parquet, Feather or CSV file; a folder of them, in which folders may be named ``key=value``; a pattern such
-        as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or tables (read once) or
+    data : path, pattern, list of paths, memory map, iterator, Blocks, dask collection or Spark data frame
+        A Parquet, Feather or CSV file; a folder of them, which may have folders named ``key=value``; a pattern such
+        as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or tables, which is read once, or
         `Blocks`; a dask array or data frame; a Spark data frame.
     workers : int, str or distributed.Client, optional
-        A number of threads, by default one a core; or a Dask cluster, given by its scheduler's address or by a client.
-        A dask array or frame uses the current client by default, a Spark frame its own cluster.
+        A number of threads, by default one per core; or a Dask cluster, given by its scheduler's address or a client.
+        By default, a dask array or data frame uses the current client. A Spark data frame uses its own cluster.
     delimiter : str, optional
         Column separator of CSV files.
     progress : callable, optional
-        Called with the number of records of each part when it is done.
+        Called with the number of records of each part when the part is done.
 
     Privacy
     -------
-    Parts give exact integers, so that the result does not depend on their order, number or size, to the last bit. No
-    noise is drawn where the parts are summed. Errors name files and columns, never a value.
+    The results of the parts are exact integers, so their sum does not depend on the order, number or size of the
+    parts. Workers that sum the parts draw no noise. Errors name files and columns, and show no values.
 
     Examples
     --------
@@ -105,23 +114,23 @@ def open_records(
     """
     if isinstance(data, Records) and not isinstance(data, Blocks):
         if workers is not None:
-            raise ParameterError("workers must be given where the records are opened first, not once more.")
+            raise ParameterError("workers must be given to the first open_records; these records are already open.")
         return data
     if progress is not None and not callable(progress):
         raise ParameterError(
-            f"progress must be a function of the number of records done, got {show(progress)} instead."
+            f"progress must be a function that takes a number of records, got {show(progress)} instead."
         )
     for recognises, opener in _SOURCES:
         if recognises(data):
             return opener(data, OpenOptions(workers=workers, delimiter=delimiter, progress=progress))
     raise ParameterError(
-        "data must be a path, a pattern, a memory map, an iterator of batches, a dask or a Spark collection, "
-        f"got {type(data).__name__} instead; what is in memory is given to the query itself, or as Blocks."
+        "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data frame, "
+        f"got {type(data).__name__} instead. Data in memory need not be opened: pass them on as they are, or as Blocks."
     )
 
 
 def as_records(data: Any) -> Records:
-    """Any data as `Records`; those in memory form one part.
+    """Return any data as `Records`; data in memory form one part.
 
     Examples
     --------
@@ -134,9 +143,9 @@ def as_records(data: Any) -> Records:
 
 
 def read_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
-    """All records as one array of shape (records, size), in their order, wherever they are stored.
+    """Read all records into one array of shape (records, size), in their order.
 
-    Columns of a named table are chosen by `names`, where these are given.
+    With `names`, the columns of tables are selected by name.
 
     Examples
     --------
@@ -153,7 +162,7 @@ def read_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
 
 @dataclass(frozen=True)
 class _ReadTask:
-    """Copies the records of one part into memory."""
+    """Reads one part into memory."""
 
     size: int
     names: Sequence[str] | None

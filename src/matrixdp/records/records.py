@@ -1,4 +1,4 @@
-"""The interface of records that are read in parts, and the plainest implementation of it."""
+"""The interface of records that are read in parts, and its simplest implementation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matrixdp.records.tables import check_same_columns
 
 T = TypeVar("T")
 
-# What is computed from one part: a function of the part's number and its blocks (arrays or tables).
+# A function of a part's number and its blocks (arrays or tables), which returns a result for the part.
 Task: TypeAlias = Callable[[int, Iterable[Any]], T]
 
 
@@ -35,24 +35,24 @@ class Records(ABC):
     ordered: bool = True
 
     def select(self, names: Sequence[str] | None) -> Records:
-        """The same records with only the named columns; None keeps all."""
+        """Return the same records with only the named columns; None keeps all."""
         return self
 
     @abstractmethod
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Results of `task` on every part, in any order.
+        """Yield the result of `task` on each part, in any order.
 
         The task may be sent to another process and run again there after a failure. With `whole`, the parts are the
-        same for any number of workers; otherwise a few large ones may be split among the workers.
+        same for any number of workers; otherwise a few large parts may be split among the workers.
         """
 
-    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most records lie in no folder)
-        """Raise a `ParameterError` if the folder `out` holds the records, or lies among them."""
+    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most records are not in folders)
+        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Records):
-    """Records that are produced block by block, so that moments of them need not fit into memory.
+    """Records that a function produces block by block, so that they need not fit into memory.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Blocks(Records):
     read: Callable[[], Iterable[Any]]
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """All blocks form one part."""
+        """Yield the result of `task` on all blocks, which form one part."""
         yield task(0, self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -78,19 +78,19 @@ class Blocks(Records):
 
 
 def require_public_order(records: Records) -> None:
-    """Raise a `DataError` if the order of the records shows one of their values, for answers with a row a record."""
+    """Raise a `DataError` if the order of the records is private, for answers with one row per record."""
     if not records.ordered:
         raise DataError(
-            "records in folders named key=value are ordered by the key, so that rows would show it, and a record with "
-            "another key would move all rows behind it. Give files whose order is public for such a query."
+            "records in folders named key=value are ordered by the key, so the order of the rows would reveal it. "
+            "For a query with one row per record, give files whose order is public."
         )
 
 
 def require_rereadable(records: Records) -> Records:
-    """`records`, or a `ParameterError` if they can be read only once."""
+    """Return `records`; raise a `ParameterError` if they can be read only once."""
     if records.once:
         raise ParameterError(
-            "data must be readable more than once, which an iterator is not. Give Blocks(function), whose function "
-            "makes the iterator anew, or files."
+            "data must be readable more than once, which an iterator is not. Give Blocks(function), where the function "
+            "returns a new iterator, or files."
         )
     return records

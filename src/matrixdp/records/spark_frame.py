@@ -1,7 +1,7 @@
-"""Partitions of a Spark data frame, worked on where they are.
+"""Source for Spark data frames, processed by Spark itself.
 
-Spark hands each partition to the function as batches of Arrow (``mapInArrow``); what comes back is one row a
-partition. The function is the one that threads run; its integers are those of every other engine.
+Spark passes each partition to a function as Arrow record batches (``mapInArrow``) and returns one row per partition.
+The function is the same as for all other engines, so the integers are the same.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any, Generic, TypeVar
 
 from matrixdp.errors import EngineError, MatrixDPError, ParameterError
 from matrixdp.records.opening import OpenOptions, register_source
+from matrixdp.records.parts import InMemoryPart, PartResult, run_on_worker, unwrap_results
 from matrixdp.records.records import Records, Task
-from matrixdp.records.tables import library_of
-from matrixdp.records.threads import one_blas_thread
-from matrixdp.records.work import InMemoryPart, require_columns, require_same_code, run_part
+from matrixdp.records.tables import library_of, require_columns
 
 T = TypeVar("T")
 
@@ -26,11 +25,11 @@ class SparkRecords(Records):
 
     def __init__(self, frame: Any, progress: Callable[[int], object] | None = None) -> None:
         if not hasattr(frame, "mapInArrow"):
-            raise ParameterError("data must be a Spark data frame of version 3.3 or later.")
+            raise ParameterError("data must be a data frame of Spark 3.3 or later.")
         self._frame, self._progress = frame, progress
 
     def select(self, names: Sequence[str] | None) -> Records:
-        """Only these columns are read."""
+        """Return the same records with only the named columns; None keeps all."""
         if names is None:
             return self
         require_columns(self._frame.columns, names)
@@ -38,58 +37,58 @@ class SparkRecords(Records):
         return SparkRecords(self._frame.select(*quoted), self._progress)
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """One job; a partition that is tried again counts once."""
-        for (content,) in self._collect(PartitionTask(task)):
-            done = pickle.loads(content)  # noqa: S301  (from our own function, by way of the user's own cluster)
-            if isinstance(done, MatrixDPError):
-                raise done
-            require_same_code(done)
-            if self._progress is not None:
-                self._progress(done.rows)
-            yield done.result
+        """Yield the result of `task` on each partition, in any order, from one Spark job."""
+        return unwrap_results(self._run(PartitionTask(task)), self._progress)
 
-    def _collect(self, function: Any) -> Any:
+    def _run(self, task: PartitionTask[T]) -> Iterator[PartResult[T]]:
+        for (content,) in self._collect(task):
+            result = pickle.loads(content)  # noqa: S301  (written by PartitionTask on the user's own cluster)
+            if isinstance(result, MatrixDPError):
+                raise result
+            yield result
+
+    def _collect(self, task: PartitionTask[T]) -> Any:
         from pyspark.errors import PySparkException
 
         try:
-            return self._frame.mapInArrow(function, "done binary").collect()
-        except PySparkException:  # its text may quote the data
+            return self._frame.mapInArrow(task, "result binary").collect()
+        except PySparkException:  # its message may quote the data
             raise EngineError(
-                "Spark could not finish the work, and its log says why. Do its Python workers have matrixdp and "
-                "pyarrow?"
+                "Spark could not run the task; the reason is in its log. Check that matrixdp and pyarrow are installed "
+                "on its Python workers."
             ) from None
 
 
 @dataclass(frozen=True)
 class PartitionTask(Generic[T]):
-    """What Spark runs on each partition: batches of Arrow in, one batch with one pickled result out."""
+    """The function that Spark runs on each partition: Arrow batches in, one batch with one pickled result out."""
 
     task: Task[T]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The result, or the error that there was."""
+        """Yield the pickled `PartResult`, or the pickled error."""
         import pyarrow as pa
 
-        number = _partition()
+        number = _partition_number()
+        result: PartResult[T] | MatrixDPError
         try:
-            with one_blas_thread():
-                done: Any = run_part(self.task, number, InMemoryPart(f"partition {number}", batches), None)
-        except MatrixDPError as error:  # as a value: an exception would be tried again, and buried in Spark's own
-            done = error
-        yield pa.RecordBatch.from_pydict({"done": pa.array([pickle.dumps(done)], pa.binary())})
+            result = run_on_worker(self.task, number, InMemoryPart(f"partition {number}", batches))
+        except MatrixDPError as error:  # returned, since Spark would retry the task and wrap the exception
+            result = error
+        yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+
+def _partition_number() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        raise EngineError("a PartitionTask can run only inside of a Spark task.")
+    return int(context.partitionId())
 
 
 @register_source(lambda data: library_of(data) == "pyspark")
 def _open(data: Any, options: OpenOptions) -> SparkRecords:
     if options.workers is not None:
-        raise ParameterError("workers must be left out for a Spark frame, whose own cluster does the work.")
+        raise ParameterError("workers must not be given for a Spark data frame, which its own cluster processes.")
     return SparkRecords(data, options.progress)
-
-
-def _partition() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    if context is None:
-        raise EngineError("this function runs inside of a Spark task only.")
-    return int(context.partitionId())

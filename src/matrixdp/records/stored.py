@@ -1,55 +1,64 @@
-"""Records in files, mapped arrays or batches: where they are stored, and who processes them."""
+"""`StoredRecords`: a source, which says where the records are, and an engine, which says who processes them."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from matrixdp.records.parts import Part, PartResult, unwrap_results
 from matrixdp.records.records import Records, Task
-from matrixdp.records.work import Part, PartResult
 
 T = TypeVar("T")
 
 
-class Source(Protocol):
-    """Where records are stored.
-
-    Attributes
-    ----------
-    once, ordered : bool
-        As for `Records`.
-    """
+class Source(ABC):
+    """Where records are stored, and how they are divided into parts."""
 
     @property
-    def once(self) -> bool: ...  # noqa: D102
+    def once(self) -> bool:
+        """Whether the records can be read only once."""
+        return False
 
     @property
-    def ordered(self) -> bool: ...  # noqa: D102
+    def ordered(self) -> bool:
+        """Whether the order of the records is public."""
+        return True
 
-    def parts(self) -> Iterable[Part]:
-        """The parts, in the order of the records."""
+    @abstractmethod
+    def parts(self, columns: Sequence[str] | None) -> Iterable[Part]:
+        """Divide the records into parts, in their order.
 
-    def all_columns(self) -> Sequence[str] | None:
-        """Names of all columns, which fix their order in every part; None where there are no names."""
+        Parts of files contain only `columns`, in this order; None keeps all, in the order of the first file. Sources
+        in which columns have no names ignore the argument.
+        """
 
-    def check_output(self, out: str | os.PathLike[str]) -> None:
-        """As for `Records`."""
+    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most sources are not folders)
+        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
 
 
 class Engine(Protocol):
-    """Who processes the parts."""
+    """Runs tasks on parts."""
 
-    def run(
-        self, task: Task[T], parts: Iterable[Part], columns: Sequence[str] | None, *, whole: bool = False
-    ) -> Iterator[PartResult[T]]:
-        """Results of the task on every part, in any order."""
+    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
+        """Yield the result of `run_part` for each part, in any order; `whole` as for `Records.map`."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredRecords(Records):
-    """Records of one source, processed by one engine."""
+    """Records of one source, processed by one engine.
+
+    Parameters
+    ----------
+    source : Source
+    engine : Engine
+    columns : sequence of str, optional
+        The columns that are read; by default all.
+    progress : callable, optional
+        Called with the number of records of each part when the part is done.
+    """
 
     source: Source
     engine: Engine
@@ -58,7 +67,7 @@ class StoredRecords(Records):
 
     @property
     def once(self) -> bool:  # type: ignore[override]
-        """Whether the source can be read only once."""
+        """Whether the records can be read only once."""
         return self.source.once
 
     @property
@@ -67,17 +76,14 @@ class StoredRecords(Records):
         return self.source.ordered
 
     def select(self, names: Sequence[str] | None) -> StoredRecords:
-        """Only these columns are read."""
+        """Return the same records with only the named columns; None keeps all."""
         return replace(self, columns=None if names is None else tuple(names))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Results of the task on every part, in any order."""
-        columns = self.source.all_columns() if self.columns is None else self.columns
-        for done in self.engine.run(task, self.source.parts(), columns, whole=whole):
-            if self.progress is not None:
-                self.progress(done.rows)
-            yield done.result
+        """Yield the result of `task` on each part, in any order."""
+        parts = self.source.parts(self.columns)
+        return unwrap_results(self.engine.run(task, parts, whole=whole), self.progress)
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Raise a `ParameterError` if the folder `out` holds the records, or lies among them."""
+        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
         self.source.check_output(out)

@@ -2,6 +2,34 @@
 
 from matrixdp.release.dataset import DatasetRelease, release_dataset
 from matrixdp.release.matrix import check_stream, release
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import (
+    Mechanism,
+    find_mechanism,
+    gaussian_cost,
+    load_plugins,
+    pure_cost,
+    register_mechanism,
+    registered_mechanisms,
+)
 from matrixdp.release.result import Guaranteed, Release
+from matrixdp.release.run_mechanism import MechanismError, release_mechanism
 
-__all__ = ["DatasetRelease", "Guaranteed", "Release", "check_stream", "release", "release_dataset"]
+__all__ = [
+    "DatasetRelease",
+    "Guaranteed",
+    "Mechanism",
+    "MechanismError",
+    "MechanismRelease",
+    "Release",
+    "check_stream",
+    "find_mechanism",
+    "gaussian_cost",
+    "load_plugins",
+    "pure_cost",
+    "register_mechanism",
+    "registered_mechanisms",
+    "release",
+    "release_dataset",
+    "release_mechanism",
+]

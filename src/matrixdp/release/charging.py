@@ -7,52 +7,51 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
-from matrixdp.ledger import Ledger, Receipt
+from matrixdp.ledger import Event, Ledger, Receipt
+from matrixdp.privacy import Neighbours
 from matrixdp.serialise import to_plain
 
 
 @dataclass(frozen=True)
 class Account:
-    """Where a release is charged, under which name and id."""
+    """Where a release is charged, for what, and under which request id.
+
+    Attributes
+    ----------
+    ledger : Ledger
+    dataset : str
+    request : str or None
+    event : Gaussian, Pure or Approximate
+        What is charged.
+    neighbours : Neighbours
+    description : dict
+        What was asked for: public, and the same on every machine and in every version.
+    """
 
     ledger: Ledger
     dataset: str
     request: str | None
-    design: Design
-
-    @cached_property
-    def description(self) -> dict[str, Any]:
-        """What was asked for: public, and the same on every machine and in every version."""
-        design = self.design
-        asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
-        text = json.dumps(to_plain(asked), allow_nan=False)
-        return {
-            "query": type(design.query).__name__,
-            "shape": list(design.query.shape),
-            "epsilon": design.privacy.epsilon,
-            "delta": design.privacy.delta,
-            "calibration": design.calibration,
-            "allocation": design.allocation.rule,
-            "design": hashlib.sha256(text.encode()).hexdigest(),
-        }
+    event: Event
+    neighbours: Neighbours
+    description: dict[str, Any]
 
     def stored(self) -> str | None:
         """The release of an earlier request with the same id, as JSON text."""
         if self.request is None:
             return None
-        return self.ledger.stored(self.dataset, self.request, event=self.design.event, description=self.description)
+        return self.ledger.stored(self.dataset, self.request, event=self.event, description=self.description)
 
     def charge(self) -> Receipt:
         """Pay, before a bit of noise is drawn."""
         return self.ledger.charge(
             self.dataset,
-            self.design.event,
-            neighbours=self.design.neighbours,
+            self.event,
+            neighbours=self.neighbours,
             description=self.description,
             request=self.request,
         )
@@ -70,11 +69,46 @@ def open_account(
     *,
     simulation: bool,
 ) -> Account | None:
-    """The account that a release names, or None if it names none."""
+    """The account that the release of a design names, or None if it names none."""
+    describe = partial(describe_design, design)
+    return open_account_for(design.event, design.neighbours, describe, ledger, dataset, request, simulation=simulation)
+
+
+def open_account_for(
+    event: Event,
+    neighbours: Neighbours,
+    describe: Callable[[], dict[str, Any]],
+    ledger: Ledger | str | os.PathLike[str] | None,
+    dataset: str | None,
+    request: str | None,
+    *,
+    simulation: bool,
+) -> Account | None:
+    """The account that a release names, to be charged with `event`, or None if it names none."""
     check_account(ledger, dataset, request, simulation=simulation)
     if ledger is None or dataset is None:
         return None
-    return Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, design)
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    return Account(opened, dataset, request, event, neighbours, describe())
+
+
+def describe_design(design: Design) -> dict[str, Any]:
+    """What a design was made for, with a hash of all its inputs."""
+    asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
+    return {
+        "query": type(design.query).__name__,
+        "shape": list(design.query.shape),
+        "epsilon": design.privacy.epsilon,
+        "delta": design.privacy.delta,
+        "calibration": design.calibration,
+        "allocation": design.allocation.rule,
+        "design": digest(asked),
+    }
+
+
+def digest(values: Any) -> str:
+    """SHA-256 of values that `matrixdp.serialise.to_plain` can write."""
+    return hashlib.sha256(json.dumps(to_plain(values), allow_nan=False).encode()).hexdigest()
 
 
 def check_account(ledger: Any, dataset: str | None, request: str | None = None, *, simulation: bool) -> None:

@@ -1,4 +1,4 @@
-"""A noisy data set that need not fit into memory, written as a set of Parquet files where the data are."""
+"""Release of a noisy data set that need not fit into memory, as a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ from matrixdp.serialise import from_plain
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
-MANIFEST = "_release.json"  # readers of data sets pass over names that begin so
+MANIFEST = "_release.json"  # readers of data sets skip names that begin with an underscore
 _FORMAT = "matrixdp data set 1"
 
 
 @dataclass(frozen=True, eq=False)
 class DatasetRelease(Guaranteed):
-    """A noisy data set in a folder of Parquet files. Nothing in it is private.
+    """A released noisy data set in a folder of Parquet files. Nothing in it is private.
 
     Attributes
     ----------
     path : Path
-        The folder: ``part-*.parquet`` in the records' order, and ``_release.json``, written last.
+        The folder, with ``part-*.parquet`` in the order of the records and ``_release.json``, which is written last.
     design : Design
     files : tuple of str
+        Names of the Parquet files.
     version : str
-        Of the software that made it.
+        Version of matrixdp that made the release.
     simulation : bool
-        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+        Whether the noise can be reproduced from a seed. Such a release protects nothing.
     """
 
     path: Path
@@ -67,12 +68,12 @@ class DatasetRelease(Guaranteed):
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
 
     def to_json(self) -> str:
-        """What ``_release.json`` holds."""
+        """Return the contents of ``_release.json``."""
         return json.dumps({**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}, allow_nan=False)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:
-        """The data set in a folder, which must be complete."""
+        """Open a folder that `release_dataset` wrote; raise a `ParameterError` if it is incomplete."""
         place = Path(path)
         try:
             content = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
@@ -84,10 +85,12 @@ class DatasetRelease(Guaranteed):
         except OSError:
             raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None
         except (KeyError, TypeError, ValueError):
-            raise ParameterError(f"{place / MANIFEST} must be one that matrixdp wrote; it was altered.") from None
+            raise ParameterError(
+                f"{place / MANIFEST} must be a file that matrixdp wrote, but it was altered."
+            ) from None
         lost = [name for name in found.files if not (place / name).is_file()]
         if lost:
-            raise ParameterError(f"path must be a complete data set, but {place / lost[0]} is not there.")
+            raise ParameterError(f"path must be a complete data set, but {place / lost[0]} does not exist.")
         found.design.check()
         return found
 
@@ -106,32 +109,34 @@ def release_dataset(
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> DatasetRelease:
-    """Release records with noise as a set of Parquet files, without ever holding all of them in memory.
+    """Release a noisy copy of the records as a folder of Parquet files, in parts that fit into memory.
 
-    The records are read twice: once to find errors, before anything is charged; then to add noise, block by block,
-    where they are. Each file is put in place when it is complete, and the folder when all files are.
+    The records are read twice: first to find errors, before anything is charged, and then to add noise. The workers
+    that read a part also write it. Each file is moved into the folder when it is complete, and the folder appears when
+    all files are complete.
 
     Parameters
     ----------
     design : Design
-        For an `Identity` query.
-    data : what `open_records` takes
+        Design for an `Identity` query.
+    data : path, iterator of blocks, dask collection, ...
+        As for `open_records`, but readable more than once.
     out : path
-        A new or empty folder; with a cluster, one that all workers see under this path.
+        A new or empty folder; with a cluster, all workers must see it under this path.
     clip, missing, ledger, dataset, stream, simulation
         As for `matrixdp.release.release`.
     workers : int, str or distributed.Client, optional
         As for `open_records`.
     force : bool
-        Put the folder in the place of one that is there.
+        Replace an existing folder.
 
     Privacy
     -------
-    `design.distance`-GDP for replace-one neighbours. Noise belongs to the number of a record, so a part that is worked
-    on twice gives the same bits; that its records are the same as well is checked by their SHA-256, and a file that
-    was altered in between is an error. The release's key is sent to the workers: their connections must be as
-    trustworthy as those that the data take. After an error the folder does not exist, and the ledger shows the charge
-    as not released, if it had been made.
+    `design.distance`-GDP for replace-one neighbours. The noise of a record depends on its position only, so a part that
+    is processed again gets the same noise. This is safe only if its records are the same, which their SHA-256 ensures:
+    a file that was altered between the passes raises a `DataError`. The key of the noise is sent to the workers, so
+    their connections must be as secure as those that carry the data. After an error the folder does not exist; if the
+    release was charged already, the ledger shows the charge as not released.
     """
     check_stream(stream, simulation=simulation)
     check_rowwise(design)
@@ -158,7 +163,7 @@ def release_dataset(
 
 @contextmanager
 def _drafts(folder: OutputFolder) -> Iterator[Path]:
-    """A folder beside the one that will be put in place: what a task leaves behind there is never seen."""
+    """Create a folder for unfinished files, outside of the output folder, and remove it at the end."""
     place = folder.path.with_name(folder.path.name + ".drafts")
     with writing(place):
         place.mkdir()

@@ -1,4 +1,4 @@
-"""The two passes over the records of a noisy data set: every error is found in the first, the second adds noise."""
+"""The tasks of the two passes over a data set: the first checks the records, the second adds noise and writes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALTERED = "the records were altered while they were read. Nothing was released."
 
 @dataclass(frozen=True, order=True)
 class FoundPart:
-    """What the first pass found in a part."""
+    """Number, number of records and SHA-256 of a part, from the first pass."""
 
     number: int
     rows: int
@@ -35,7 +35,7 @@ class FoundPart:
 
 
 class _Rows:
-    """Records of a part, in the domain, with their number and digest."""
+    """Iterates over the checked records of a part, and keeps their count and SHA-256."""
 
     def __init__(self, query: MatrixQuery, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
         self._query, self._blocks, self._clip, self._missing = query, blocks, clip, missing
@@ -56,14 +56,14 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class CheckTask:
-    """The task of the first pass: every error of the data is found here."""
+    """Task of the first pass: checks the records, so that errors are raised before the charge."""
 
     query: MatrixQuery
     clip: bool
     missing: str
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> FoundPart:
-        """How many records there are, and their digest."""
+        """Return the number of records and their digest."""
         rows = _Rows(self.query, blocks, clip=self.clip, missing=self.missing)
         for _ in rows:
             pass
@@ -72,7 +72,24 @@ class CheckTask:
 
 @dataclass(frozen=True, eq=False)
 class WriteTask:
-    """The task of the second pass: noisy records of one part, in a file that appears when it is complete."""
+    """Task of the second pass: writes the noisy records of one part to a file.
+
+    Attributes
+    ----------
+    design : Design
+    key : BlockKey
+        Key of the noise of the whole release.
+    parts : tuple of FoundPart
+        Results of the first pass.
+    starts : tuple of int
+        Position in the data set of the first record of each part.
+    clip, missing
+        As for `release_dataset`.
+    folder, drafts : str
+        Output folder, and the folder for unfinished files.
+    names : tuple of str
+        Names of the columns.
+    """
 
     design: Design
     key: BlockKey
@@ -85,7 +102,7 @@ class WriteTask:
     names: tuple[str, ...]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
-        """The part's number, and the name of its file; none for a part without records."""
+        """Return the number of the part and the name of its file, or None if the part has no records."""
         if number >= len(self.parts):
             raise DataError(ALTERED)
         expected = self.parts[number]
@@ -93,7 +110,7 @@ class WriteTask:
             return number, None
         rows = _Rows(self.design.query, blocks, clip=self.clip, missing=self.missing)
         name = f"part-{number:06d}.parquet"
-        draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # two tries of one task do not meet
+        draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # a retried task must not write to the same file
         self._write(draft, rows, first=self.starts[number])
         if (rows.count, rows.digest) != (expected.rows, expected.digest):
             raise DataError(ALTERED)
@@ -107,7 +124,7 @@ class WriteTask:
 
         mechanism = RowMechanism(self.design, self.key)
         schema = pa.schema([(name, pa.float64()) for name in self.names])
-        with writing(draft.parent):  # noise can be neither compressed nor put in a dictionary
+        with writing(draft.parent):  # noise does not compress
             writer = parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
         try:
             for records in rows:
@@ -126,7 +143,7 @@ class WriteTask:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """An error that names the folder, for whatever keeps it from being written to."""
+    """Raise an `EngineError` that names the folder if writing to it fails."""
     try:
         yield
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.checks import check_flag
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.ledger import Ledger
@@ -57,8 +58,7 @@ def release(
     what is spent.
     """
     check_stream(stream, simulation=simulation)
-    if not isinstance(clip, bool):
-        raise ParameterError(f"clip must be True or False, got {show(clip)} instead.")
+    check_flag(clip, "clip")
     account = open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)

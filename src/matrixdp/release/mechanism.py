@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.design.design import Design
-from matrixdp.design.grid import column_factors, rounds_entrywise
+from matrixdp.design.grid import column_factors
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
+from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
 from matrixdp.queries.base import check_count
 from matrixdp.types import Floats
 
@@ -31,7 +32,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
-    if rounds_entrywise(query, design.noise):
+    if design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])
         return rows
@@ -40,15 +41,14 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         answer = answer.reshape(-1, 1)
     whitened = design.noise.whiten(answer)
     if query.symmetric and not design.flat:
-        whitened = whitened[np.tril_indices(len(whitened))]
-        whitened *= _triangle_scale(design.query.shape[0])
+        whitened = triangle_to_vector(whitened)
     steps = np.rint(whitened * 2.0**design.grid.bits)
     return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
 
 
 def add_noise(design: Design, prepared: NDArray[Any], stream: Stream) -> Floats:
     """The noisy answer in the answer's units, before its public part is added."""
-    if rounds_entrywise(design.query, design.noise):
+    if design.entrywise:
         return _noisy_rows(design, prepared, stream)
     return _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
 
@@ -76,20 +76,10 @@ def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     if design.flat:
         matrix = apply_factors(left, noisy, right).reshape(design.query.shape)
     elif design.query.symmetric:
-        m = design.query.shape[0]
-        full = np.zeros((m, m))
-        full[np.tril_indices(m)] = noisy / _triangle_scale(m)
-        full += np.tril(full, -1).T
-        matrix = apply_factors(left, full, right)
+        matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
     else:
         return apply_factors(left, noisy, right)
     return (matrix + matrix.T) / 2 if design.query.symmetric else matrix
-
-
-def _triangle_scale(m: int) -> Floats:
-    """One on the diagonal, sqrt(2) below it: an isometry with the Frobenius norm, so that noise has unit variance."""
-    rows, columns = np.tril_indices(m)
-    return np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 class _EntrywiseRows:
@@ -154,7 +144,7 @@ class RowMechanism:
         self._design, self._key = design, key
         self._columns = design.query.shape[1]
         self._size = max(1, _BLOCK // self._columns)
-        self._grid = (_EntrywiseRows if rounds_entrywise(design.query, design.noise) else _WhitenedRows)(design)
+        self._grid = (_EntrywiseRows if design.entrywise else _WhitenedRows)(design)
         self._records = np.zeros((self._size, self._columns))
         self._steps = np.empty((self._size, self._columns))
         self._noise = np.empty((self._size, self._columns), np.int64)

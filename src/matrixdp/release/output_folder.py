@@ -1,4 +1,4 @@
-"""A folder that appears at its place only when it is complete."""
+"""An output folder that appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from matrixdp.errors import ParameterError
 
 
 class OutputFolder:
-    """A folder that appears at its place only when it is complete.
+    """Context manager for an output folder that appears only when it is complete.
 
-    Made, and so known to be writable, when the context is entered; nothing of it is left behind by an error.
+    On entry, a temporary folder `path` is created beside the final one, which shows that it can be written. `finish`
+    renames it to its final name. After an error it is removed.
 
     Parameters
     ----------
     place : path
-        Where it will be. Anything there already is an error, unless it is an empty folder or `force` is said.
+        The final path. Raises a `ParameterError` if it exists, unless it is an empty folder or `force` is given.
     force : bool
-        Put it in the place of a folder that is there already, which stays as it is until then.
+        Replace an existing folder, which is kept until `finish`.
     """
 
     def __init__(self, place: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -33,11 +34,11 @@ class OutputFolder:
 
     def __enter__(self) -> Self:
         if self.place.is_symlink() or (self.place.exists() and not self.place.is_dir()):
-            raise ParameterError(f"out must be a folder, but {self.place} is something else. Choose another place.")
+            raise ParameterError(f"out must be a folder, but {self.place} is not. Choose another path.")
         if self.place.exists() and any(self.place.iterdir()) and not self.force:
             raise ParameterError(
-                f"out must be a new or empty folder, but {self.place} holds files. "
-                "Choose another place, or say force=True (--force) to put the new release in its stead."
+                f"out must be a new or empty folder, but {self.place} contains files. "
+                "Choose another path, or use force=True (--force) to replace it."
             )
         try:
             self.place.parent.mkdir(parents=True, exist_ok=True)
@@ -46,12 +47,12 @@ class OutputFolder:
         except OSError as error:
             raise ParameterError(
                 f"out cannot be written: {error.strerror or error} at {self.place.parent}. "
-                "Choose another place, or make it writable."
+                "Choose another path, or make it writable."
             ) from None
         return self
 
     def finish(self) -> None:
-        """Put the folder in its place; an old one is removed after the new one is there."""
+        """Move the folder to its final path; an old folder is removed afterwards."""
         old = self.path.with_name(self.path.name + ".old")
         if self.place.exists():
             self.place.rename(old)

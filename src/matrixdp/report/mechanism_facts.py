@@ -54,6 +54,8 @@ class MechanismFacts:
         What the release spent, in words.
     noise : str
         How the noise was generated, in a sentence or two.
+    clips : bool
+        Whether values outside the bounds are known to have been moved to the bounds.
     warnings : tuple of str
         Reasons not to rely on the guarantee.
     """
@@ -64,6 +66,7 @@ class MechanismFacts:
     delta: float
     cost: str
     noise: str
+    clips: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -93,6 +96,7 @@ def _read_design(design: Design) -> MechanismFacts:
         noise=f"Gaussian noise from exact integer arithmetic, with the calibration “{design.calibration}”. Directions: "
         f"{basis}; allocation: {design.allocation.rule}. Relative to the range of each entry, the error is "
         f"{_compare(design.gain)} with the same noise for all features.",
+        clips=True,
     )
 
 

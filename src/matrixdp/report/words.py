@@ -65,10 +65,11 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "The error bars cover only the noise that protects privacy. How far these data are from the population "
             "that they come from is a separate question, with its own error bars.",
         ]
-    lines.append(
-        "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
-        "private and is not recorded."
-    )
+    if content.mechanism.clips:
+        lines.append(
+            "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
+            "private and is not recorded."
+        )
     if content.kind != "matrix":
         lines.append(
             f"The {content.title} and its error bars were computed from the released mean and second moment, to first "
@@ -78,7 +79,7 @@ def explain_error_bars(content: ReportContent) -> list[str]:
     if content.square and content.kind != "correlation":
         lines.append(
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
-            "Release.nearest_psd() returns the nearest possible one and uses no privacy budget."
+            "matrixdp.answers.nearest_psd(matrix) returns the nearest possible one and uses no privacy budget."
         )
     if content.mechanism.query.rowwise:
         lines.append(

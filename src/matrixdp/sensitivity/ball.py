@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from matrixdp.errors import ParameterError, show
+from matrixdp.checks import check_number
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, spectral_norm
 from matrixdp.serialise import plain
@@ -28,10 +27,7 @@ class FrobeniusBall(Sensitivity):
     radius: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.radius < math.inf:
-            raise ParameterError(
-                f"radius (the L2 sensitivity) must be finite and greater than 0, got {show(self.radius)} instead."
-            )
+        object.__setattr__(self, "radius", check_number(self.radius, "radius (the L2 sensitivity)", above=0))
 
     @property
     def frobenius(self) -> float:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
 from matrixdp.adaptive.digits import multiply, to_digits, to_floats
-from matrixdp.adaptive.grid_records import GridRecords, MovedRecords, grid_levels
+from matrixdp.adaptive.grid_records import GridRecords, TransformedRecords, grid_levels
 from matrixdp.adaptive.moment import private_moment
 
 EPS = np.finfo(float).eps
@@ -26,7 +26,7 @@ def made(seed, records, size):
     data = rng.uniform(-1, 1, (records, size)) * rng.uniform(0, 1, (records, 1)) ** 2
     matrix = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-3, 3, (size, 1))
     plain = GridRecords(box(size), data, LEVELS)
-    return plain, MovedRecords(plain, Coordinates.of(matrix, rng.uniform(-0.3, 0.3, size)))
+    return plain, TransformedRecords(plain, Coordinates.of(matrix, rng.uniform(-0.3, 0.3, size)))
 
 
 def ball(size, radius):
@@ -78,7 +78,7 @@ def test_order_and_blocks_change_no_bit(share):
     data, order = rng.normal(size=(5000, 23)) * 0.2, rng.permutation(5000)
     coordinates = Coordinates.of(rng.normal(size=(23, 23)), np.zeros(23))
     first, second = (GridRecords(box(23), rows, LEVELS) for rows in (data, data[order]))
-    for one, other in ((first, second), *[[MovedRecords(x, coordinates) for x in (first, second)]]):
+    for one, other in ((first, second), *[[TransformedRecords(x, coordinates) for x in (first, second)]]):
         assert np.array_equal(one.lengths[order], other.lengths)
         bounds = ball(23, float(np.quantile(one.lengths, share)))
         assert np.array_equal(one.moment(bounds, 5000), other.moment(bounds, 5000))
@@ -103,7 +103,7 @@ def test_the_grid_is_coarser_for_very_many_records():
     data = np.random.default_rng(0).normal(size=(300, 3)) * 0.2
     fine, coarse = (GridRecords(box(3), data, n) for n in (LEVELS, 1 << 15))
     turn = np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 0.5)[0]
-    moved = [MovedRecords(x, Coordinates.of(turn, np.full(3, 0.1), x.levels)) for x in (fine, coarse)]
+    moved = [TransformedRecords(x, Coordinates.of(turn, np.full(3, 0.1), x.levels)) for x in (fine, coarse)]
     for one, other in ((fine, coarse), moved):
         assert np.allclose(one.moment(ball(3, 0.4), 300), other.moment(ball(3, 0.4), 300), atol=1e-4)
 

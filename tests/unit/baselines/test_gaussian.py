@@ -26,7 +26,7 @@ def test_classical_noise_follows_its_formula(epsilon, delta):
 
 def test_classical_noise_gives_more_than_was_asked_for():
     result = classical_gaussian(IDENTITY, Privacy(1, 1e-5), np.zeros((2, 2)))
-    assert result.epsilon == gdp_epsilon(mu=result.parameters["mu"], delta=1e-5)
+    assert result.epsilon == gdp_epsilon(mu=result.mu, delta=1e-5)
     assert 0.7 < result.epsilon < 0.8
 
 

@@ -19,7 +19,7 @@ from matrixdp import (
     StreamError,
     baselines,
 )
-from matrixdp.baselines import RivalRelease
+from matrixdp.release import MechanismRelease, registered_mechanisms
 
 BOUNDS = Bounds([0, 0, -1], [1, 2, 1])
 DATA = np.array([[0.1, 1.9, 0.3], [0.5, 0.5, -1.0], [1.0, 0.0, 0.7], [0.2, 0.3, 0.4], [0.9, 1.0, -0.2]])
@@ -39,8 +39,12 @@ CASES = [
     ("johnson_lindenstrauss", MOMENT, (3, 3), True, False),
     ("sulq", IDENTITY, (3, 3), False, False),
     ("sulq", MOMENT, (3, 3), False, False),
+    ("separate_cov", MOMENT, (3, 3), True, False),
+    ("adaptive_cov", MOMENT, (3, 3), True, False),
+    ("coinpress", MOMENT, (3, 3), True, False),
+    ("adassp", MOMENT, (3, 1), True, False),
 ]
-RIVALS = sorted(set(baselines.__all__) - {"RivalRelease"})
+RIVALS = sorted(baselines.__all__)
 
 
 def rival_of(name):
@@ -54,14 +58,16 @@ def test_signature_is_the_common_one(name):
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters[3:])
 
 
-def test_every_rival_has_a_case():
+def test_every_rival_has_a_case_and_is_registered():
     assert {case[0] for case in CASES} == set(RIVALS)
+    functions = {mechanism.function.__name__ for mechanism in registered_mechanisms() if mechanism.builtin}
+    assert functions == set(RIVALS)
 
 
 @pytest.mark.parametrize(("name", "query", "shape", "floats", "pure"), CASES)
 def test_release_says_what_it_is(name, query, shape, floats, pure):
     result = rival_of(name)(query, PRIVACY, DATA)
-    assert isinstance(result, RivalRelease)
+    assert isinstance(result, MechanismRelease)
     assert result.matrix.shape == shape
     assert result.matrix.dtype == np.float64
     assert np.isfinite(result.matrix).all()
@@ -79,7 +85,7 @@ def test_seeded_stream_is_refused_unless_it_is_a_simulation(name, query):
         rival_of(name)(query, PRIVACY, DATA, stream=Stream(seed=1))
     first, second = (rival_of(name)(query, PRIVACY, DATA, stream=Stream(seed=1), simulation=True) for _ in range(2))
     assert first.simulation
-    assert "simulation" in str(first)
+    assert "SIMULATION" in str(first)
     assert np.array_equal(first.matrix, second.matrix)
 
 

@@ -27,7 +27,7 @@ def test_directions_are_orthonormal():
 
 def test_share_of_mu_squared_is_spent():
     result = sulq(QUERY, PRIVACY, DATA, share=0.2)
-    assert result.parameters["mu"] == pytest.approx(PRIVACY.mu * np.sqrt(0.2))
+    assert result.mu == pytest.approx(PRIVACY.mu * np.sqrt(0.2))
     assert result.delta == PRIVACY.delta
     assert 0.2 < result.epsilon < 0.5
 
@@ -36,7 +36,7 @@ def test_share_of_epsilon_and_delta_costs_less_and_buys_less():
     paper = sulq(QUERY, PRIVACY, DATA, share=0.2, split="epsilon")
     assert paper.epsilon == pytest.approx(0.2)
     assert paper.delta == pytest.approx(2e-6)
-    assert paper.parameters["mu"] == pytest.approx(Privacy(0.2, 2e-6).mu)
+    assert paper.mu == pytest.approx(Privacy(0.2, 2e-6).mu)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A clinic's table in three formats, its schema and its ledger, and the real command in this process."""
 
 import json
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -68,6 +69,14 @@ def matrixdp(capsys):
         return SimpleNamespace(code=int(code), out=out, err=err, json=lambda: json.loads(out))
 
     return call
+
+
+@pytest.fixture
+def interruptible():
+    """SIGINT interrupts this process and its children, even if the tests were started with SIGINT ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-6")

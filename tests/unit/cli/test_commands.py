@@ -175,11 +175,12 @@ def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
 
     seen = []
     module = ModuleType("matrixdp.paper.command")
-    module.reproduce = lambda parts, trials, seed, out: seen.append((parts, trials, seed, out))
+    module.reproduce = lambda parts, **options: seen.append((parts, options))
     monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
     monkeypatch.setitem(sys.modules, "matrixdp.paper.command", module)
-    assert matrixdp("reproduce", "table1", "--trials", "3", "--seed", "7", "--out", tmp_path).code == 0
-    assert seen == [(["table1"], 3, 7, tmp_path)]
+    asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path, "--plugin", "mine")
+    assert matrixdp("reproduce", *asked).code == 0
+    assert seen == [(["table1"], {"trials": 3, "seed": 7, "out": tmp_path, "plugins": ["mine"]})]
 
 
 def test_bench_runs_the_repository_s_table(monkeypatch, matrixdp, tmp_path):

@@ -177,7 +177,7 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
     assert len(read_charges()) == 1
 
 
-def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, matrixdp, monkeypatch):
+def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch):
     write = releasing.write_folder
 
     def interrupted(result, folder):

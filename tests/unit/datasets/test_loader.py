@@ -10,7 +10,7 @@ import pytest
 
 from matrixdp.datasets import CATALOGUE, DatasetError, load_table, simulate_table
 from matrixdp.datasets.loader import cache_folder
-from matrixdp.datasets.standin import LEVELS, _summaries
+from matrixdp.datasets.simulated import LEVELS, _summaries
 from matrixdp.datasets.table import scale_to_unit
 from matrixdp.errors import ParameterError
 

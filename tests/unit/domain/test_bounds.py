@@ -1,4 +1,4 @@
-"""Records are moved into the domain, each on its own, and no rounding leaves it."""
+"""Records are clipped to the domain, each independently, and no rounding leaves it."""
 
 from fractions import Fraction
 
@@ -140,7 +140,7 @@ def test_records_outside_are_an_error_where_clipping_was_not_asked_for():
         ([0, 0], [1, 1], {"names": "ab"}, "sequence of strings"),
         ([0, 0], [1, 1], {"names": [1, 2]}, "got 2 of type int"),
         ([0, 0], [1, 1], {"names": ["a"]}, "names must be 2 strings"),
-        ([0, 0], [1, 1], {"names": ["a", "a"]}, "differ"),
+        ([0, 0], [1, 1], {"names": ["a", "a"]}, "unique"),
         ([0], [1], {"radius": 0}, "radius must be"),
         ([0], [1], {"radius": np.nan}, "radius must be"),
     ],
@@ -157,12 +157,12 @@ def test_unfit_records_are_named(records):
 
 
 def test_bounds_by_name_and_one_number_for_all():
-    named = Bounds.of({"a": (0, 1), "b": (2, 5)}, radius=1.0)
+    named = Bounds.from_dict({"a": (0, 1), "b": (2, 5)}, radius=1.0)
     assert (named.names, named.lower.tolist(), named.upper.tolist(), named.radius) == (("a", "b"), [0, 2], [1, 5], 1.0)
     assert Bounds(0, 1, names=["a", "b", "c"]).upper.tolist() == [1, 1, 1]
     for features in ({"a": 1}, [("a", 0, 1)], {"a": (0, 1, 2)}):
         with pytest.raises(ParameterError, match="features must map"):
-            Bounds.of(features)
+            Bounds.from_dict(features)
 
 
 def test_features_are_found_by_name_or_number():

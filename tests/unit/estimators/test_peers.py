@@ -10,7 +10,7 @@ from matrixdp.baselines.adaptive_cov import adaptive_cov
 from matrixdp.baselines.adassp import adassp
 from matrixdp.baselines.coinpress import coinpress
 from matrixdp.baselines.separate_cov import separate_cov
-from matrixdp.baselines.unit_box import Purse, clipped
+from matrixdp.baselines.unit_records import SharedBudget, clip_rows
 
 RNG = np.random.default_rng(0)
 DATA = np.clip(RNG.normal(size=(3000, 3)) @ np.diag([1.5, 1.0, 0.5]) + [5.0, 0, 0], [0, -5, -5], [10, 5, 5])
@@ -53,13 +53,13 @@ def test_a_large_budget_gives_the_regression():
 
 @pytest.mark.parametrize("peer", PEERS)
 def test_shares_of_the_budget_sum_to_one_at_most(peer, monkeypatch):
-    spent, release = [], Purse.release
+    spent, release = [], SharedBudget.release
 
     def watch(self, query, data, share):
         spent.append(share)
         return release(self, query, data, share)
 
-    monkeypatch.setattr(Purse, "release", watch)
+    monkeypatch.setattr(SharedBudget, "release", watch)
     peer(QUERY, PRIVACY, DATA)
     assert 0.99 < sum(spent) <= 1.0
 
@@ -69,4 +69,4 @@ def test_unfit_options():
         coinpress(QUERY, PRIVACY, DATA, rounds=0)
     with pytest.raises(mdp.ParameterError, match="at least two"):
         adassp(mdp.SecondMoment(mdp.Bounds([0], [1]), 2), PRIVACY, [[0.1], [0.2]])
-    assert np.linalg.norm(clipped(np.ones((2, 4)), 0.5), axis=1) == pytest.approx([0.5, 0.5])
+    assert np.linalg.norm(clip_rows(np.ones((2, 4)), 0.5), axis=1) == pytest.approx([0.5, 0.5])

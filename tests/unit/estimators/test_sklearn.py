@@ -1,6 +1,7 @@
 """The estimators as scikit-learn knows them."""
 
 import copy
+import inspect
 import pickle
 import warnings
 
@@ -24,8 +25,8 @@ from matrixdp.estimators import (
     RepeatedFitWarning,
 )
 
-# Checks bring data of their own, so one public range stands for all features. A seed, since checks compare two fits;
-# a large epsilon, since they bring few records. No check is declared as an expected failure.
+# Checks use data of their own, so all features have the same public range. They compare two fits, hence the seed, and
+# use few records, hence the large epsilon. No check is declared as an expected failure.
 CHECKED = {"epsilon": 1e4, "delta": 1e-6, "bounds": (-20, 20), "random_state": 0}
 TARGETS = {**CHECKED, "target_bounds": (-400, 400)}
 
@@ -98,18 +99,50 @@ class TestAll:
             ledger.register("clinic", mdp.Privacy(9.0, 1e-6), neighbours="replace")
             real = type(estimator)(**{**estimator.get_params(), "random_state": None})
             real.set_params(ledger=str(ledger.path), dataset="clinic", epsilon=1.0)
-            for twin in (real, copy.deepcopy(real), pickle.loads(pickle.dumps(real))):
-                twin.fit(X, Y)
-                assert not twin.simulation_
+            for copied in (real, copy.deepcopy(real), pickle.loads(pickle.dumps(real))):
+                copied.fit(X, Y)
+                assert not copied.simulation_
             assert len(ledger.history("clinic")) == 3
             assert all(charge.released for charge in ledger.history("clinic"))
 
     def test_one_feature_and_few_records(self, estimator):
         for rows, columns in ((1, 1), (300, 1), (3, 3)):
-            twin = clone(estimator)
-            if isinstance(twin, PrivatePCA):
-                twin.set_params(n_components=1)
-            assert twin.fit(X[:rows, :columns], Y[:rows]).mu_ <= twin.privacy_.mu
+            small = clone(estimator)
+            if isinstance(small, PrivatePCA):
+                small.set_params(n_components=1)
+            assert small.fit(X[:rows, :columns], Y[:rows]).mu_ <= small.privacy_.mu
+
+    def test_parameters_survive_a_clone_and_a_pickle(self, estimator):
+        for copied in (clone(estimator), pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
+            assert copied.get_params() == estimator.get_params()
+            assert copied != estimator
+            assert repr(copied) == repr(estimator)
+
+    def test_shared_parameters_are_keyword_only(self, estimator):
+        parameters = inspect.signature(type(estimator)).parameters
+        assert set(parameters) == set(estimator.get_params())
+        positional = [p.name for p in parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        first = {PrivatePCA: ["n_components"], PrivateRidge: ["alpha"], PrivateKernelRidge: ["alpha"]}
+        assert positional == first.get(type(estimator), [])
+
+    def test_the_warning_names_the_line_that_called_fit(self, estimator):
+        real = clone(estimator).set_params(random_state=None)
+        with pytest.warns(RepeatedFitWarning) as caught:
+            real.fit(X, Y)
+        assert caught[0].filename == __file__
+
+
+def test_the_representation_shows_what_is_not_default():
+    assert repr(PrivatePCA(2, epsilon=3.0, bounds=(0, 1))) == "PrivatePCA(bounds=(0, 1), epsilon=3.0, n_components=2)"
+    assert repr(PrivateRidge(0.5)) == "PrivateRidge(alpha=0.5)"
+    assert repr(PrivateLinearRegression()) == "PrivateLinearRegression()"
+
+
+def test_least_squares_have_no_penalty_to_set():
+    with pytest.raises(ValueError, match="Invalid parameter 'alpha'"):
+        PrivateLinearRegression().set_params(alpha=1.0)
+    with pytest.raises(TypeError, match="directions"):
+        PrivateScaler(directions="standard")
 
 
 def test_text_is_not_shown_in_errors():
@@ -224,8 +257,10 @@ def test_scaler():
     assert scaled.std(axis=0) == pytest.approx(np.ones(3), abs=0.2)
     assert scaler.inverse_transform(scaled) == pytest.approx(X)
     assert scaler.bounds_.size == 3
-    with pytest.raises(mdp.ParameterError, match="X must have shape"):
-        scaler.inverse_transform(scaled[:, :2])
+    for wrong in (scaled[:, :2], scaled[0], [["a", "b", "c"]]):
+        with pytest.raises(mdp.DataError, match=r"X must have shape \(records, 3\)") as caught:
+            scaler.inverse_transform(wrong)
+        assert caught.value.__context__ is None
     counted = PrivateScaler(**SEEDED, neighbours="add-remove", records=4200).fit(X)
     assert counted.var_ == pytest.approx(X.var(axis=0), rel=0.3)
 

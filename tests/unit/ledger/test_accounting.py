@@ -1,4 +1,4 @@
-"""Costs, totals, and the rule that was not taken because it can be beaten."""
+"""Costs and totals, and a counterexample to a simpler rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Approximate, Gaussian, Plan, Pure, Reserve
-from matrixdp.ledger.accounting import Amount, remaining_epsilon, total_amount, ways_to_pay
+from matrixdp.ledger.accounting import Amount, payment_options, remaining_epsilon, total_amount
 from matrixdp.ledger.units import root_below, units_above
 from matrixdp.privacy import Privacy, gdp_delta, gdp_mu, pure_mu
 
@@ -54,43 +54,43 @@ def test_a_reserve_out_of_range_is_refused(value):
 
 
 def test_gaussian_events_cost_their_square_exactly():
-    (way,) = ways_to_pay(Gaussian(0.1))
+    (way,) = payment_options(Gaussian(0.1))
     assert Fraction(way.mu_squared, 2**192) == Fraction(0.1) ** 2
 
 
 def test_pure_events_cost_their_epsilon_or_their_mu():
-    reserve, gaussian = ways_to_pay(Pure(0.5))
+    reserve, gaussian = payment_options(Pure(0.5))
     assert reserve == Amount(epsilon=units_above(0.5))
     assert math.isclose(root_below(gaussian.mu_squared), pure_mu(0.5), rel_tol=1e-15)
 
 
 def test_a_pure_event_without_a_finite_mu_needs_the_reserve():
-    assert ways_to_pay(Pure(1000.0)) == [Amount(epsilon=units_above(1000.0))]
+    assert payment_options(Pure(1000.0)) == [Amount(epsilon=units_above(1000.0))]
 
 
 def test_approximate_events_always_cost_their_delta():
-    assert [way.delta for way in ways_to_pay(Approximate(0.5, 1e-9))] == [units_above(1e-9)] * 2
+    assert [way.delta for way in payment_options(Approximate(0.5, 1e-9))] == [units_above(1e-9)] * 2
 
 
 def test_plans_cost_less_than_their_events_one_by_one():
     events = [Pure(0.1)] * 20 + [Gaussian(0.1), Approximate(0.2, 1e-10)]
-    reserve, gaussian = ways_to_pay(Plan(events, delta=1e-8))
-    apart = 20 * ways_to_pay(Pure(0.1))[1].mu_squared
-    apart += sum(ways_to_pay(event)[-1].mu_squared for event in events[20:])
+    reserve, gaussian = payment_options(Plan(events, delta=1e-8))
+    apart = 20 * payment_options(Pure(0.1))[1].mu_squared
+    apart += sum(payment_options(event)[-1].mu_squared for event in events[20:])
     assert gaussian.mu_squared < 0.75 * apart
     assert gaussian.delta == units_above(1e-10)
-    assert reserve.mu_squared == ways_to_pay(Gaussian(0.1))[0].mu_squared
+    assert reserve.mu_squared == payment_options(Gaussian(0.1))[0].mu_squared
     assert reserve.delta == units_above(1e-10) + units_above(1e-8)
 
 
 def test_a_plan_of_gaussian_events_adds_up():
-    (way,) = ways_to_pay(Plan([Gaussian(0.1), Gaussian(0.2)]))
-    assert way == ways_to_pay(Gaussian(0.1))[0] + ways_to_pay(Gaussian(0.2))[0]
+    (way,) = payment_options(Plan([Gaussian(0.1), Gaussian(0.2)]))
+    assert way == payment_options(Gaussian(0.1))[0] + payment_options(Gaussian(0.2))[0]
 
 
 def test_only_events_have_a_cost():
     with pytest.raises(ParameterError, match="event must be"):
-        ways_to_pay(0.1)
+        payment_options(0.1)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.5, 0.1, 1e-3, 1e-6, 0.0])
@@ -104,11 +104,11 @@ def test_the_epsilon_shown_can_be_asked_for(share):
         assert share <= 1e-5
 
 
-def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analyst():
-    """Spend 70% of mu^2; then the rest of it where the loss came close to epsilon, elsewhere all of delta.
+def test_a_joint_condition_on_mu_and_delta_fails_for_an_adaptive_analyst():
+    """Spend 70% of mu^2, then the rest of it if the loss is close to epsilon, and otherwise all of delta.
 
-    ``gdp_delta(sqrt(sum mu^2), epsilon) + sum delta_i <= delta`` holds on every path, yet the true delta is
-    almost twice the total. With totals fixed apart, the same analyst stays below it.
+    ``gdp_delta(mu=sqrt(sum mu_i^2), epsilon=epsilon) + sum delta_i <= delta`` holds on every path, yet the true
+    delta is almost twice the total. With separate totals, the same analyst stays below it.
     """
     whole, first = TOTAL.mu**2, 0.7 * TOTAL.mu**2
     spare = TOTAL.delta - gdp_delta(mu=math.sqrt(first), epsilon=TOTAL.epsilon)
@@ -120,7 +120,7 @@ def test_a_joint_condition_on_mu_and_delta_would_be_beaten_by_an_adaptive_analys
 
 
 def _adaptive_delta(first: float, second: float, delta: float) -> float:
-    """What an analyst reaches who chooses between `second` and `delta` after a Gaussian event of `first`."""
+    """The delta of an analyst who chooses between `second` and `delta` after a Gaussian event of `first`."""
     loss = np.linspace(-10, 10, 100_001) * math.sqrt(first) + first / 2
     weight = norm.pdf(loss, first / 2, math.sqrt(first)) * (loss[1] - loss[0])
     left, mu = TOTAL.epsilon - loss, math.sqrt(second)

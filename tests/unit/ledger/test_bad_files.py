@@ -28,13 +28,13 @@ def test_a_mistyped_path_makes_no_new_ledger(path):
 
 def test_two_ledgers_never_share_a_path(ledger, path):
     spend(ledger)
-    with pytest.raises(LedgerError, match=r"clinic\.db exists already.*Ledger\.open"):
+    with pytest.raises(LedgerError, match=r"clinic\.db already exists.*Ledger\.open"):
         Ledger.create(path)
     assert len(ledger.history()) == 1
 
 
 def test_a_ledger_needs_a_directory(tmp_path):
-    with pytest.raises(LedgerError, match="cannot be made: No such file or directory"):
+    with pytest.raises(LedgerError, match="cannot be created: No such file or directory"):
         Ledger.create(tmp_path / "nowhere" / "clinic.db")
 
 
@@ -62,7 +62,7 @@ def test_a_relative_path_stays_with_its_directory(tmp_path, monkeypatch):
 @pytest.mark.parametrize("content", [b"", b"\x00" * 5000, b"records: 1, 2, 3\n" * 100])
 def test_a_foreign_file_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match=r"clinic\.db.*(not a matrixdp ledger|no ledger)"):
+    with pytest.raises(LedgerError, match=r"clinic\.db.*(not a matrixdp ledger|not a ledger)"):
         Ledger.open(path)
     assert path.read_bytes() == content
 
@@ -81,7 +81,7 @@ def test_a_newer_schema_is_refused_and_left_alone(ledger, path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 7")
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"newer matrixdp: its schema is 7.*Upgrade matrixdp"):
+    with pytest.raises(LedgerError, match=r"newer matrixdp: its schema is version 7.*Upgrade matrixdp"):
         Ledger.open(path)
     assert path.read_bytes() == before
 
@@ -132,7 +132,7 @@ def test_a_read_only_file_is_refused():
         (folder / "clinic.db").chmod(0o600)
         assert "clinic.db: it cannot be" in charged
         assert "Make the file and its directory writable" in charged
-        assert "cannot be made: Permission denied" in created
+        assert "cannot be created: Permission denied" in created
         assert Ledger.open(folder / "clinic.db").history() == []
     finally:
         shutil.rmtree(folder)
@@ -178,17 +178,17 @@ def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
         other.register("clinic", TOTAL, neighbours="replace")
     ledger.close()
     (tmp_path / "other.db").replace(path)
-    with pytest.raises(LedgerError, match="is another ledger than the one first opened here"):
+    with pytest.raises(LedgerError, match="is not the ledger that was first opened here"):
         spend(ledger)
     assert Ledger.open(path).history() == []
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
     def fail(connection):
-        raise sqlite3.OperationalError("no room")
+        raise sqlite3.OperationalError("no space")
 
     monkeypatch.setattr("matrixdp.ledger.creation.migrate", fail)
-    with pytest.raises(LedgerError, match="no room"):
+    with pytest.raises(LedgerError, match="no space"):
         Ledger.create(path)
     assert not path.exists()
 

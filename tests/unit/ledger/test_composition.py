@@ -27,7 +27,7 @@ LISTS = [
 
 @functools.cache
 def outcomes(epsilons):
-    """Loss and probability of every outcome of randomised responses, from 30 digits."""
+    """Loss and probability of every outcome of randomised responses, computed with 30 digits."""
     found = []
     with mpmath.workdps(30):
         for signs in itertools.product((1, -1), repeat=len(epsilons)):
@@ -38,7 +38,7 @@ def outcomes(epsilons):
 
 
 def exact_delta(epsilons, epsilon):
-    """delta(epsilon) of randomised responses, but for the last digits, which are taken away."""
+    """delta(epsilon) of randomised responses, rounded down by a relative 1e-12."""
     loss, mass = outcomes(epsilons)
     return math.fsum(mass * np.maximum(0, -np.expm1(epsilon - loss))) * (1 - 1e-12)
 

@@ -104,7 +104,7 @@ def test_parent_and_child_share_a_handle(ledger, path):
 
 def test_a_fork_unseen_by_python_is_refused(ledger, monkeypatch):
     monkeypatch.setattr(ledger._store, "_pid", -1)
-    with pytest.raises(LedgerError, match="forked in a way that Python did not see"):
+    with pytest.raises(LedgerError, match="forked without Python's knowledge"):
         spend(ledger)
 
 

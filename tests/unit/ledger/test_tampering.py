@@ -1,4 +1,4 @@
-"""What `verify` finds, with the guards dropped first, as someone with a database tool would."""
+"""What `verify` detects after edits with the triggers dropped, as with any database tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.chain import ORIGIN, digest, seal
+from matrixdp.ledger.chain import ORIGIN, next_entry, sha256
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def filled(ledger):
 
 @contextlib.contextmanager
 def tampering(ledger, *, rehash=False):
-    """A connection without guards; they are put back afterwards, so that only the entries can tell."""
+    """A connection without triggers, which are restored afterwards, so that only the entries show the change."""
     with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
         guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         for name, _ in guards:
@@ -43,11 +43,11 @@ def tampering(ledger, *, rehash=False):
 
 
 def _rehash(connection):
-    """Make the chain consistent again, as a forger would who can compute a hash."""
+    """Recompute all hashes, so that the chain is consistent again."""
     head = ORIGIN
     for entry, body in connection.execute("SELECT entry, body FROM entries ORDER BY entry").fetchall():
         content = {k: v for k, v in json.loads(body).items() if k not in ("entry", "previous")}
-        text, head = seal(content, head)
+        text, head = next_entry(content, head)
         connection.execute("UPDATE entries SET body = ?, hash = ? WHERE entry = ?", (text, head.hash, entry))
     connection.execute("UPDATE head SET entry = ?, hash = ?", (head.entry, head.hash))
 
@@ -91,7 +91,7 @@ def test_an_honest_ledger_is_verified(filled):
 def test_edits_and_deletions_are_found(filled, statement):
     with tampering(filled) as connection:
         assert connection.execute(statement).rowcount > 0
-    with pytest.raises(LedgerError, match=r"Restore it from a backup|is another ledger"):
+    with pytest.raises(LedgerError, match=r"Restore it from a backup|is not the ledger that was first opened"):
         filled.verify()
 
 
@@ -99,7 +99,7 @@ def test_reordering_is_found(filled):
     with tampering(filled) as connection:
         for old, new in ((4, 100), (6, 4), (100, 6)):
             connection.execute("UPDATE entries SET entry = ? WHERE entry = ?", (new, old))
-    with pytest.raises(LedgerError, match="entry 4 is wrong: it does not hold the hash"):
+    with pytest.raises(LedgerError, match="entry 4 is wrong: it does not contain the hash"):
         filled.verify()
 
 
@@ -126,7 +126,7 @@ def test_a_rewritten_history_is_found_by_an_anchor(filled):
 
 def test_an_anchor_of_another_ledger_is_found(filled):
     with pytest.raises(LedgerError, match="entry 3 is not the one that was anchored"):
-        filled.verify(anchor=Head(3, digest("another")))
+        filled.verify(anchor=Head(3, sha256("another")))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_an_anchor_of_another_ledger_is_found(filled):
         (4, lambda c: c.update(neighbours="add-remove"), "neighbours must be"),
         (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent is wrong"),
         (6, lambda c: c.pop("spent"), "entry 6 is wrong: 'spent'"),
-        (7, lambda c: c.update(payload=digest("7")), "was altered"),
+        (7, lambda c: c.update(payload=sha256("7")), "was altered"),
     ],
 )
 def test_a_forged_chain_with_false_sums_is_found(filled, entry, change, fault):

@@ -64,7 +64,7 @@ def test_merged_sums_are_the_sum_of_all():
 
 def test_what_leaves_the_exact_range_is_an_error():
     total = GramSum(1, limit=1)
-    with pytest.raises(DataError, match="whole numbers within the limit"):
+    with pytest.raises(DataError, match="integers within the limit"):
         total.add(np.array([[2.0**27]]))
     with pytest.raises(DataError, match="NaN"):
         GramSum(1, limit=1).add(np.array([[np.nan]]))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.points import forget_data, points
-from matrixdp.paper.runner import run_points
-from matrixdp.paper.selection import select_best
+from matrixdp.paper.best_setting import select_best
+from matrixdp.paper.cells import forget_data, part_cells
+from matrixdp.paper.runner import run_cells
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 pytestmark = pytest.mark.skipif(
@@ -25,7 +25,7 @@ def _real():
 
 @pytest.mark.parametrize("part", ["exp1", "exp2", "exp3", "subspace"])
 def test_golden_tables(part, tmp_path):
-    results = run_points(points(part, trials=2, seed=0), tmp_path, processes=1, out=io.StringIO())
+    results = run_cells(part_cells(part, trials=2, seed=0), tmp_path, processes=1, out=io.StringIO())
     best, golden = select_best(part, results), GOLDEN["published data"][part]
     for key, one in best.items():
         if key in golden:
@@ -42,7 +42,7 @@ def test_the_data_are_the_papers():
     assert component.truth().records.shape == (2021, 4)
     assert covariance.truth().records.shape == (2126, 21)
     known = component.truth()
-    assert known.largest - known.moment.trace() / 4 == pytest.approx(0.3671, rel=0.02)  # as published
+    assert known.values[0] - known.moment.trace() / 4 == pytest.approx(0.3671, rel=0.02)  # as published
 
 
 def test_the_exact_calibration_beats_the_printed_one():

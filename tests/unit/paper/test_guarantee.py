@@ -3,11 +3,12 @@
 import pytest
 
 from matrixdp import Privacy
-from matrixdp.paper import component, points
+from matrixdp.paper import cells, component
+from matrixdp.paper.cells import Cell, run_cell
 from matrixdp.paper.guarantee import Guarantee, GuaranteeMismatchError, Spent, check_guarantee
-from matrixdp.paper.mechanisms import mvg, mvg_pca, rival
-from matrixdp.paper.points import Point, run_point
+from matrixdp.paper.mechanisms import mechanism_simulation, mvg, mvg_pca
 from matrixdp.paper.rows import Row, Trial
+from matrixdp.release import find_mechanism
 
 ONE = Guarantee(1.0, 1 / 2021)
 
@@ -37,33 +38,33 @@ def test_less_than_stated_will_do():
 
 def part(monkeypatch, column, build):
     row = Row("row", "Row", "paper", column, build)
-    monkeypatch.setitem(points.PARTS, "toy", lambda: [row])
-    monkeypatch.setitem(points.DATA, "toy", ())
-    points.part_rows.cache_clear()
-    return Point("toy", "row", 0, 2, 0)
+    monkeypatch.setitem(cells.PART_ROWS, "toy", lambda: [row])
+    monkeypatch.setitem(cells.DATA, "toy", ())
+    cells.part_rows.cache_clear()
+    return Cell("toy", "row", 0, 2, 0)
 
 
 def test_an_experiment_with_the_wrong_budget_stops(monkeypatch, stand_ins):
     """The column says epsilon 1; the mechanism was made for 2."""
 
     def build(setting):
-        return component.on_moment(mvg(component.QUERY, Privacy(2.0, 1 / 2021), important=None))
+        return component.MOMENT.runner(mvg(component.QUERY, Privacy(2.0, 1 / 2021), important=None))
 
     with pytest.raises(GuaranteeMismatchError, match=r"states \(1, .*claims \(2, "):
-        run_point(part(monkeypatch, ONE, build))
+        run_cell(part(monkeypatch, ONE, build))
 
 
 def test_a_pure_column_refuses_a_gaussian_mechanism(monkeypatch, stand_ins):
     def build(setting):
-        return component.on_moment(mvg(component.QUERY, Privacy(1.0, 1 / 2021), important=None))
+        return component.MOMENT.runner(mvg(component.QUERY, Privacy(1.0, 1 / 2021), important=None))
 
     with pytest.raises(GuaranteeMismatchError):
-        run_point(part(monkeypatch, Guarantee(1.0, 0.0), build))
+        run_cell(part(monkeypatch, Guarantee(1.0, 0.0), build))
 
 
 def test_a_reference_that_is_private_after_all_is_refused(monkeypatch):
     with pytest.raises(GuaranteeMismatchError, match="no privacy"):
-        run_point(part(monkeypatch, None, lambda setting: lambda trial, stream: Trial([0.0], Spent(ONE, 1.0))))
+        run_cell(part(monkeypatch, None, lambda setting: lambda trial, stream: Trial([0.0], Spent(ONE, 1.0))))
 
 
 @pytest.mark.parametrize("calibration", ["theorem2", "exact"])
@@ -71,7 +72,7 @@ def test_directions_and_noise_together_cost_the_budget(calibration, stand_ins):
     from matrixdp import Stream
     from matrixdp.paper import regression
 
-    release = mvg_pca(regression.QUERY, regression.budget(), tau=0.75, calibration=calibration)
+    release = mvg_pca(regression.QUERY, regression.EXPERIMENT.budget(), tau=0.75, calibration=calibration)
     spent = release(regression.split(0)[0], Stream(seed=1)).spent
     assert spent.claimed.epsilon == pytest.approx(1.0)
     assert spent.claimed.delta == pytest.approx(1 / 248)
@@ -82,11 +83,11 @@ def test_directions_and_noise_together_cost_the_budget(calibration, stand_ins):
 
 def test_a_rival_says_what_it_really_has(stand_ins):
     from matrixdp import Stream
-    from matrixdp.baselines import classical_gaussian, laplace
     from matrixdp.paper import regression
 
-    data = regression.split(0)[0]
-    pure = rival(laplace, regression.QUERY, regression.budget())(data, Stream(seed=0)).spent
-    assert pure == Spent(Guarantee(1.0, 0.0), 1.0)
-    loose = rival(classical_gaussian, regression.QUERY, regression.budget())(data, Stream(seed=0)).spent
-    assert loose.epsilon == pytest.approx(0.568, abs=1e-3)
+    def spent(name):
+        rival = mechanism_simulation(find_mechanism(name), regression.QUERY, regression.EXPERIMENT.budget())
+        return rival(regression.split(0)[0], Stream(seed=0)).spent
+
+    assert spent("Laplace") == Spent(Guarantee(1.0, 0.0), 1.0)
+    assert spent("classical Gaussian").epsilon == pytest.approx(0.568, abs=1e-3)

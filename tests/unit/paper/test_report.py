@@ -14,9 +14,9 @@ import pytest
 from matrixdp.errors import ParameterError
 from matrixdp.paper import reproduce
 from matrixdp.paper.__main__ import main
+from matrixdp.paper.cells import forget_data
 from matrixdp.paper.command import PARTS
-from matrixdp.paper.points import forget_data
-from matrixdp.paper.sheet import SIMULATED, Sheet
+from matrixdp.paper.report_table import SIMULATED, ReportTable
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 BROWSER = next(
@@ -142,7 +142,9 @@ def test_wrong_arguments_are_named(tmp_path, capsys):
 
 
 def test_values_that_csv_and_json_do_not_have():
-    sheet = Sheet("toy", "A <title>", {"a": "A"}, [{"a": float("nan"), "extra": None}, {"a": "<b>", "extra": 1.5}])
-    assert sheet.to_csv() == "a,extra,simulated_data\n,,false\n<b>,1.5,false\n"
-    assert json.loads(sheet.to_json())["rows"][0] == {"a": None, "extra": None}
-    assert "<b>" not in sheet.to_html()
+    table = ReportTable(
+        "toy", "A <title>", {"a": "A"}, [{"a": float("nan"), "extra": None}, {"a": "<b>", "extra": 1.5}]
+    )
+    assert table.to_csv() == "a,extra,simulated_data\n,,false\n<b>,1.5,false\n"
+    assert json.loads(table.to_json())["rows"][0] == {"a": None, "extra": None}
+    assert "<b>" not in table.to_html()

@@ -5,19 +5,19 @@ import io
 import pytest
 
 from matrixdp.paper import runner
-from matrixdp.paper.points import load_result, points, run_point, store_result
-from matrixdp.paper.runner import Progress, run_points
+from matrixdp.paper.cells import load_result, part_cells, run_cell, store_result
+from matrixdp.paper.runner import Progress, run_cells
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 
 
 @pytest.fixture
 def asked():
-    return points("exp2", trials=2, seed=3)[:6]
+    return part_cells("exp2", trials=2, seed=3)[:6]
 
 
 def test_results_come_back_as_they_were_stored(asked, tmp_path):
-    result = run_point(asked[2])
+    result = run_cell(asked[2])
     store_result(result, tmp_path)
     found = load_result(asked[2], tmp_path)
     assert found.values.tolist() == result.values.tolist()
@@ -28,31 +28,31 @@ def test_results_come_back_as_they_were_stored(asked, tmp_path):
 def test_only_what_is_missing_is_run(asked, tmp_path, monkeypatch):
     ran = []
 
-    def stopping(point):
+    def stopping(cell):
         if len(ran) == 3:
             raise KeyboardInterrupt
-        ran.append(point)
-        return run_point(point)
+        ran.append(cell)
+        return run_cell(cell)
 
-    monkeypatch.setattr(runner, "run_point", stopping)
+    monkeypatch.setattr(runner, "run_cell", stopping)
     with pytest.raises(KeyboardInterrupt):
-        run_points(asked, tmp_path, processes=1, out=io.StringIO())
+        run_cells(asked, tmp_path, processes=1, out=io.StringIO())
     assert len(list(tmp_path.iterdir())) == 3
-    monkeypatch.setattr(runner, "run_point", lambda point: ran.append(point) or run_point(point))
-    resumed = run_points(asked, tmp_path, processes=1, out=io.StringIO())
+    monkeypatch.setattr(runner, "run_cell", lambda cell: ran.append(cell) or run_cell(cell))
+    resumed = run_cells(asked, tmp_path, processes=1, out=io.StringIO())
     assert ran == asked  # each once
-    whole = run_points(asked, tmp_path / "other", processes=1, out=io.StringIO())
+    whole = run_cells(asked, tmp_path / "other", processes=1, out=io.StringIO())
     assert [one.values.tolist() for one in resumed] == [one.values.tolist() for one in whole]
 
 
 def test_two_processes_give_what_one_gives(asked, tmp_path):
-    apart = run_points(asked[:3], tmp_path / "two", processes=2, out=io.StringIO())
-    alone = run_points(asked[:3], tmp_path / "one", processes=1, out=io.StringIO())
+    apart = run_cells(asked[:3], tmp_path / "two", processes=2, out=io.StringIO())
+    alone = run_cells(asked[:3], tmp_path / "one", processes=1, out=io.StringIO())
     assert [one.values.tolist() for one in apart] == [one.values.tolist() for one in alone]
 
 
 def test_a_spoiled_file_counts_for_nothing(asked, tmp_path):
-    store_result(run_point(asked[0]), tmp_path)
+    store_result(run_cell(asked[0]), tmp_path)
     path = tmp_path / asked[0].path
     path.write_text(path.read_text()[:40])
     assert load_result(asked[0], tmp_path) is None
@@ -62,7 +62,7 @@ def test_a_spoiled_file_counts_for_nothing(asked, tmp_path):
 
 def test_other_trials_seeds_and_data_are_other_results(asked):
     paths = {asked[0].path}
-    paths |= {points("exp2", trials=trials, seed=seed)[0].path for trials, seed in ((3, 3), (2, 4))}
+    paths |= {part_cells("exp2", trials=trials, seed=seed)[0].path for trials, seed in ((3, 3), (2, 4))}
     assert len(paths) == 3
 
 

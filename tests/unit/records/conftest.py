@@ -1,4 +1,4 @@
-"""StoredRecords as files of every kind, and a cluster of two worker processes."""
+"""Records in files of every kind, and a cluster of two worker processes."""
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +59,7 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def cluster():
-    """A client of two worker processes, each watched by a nanny that starts it anew."""
+    """A client of two worker processes, each with a nanny that restarts it."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made,

@@ -1,4 +1,4 @@
-"""A Dask cluster gives the integers of one machine, whoever does the work and however often it is tried."""
+"""A Dask cluster gives the integers of one machine, whichever worker runs a task and however often."""
 
 import os
 import signal
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.records.parts import PartResult, unwrap_results
 from matrixdp.release import release_dataset
 from unit.records.conftest import BOUNDS, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 from unit.records.test_dataset import DESIGNS, charges, read, seeded
@@ -67,7 +68,7 @@ def test_a_cluster_gives_the_same_bits_in_every_way(tmp_path, data, cluster, led
     with pytest.raises(mdp.DataError, match=r"005\.parquet is empty"):
         design.release(mdp.open_records(folder, workers=cluster), ledger=ledger, dataset="clinic")
     assert charges(ledger) == []
-    with pytest.raises(mdp.ParameterError, match="threads for data in this process"):
+    with pytest.raises(mdp.ParameterError, match="threads for data in the memory of this process"):
         answer(QUERY, mdp.open_records(iter([data]), workers=cluster))
 
 
@@ -109,17 +110,15 @@ def test_a_killed_worker_leaves_a_noisy_data_set_as_it_is(tmp_path, data, cluste
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, data, monkeypatch):
     from matrixdp.records import dask_cluster as module
 
-    monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(module, "_TIMEOUT", 0.5)
     folder = write_parts(tmp_path / "set", data, parts=1)
     with pytest.raises(mdp.EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         answer(QUERY, mdp.open_records(folder, workers="tcp://127.0.0.1:9"))
 
 
 def test_a_worker_with_another_version_is_refused():
-    from matrixdp.records.work import PartResult, require_same_code
-
     with pytest.raises(mdp.EngineError, match=r"workers must run matrixdp .* got 0\.0 instead"):
-        require_same_code(PartResult(None, 0, "0.0"))
+        list(unwrap_results([PartResult(None, 0, "0.0")], progress=None))
 
 
 def test_a_scheduler_without_workers_is_named(tmp_path, data, monkeypatch):
@@ -127,10 +126,10 @@ def test_a_scheduler_without_workers_is_named(tmp_path, data, monkeypatch):
 
     from matrixdp.records import dask_cluster as module
 
-    monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(module, "_TIMEOUT", 0.5)
     folder = write_parts(tmp_path / "set", data, parts=1)
     with (
         LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as made,
-        pytest.raises(mdp.EngineError, match=r"has none\. Start some: dask worker tcp://"),
+        pytest.raises(mdp.EngineError, match=r"has no workers\. Start some: dask worker tcp://"),
     ):
         answer(QUERY, mdp.open_records(folder, workers=made.scheduler_address))

@@ -1,4 +1,4 @@
-"""Noisy data sets in parts: the same bits however they are made, all of them or nothing."""
+"""Noisy data sets in parts: the same bits for every engine and partition, and all files or none."""
 
 import os
 import pickle
@@ -172,7 +172,7 @@ def test_records_that_are_altered_in_between_are_not_released(tmp_path, folder, 
         return receipt
 
     monkeypatch.setattr(mdp.Ledger, "charge", then_alter)
-    with pytest.raises(mdp.DataError, match=r"002\.parquet.*(altered|not there)|altered"):
+    with pytest.raises(mdp.DataError, match=r"002\.parquet.*(altered|does not exist)|altered"):
         release_dataset(DESIGNS["axes"], folder, tmp_path / "out", ledger=ledger, dataset="clinic")
     assert charges(ledger) == [False]
     assert nothing_left(tmp_path)
@@ -201,8 +201,8 @@ except mdp.EngineError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")
 def test_a_disk_that_is_full_leaves_a_charge_and_no_folder(tmp_path, folder, ledger):
     environment = {**os.environ, "PYTHONPATH": str(Path(mdp.__file__).parents[1])}
-    words = [sys.executable, "-c", LIMITED, str(folder), str(tmp_path / "out"), str(ledger)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", LIMITED, str(folder), str(tmp_path / "out"), str(ledger)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert "cannot be written" in done.stdout, done.stderr
     assert "Nothing was released" in done.stdout
     assert charges(ledger) == [False]
@@ -269,7 +269,7 @@ def test_a_folder_s_name_must_not_order_the_rows(tmp_path, data, ledger):
 @pytest.mark.parametrize("out", ["set", "set/noisy", "."])
 def test_the_data_s_own_folder_is_never_written_to(tmp_path, folder, out):
     before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(mdp.ParameterError, match="out must lie apart from the data"):
+    with pytest.raises(mdp.ParameterError, match="out must be outside of the data"):
         release_dataset(DESIGNS["axes"], folder, tmp_path / out, force=True)
     assert sorted(path.name for path in folder.iterdir()) == before
 
@@ -297,5 +297,5 @@ def test_one_stream_gives_two_data_sets_other_noise(tmp_path, folder):
 
 
 def test_workers_are_named_once(folder, tmp_path):
-    with pytest.raises(mdp.ParameterError, match="workers must be given where"):
+    with pytest.raises(mdp.ParameterError, match="workers must be given to the first"):
         release_dataset(DESIGNS["axes"], mdp.open_records(folder), tmp_path / "out", workers=2)

@@ -1,4 +1,4 @@
-"""StoredRecords outside of memory give the same bits as records in one array, whatever they lie in."""
+"""Out-of-core records of every kind of source give the same bits as records in one array."""
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +142,7 @@ def test_a_folder_can_hold_a_column_in_its_names(tmp_path, data):
     assert np.array_equal(answer(mdp.Moments(bounds, RECORDS), tmp_path / "set"), expected)
 
 
-def test_missing_values_are_the_midpoint_if_asked_for(tmp_path, data):
+def test_missing_values_can_be_the_midpoint(tmp_path, data):
     holes = data.copy()
     holes[7, 0], holes[70, 1] = np.nan, np.inf
     filled = data.copy()
@@ -166,7 +166,7 @@ def test_every_kind_of_number_is_read(tmp_path, kind):
     assert np.array_equal(answer(query, tmp_path / "records.parquet"), expected)
 
 
-def test_progress_is_told_of_every_record(tmp_path, data):
+def test_progress_counts_every_record(tmp_path, data):
     seen = []
     records = mdp.open_records(write_parts(tmp_path / "set", data, parts=6), progress=seen.append)
     answer(QUERIES["moments"], records)
@@ -199,7 +199,7 @@ def test_files_are_counted_without_their_data(tmp_path, data):
     assert open_files(feather(tmp_path, data)).count() == RECORDS
 
 
-def test_another_order_of_columns_is_put_right_or_named(tmp_path, data):
+def test_another_order_of_columns_is_corrected_or_named(tmp_path, data):
     first, second = make_table(data[:1000]).drop_columns("key"), make_table(data[1000:]).drop_columns("key")
     turned = second.select(["c", "a", "b"])
     unnamed = mdp.Moments(UNNAMED, RECORDS)
@@ -215,14 +215,14 @@ def test_another_order_of_columns_is_put_right_or_named(tmp_path, data):
     assert np.array_equal(answer(unnamed, blocks), answer(unnamed, data))
 
 
-def test_a_folder_above_the_one_given_says_nothing(tmp_path, data):
+def test_a_folder_above_the_one_given_adds_no_column(tmp_path, data):
     folder = write_parts(tmp_path / "a=5" / "set", data, parts=2)
     assert np.array_equal(answer(QUERIES["moments"], folder), answer(QUERIES["moments"], data))
     with pytest.raises(mdp.DataError, match="has a column 'a', and so does a folder"):
         answer(QUERIES["moments"], tmp_path)
 
 
-def test_links_are_followed_and_hidden_names_passed_over(tmp_path, data):
+def test_links_are_followed_and_hidden_names_skipped(tmp_path, data):
     whole = write_parts(tmp_path / "elsewhere", data, parts=4)
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "linked").symlink_to(whole)
@@ -266,7 +266,7 @@ def test_blas_has_its_threads_again_after_maps_that_overlap():
         assert threads() == before
 
 
-def test_errors_hold_nothing_of_the_data(tmp_path):
+def test_errors_contain_nothing_of_the_data(tmp_path):
     (tmp_path / "bad.csv").write_text("a\n1\nsecret\n")
     with pytest.raises(mdp.DataError) as caught:
         answer(mdp.SecondMoment(mdp.Bounds([0], [2], names=["a"]), 2), tmp_path / "bad.csv")

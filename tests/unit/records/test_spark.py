@@ -34,16 +34,16 @@ class Frame:
         size = -(-len(self.table) // self.partitions)
         found = []
         for number in range(self.partitions):
-            spark._partition = lambda number=number: number
+            spark._partition_number = lambda number=number: number
             (batch,) = self.function(iter(self.table.slice(number * size, size).to_batches(max_chunksize=61)))
-            found.append((batch.column("done")[0].as_py(),))
+            found.append((batch.column("result")[0].as_py(),))
         return found[::-1]
 
 
 @pytest.fixture
 def partition(monkeypatch):
-    monkeypatch.setattr(spark, "_partition", lambda: 0)
-    monkeypatch.setattr(spark.SparkRecords, "_collect", lambda self, f: self._frame.mapInArrow(f, "").collect())
+    monkeypatch.setattr(spark, "_partition_number", lambda: 0)
+    monkeypatch.setattr(spark.SparkRecords, "_collect", lambda self, task: self._frame.mapInArrow(task, "").collect())
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 8])
@@ -60,7 +60,7 @@ def test_a_fault_arrives_as_it_is(data, partition):
         QUERY.evaluate(spark.SparkRecords(Frame(make_table(holes), 3)), clip=True, missing="error")
     with pytest.raises(mdp.ParameterError, match="column 'z'"):
         spark.SparkRecords(Frame(make_table(data), 1)).select(["z"])
-    with pytest.raises(mdp.ParameterError, match="Spark data frame"):
+    with pytest.raises(mdp.ParameterError, match="data frame of Spark"):
         spark.SparkRecords(object())
 
 

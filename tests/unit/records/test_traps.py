@@ -1,4 +1,4 @@
-"""Traps that others fall into, each with a test that shows it and one that shows that it is not ours."""
+"""Known pitfalls of exact sums and of readers: each test shows the pitfall and that it is avoided."""
 
 import os
 import subprocess
@@ -70,8 +70,8 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory as Linux tells it")
-def test_reading_ahead_does_not_take_memory(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory from /proc")
+def test_row_groups_are_not_read_ahead(tmp_path):
     """600,000 x 40 in one row group is 96 MB of float32, and 192 MB of float64."""
     rng = np.random.default_rng(0)
     names = [f"x{i}" for i in range(40)]
@@ -81,7 +81,9 @@ def test_reading_ahead_does_not_take_memory(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(mdp.__file__).parents[1])}
 
     def peak(*files):
-        words = [sys.executable, "-c", PEAK, *(str(tmp_path / f"{file}.parquet") for file in files)]
-        return int(subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout) / 1024
+        command = [sys.executable, "-c", PEAK, *(str(tmp_path / f"{file}.parquet") for file in files)]
+        return int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout) / 1024
 
-    assert min(peak("small", "large") for _ in range(5)) < 350  # one run takes up to 353; with reading ahead 375 to 391
+    assert (
+        min(peak("small", "large") for _ in range(5)) < 350
+    )  # single runs take up to 353 MiB; with reading ahead, 375 to 391 MiB

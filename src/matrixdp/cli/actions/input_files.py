@@ -24,7 +24,7 @@ def read_graph(source: Files, graph: Graph) -> Floats:
     either direction, or in both with the same weight. Any other table must have one column for each node, by its name,
     and one row for each node, in the order of the schema.
     """
-    if {"source", "target"} <= set(source.all_columns()):
+    if {"source", "target"} <= set(source.column_names()):
         return _read_edges(source, graph)
     matrix = read_numbers(source, graph.nodes)
     if matrix.shape[0] != len(graph.nodes):
@@ -40,9 +40,9 @@ def read_numbers(source: Files, columns: Sequence[str]) -> Floats:
 
 def _read_edges(source: Files, graph: Graph) -> Floats:
     numbers = {name: i for i, name in enumerate(graph.nodes)}
-    ends = source.columns(["source", "target"], text=True)
+    ends = source.read_columns(["source", "target"], as_text=True)
     weights = np.ones(len(ends[0]))
-    if "weight" in source.all_columns():
+    if "weight" in source.column_names():
         weights = read_numbers(source, ["weight"])[:, 0]
     matrix = np.zeros((len(graph.nodes), len(graph.nodes)))
     seen = np.zeros(matrix.shape, bool)
@@ -62,7 +62,7 @@ def _read_edges(source: Files, graph: Graph) -> Floats:
 def read_pairs(source: Files, columns: tuple[str, str], schema: Schema) -> list[tuple[Any, Any]]:
     """Pairs of categories, one for each record; values are compared with the categories as text."""
     values = []
-    for name, column in zip(columns, source.columns(columns, text=True), strict=True):
+    for name, column in zip(columns, source.read_columns(columns, as_text=True), strict=True):
         categories = {str(category): category for category in schema.categories(name)}
         try:
             values.append([categories[str(value)] for value in column])

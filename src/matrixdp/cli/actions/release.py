@@ -37,7 +37,7 @@ _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written
 
 
 @dataclass(frozen=True)
-class _Task:
+class _ReleaseJob:
     """One run of the command: its options, the schema, the files and the design.
 
     Where directions are still to be learned, `design` is one with other directions but the same cost.
@@ -61,11 +61,11 @@ def run_release(wanted: DesignOptions, options: ReleaseOptions) -> None:
     source = open_files(options.data, delimiter=options.delimiter)
     source.check_output(options.out)
     query = build_query(wanted, schema, find_records(wanted, schema, lambda: _count_records(source)))
-    task = _Task(wanted, options, schema, source, _plan_design(wanted, query))
+    job = _ReleaseJob(wanted, options, schema, source, _plan_design(wanted, query))
     if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
-        _release_dataset(task)
+        _release_dataset(job)
     else:
-        _release_matrix(task)
+        _release_matrix(job)
 
 
 def _count_records(source: Files) -> int:
@@ -86,14 +86,14 @@ def _plan_design(wanted: DesignOptions, query: MatrixQuery) -> Design:
     return build_design(wanted, query, np.eye(query.features))
 
 
-def _release_matrix(task: _Task) -> None:
-    options = task.options
+def _release_matrix(job: _ReleaseJob) -> None:
+    options = job.options
     with (
         DeferredInterrupts() as interrupts,
-        open_target(options, task.wanted, task.design) as target,
+        open_target(options, job.wanted, job.design) as target,
         OutputFolder(options.out, force=options.force) as out,
     ):
-        content, learned = _make_release(task, target, interrupts)
+        content, learned = _make_release(job, target, interrupts)
         try:
             if learned is not None:
                 (out.path / "directions.json").write_text(learned.release.to_json(), encoding="utf-8")
@@ -112,15 +112,15 @@ def _release_matrix(task: _Task) -> None:
 
 
 def _make_release(
-    task: _Task, target: ChargeTarget, interrupts: DeferredInterrupts
+    job: _ReleaseJob, target: ChargeTarget, interrupts: DeferredInterrupts
 ) -> tuple[ReportContent, PrincipalDirections | None]:
     """The release, ready to be shown, and the directions that were learned for it, if any."""
-    wanted = task.wanted
-    data = _open_data(task, interrupts)
-    learned = _learn_directions(task, data, target) if wanted.learned else None
-    design = task.design if learned is None else build_design(wanted, task.query, learned.directions)
+    wanted = job.wanted
+    data = _open_data(job, interrupts)
+    learned = _learn_directions(job, data, target) if wanted.learned else None
+    design = job.design if learned is None else build_design(wanted, job.query, learned.directions)
     try:
-        release = design.release(data, missing=task.options.missing, **target.make_arguments())
+        release = design.release(data, missing=job.options.missing, **target.make_arguments())
     except MatrixDPError as error:
         if learned is None or target.request is None:
             raise
@@ -131,30 +131,30 @@ def _make_release(
     return make_content(release, wanted.kind, ledger=target.summarise(), notes=notes), learned
 
 
-def _open_data(task: _Task, interrupts: DeferredInterrupts) -> Any:
+def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
     """The private data as the query takes them; interrupts are deferred once they are read."""
     data: Any
-    if task.wanted.query in GRAPHS:
-        assert task.schema.graph is not None  # otherwise there is no query
-        data = read_graph(task.source, task.schema.graph)
-    elif task.wanted.query == "counts":
-        data = read_pairs(task.source, task.wanted.parse_cells(), task.schema)
+    if job.wanted.query in GRAPHS:
+        assert job.schema.graph is not None  # otherwise there is no query
+        data = read_graph(job.source, job.schema.graph)
+    elif job.wanted.query == "counts":
+        data = read_pairs(job.source, job.wanted.parse_cells(), job.schema)
     else:
-        task.source.require(list(task.query.names or ()))
-        return MonitoredRecords(task.options, task.query, interrupts)
+        job.source.require(list(job.query.names or ()))
+        return MonitoredRecords(job.options, job.query, interrupts)
     interrupts.defer()
     return data
 
 
-def _learn_directions(task: _Task, data: Any, target: ChargeTarget) -> PrincipalDirections:
+def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> PrincipalDirections:
     """Private principal directions, for their share of the budget."""
     return principal_directions(
         data,
-        task.schema.bounds(),
-        task.wanted.privacy,
-        records=task.query.records,  # type: ignore[attr-defined]
-        share=task.wanted.directions_share,
-        missing=task.options.missing,
+        job.schema.bounds(),
+        job.wanted.privacy,
+        records=job.query.records,  # type: ignore[attr-defined]
+        share=job.wanted.directions_share,
+        missing=job.options.missing,
         **target.make_arguments(DIRECTIONS),
     )
 
@@ -167,18 +167,18 @@ def _describe_learning(wanted: DesignOptions, mu: float) -> str:
     )
 
 
-def _release_dataset(task: _Task) -> None:
+def _release_dataset(job: _ReleaseJob) -> None:
     """Write a noisy data set that is too large for a report as Parquet files."""
-    options, design = task.options, task.design
-    if task.wanted.learned:
+    options, design = job.options, job.design
+    if job.wanted.learned:
         raise ParameterError(
             f"--directions learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
             "moments, and pass them as a file."
         )
     if options.request is not None:
         raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
-    with DeferredInterrupts() as interrupts, open_target(options, task.wanted, design) as target:
-        data = _open_data(task, interrupts)
+    with DeferredInterrupts() as interrupts, open_target(options, job.wanted, design) as target:
+        data = _open_data(job, interrupts)
         release = release_dataset(
             design,
             data,

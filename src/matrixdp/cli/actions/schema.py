@@ -16,7 +16,7 @@ from matrixdp.report.tables import format_table
 
 def write_template(data: Path, output: Path | None, *, delimiter: str | None, force: bool) -> None:
     """Write a schema with the names of the columns of `data` and empty bounds."""
-    text = make_template(open_files(data, delimiter=delimiter).all_columns(), data.name)
+    text = make_template(open_files(data, delimiter=delimiter).column_names(), data.name)
     if output is None:
         click.echo(text, nl=False)
         return

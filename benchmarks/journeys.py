@@ -1,0 +1,124 @@
+"""``python -m benchmarks.journeys``: how often three journeys through the library pass from one package to another.
+
+A switch is a call into another package of matrixdp, or the return from it. Calls of the lowest layer (errors, checks,
+types, version), which every package uses, do not count. Each journey runs once before it is counted, so that imports
+and caches are warm; work in other processes is not seen.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import matrixdp as mdp
+
+LOWEST = {"checks", "errors", "types", "version"}
+PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)
+
+
+def package(frame: FrameType | None) -> str | None:
+    """Package of the innermost function of matrixdp, lowest layer apart; a generator belongs to its module."""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith("matrixdp.") and name.split(".")[1] not in LOWEST:
+            return str(name.split(".")[1])
+        frame = frame.f_back
+    return None
+
+
+def count_switches(journey: Callable[[], object]) -> Counter[tuple[str, str]]:
+    """How often each package calls each other one during a journey."""
+    calls: Counter[tuple[str, str]] = Counter()
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("matrixdp.") and name.split(".")[1] not in LOWEST:
+            caller = package(frame.f_back)
+            if caller is not None and caller != name.split(".")[1]:
+                calls[caller, name.split(".")[1]] += 1
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        journey()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return calls
+
+
+@contextmanager
+def in_memory(_: Path) -> Iterator[Callable[[], object]]:
+    """The release of moments of an array, by a design that was made before."""
+    data = np.random.default_rng(0).normal([45, 170, 75], [15, 10, 12], (10_000, 3))
+    bounds = mdp.Bounds([0, 100, 40], [100, 220, 160], names=["age", "height", "weight"])
+    design = mdp.make_design(mdp.Moments(bounds, records=10_000), PRIVACY)
+    yield lambda: design.release(data)
+
+
+@contextmanager
+def folder_on_dask(folder: Path) -> Iterator[Callable[[], object]]:
+    """``matrixdp release`` of a folder of Parquet files on a Dask cluster of two processes, with a ledger."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from dask.distributed import LocalCluster
+
+    from matrixdp.cli.main import run
+
+    (folder / "data").mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(4):
+        table = pa.table({name: rng.uniform(0, 1, 2000) for name in "abc"})
+        pq.write_table(table, folder / "data" / f"{i}.parquet")
+    schema = "".join(f"[columns.{name}]\nlower = 0\nupper = 1\n" for name in "abc")
+    (folder / "schema.toml").write_text(schema)
+    budget = ["--epsilon", "1", "--delta", "1e-6"]
+    account = [str(folder / "ledger.db"), "--dataset", "clinic"]
+    run(["ledger", "new", *account, "--epsilon", "40", "--delta", "1e-6"])
+    options = ["--schema", str(folder / "schema.toml"), "--query", "covariance", *budget, "--ledger", *account]
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        place = ["--workers", cluster.scheduler_address, "--out", str(folder / "out"), "--force"]
+        yield lambda: run(["release", str(folder / "data"), *options, *place])
+
+
+@contextmanager
+def regression_with_ledger(folder: Path) -> Iterator[Callable[[], object]]:
+    """`PrivateRidge` on 5,000 records of five features, charged to a ledger."""
+    ledger = folder / "ridge.db"
+    with mdp.Ledger.create(ledger) as created:
+        created.register("clinic", mdp.Privacy(epsilon=40, delta=1e-6), neighbours="replace")
+    X = np.random.default_rng(0).normal(size=(5000, 5))
+    y = X @ np.arange(5)
+    options = {"bounds": (-5, 5), "target_bounds": (-30, 30), "ledger": str(ledger), "dataset": "clinic"}
+    yield lambda: mdp.estimators.PrivateRidge(**options).fit(X, y)
+
+
+JOURNEYS = {
+    "moments in memory": in_memory,
+    "a folder of Parquet on Dask": folder_on_dask,
+    "a regression with a ledger": regression_with_ledger,
+}
+
+
+def main() -> None:
+    for title, prepare in JOURNEYS.items():
+        with tempfile.TemporaryDirectory() as name, redirect_stdout(StringIO()), prepare(Path(name)) as journey:
+            journey()
+            calls = count_switches(journey)
+        print(f"{title}: {2 * sum(calls.values())} switches")
+        for (caller, callee), number in calls.most_common(8):
+            print(f"    {caller} -> {callee}: {2 * number}")
+
+
+if __name__ == "__main__":
+    main()

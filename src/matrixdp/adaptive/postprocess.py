@@ -1,0 +1,148 @@
+"""Post-processing of the noisy moments of a fit into a mean and a covariance, at no privacy cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.adaptive.ball_moment import BallMoment, denoise
+from matrixdp.adaptive.clipped_tail import restore_excess
+from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.plan import FinalBall, FinalPlan
+from matrixdp.adaptive.settings import Settings
+from matrixdp.adaptive.shrinkage import clean_spectrum, keep_spikes, nearest_of_same_trace, partly_level
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Mean and covariance of records in [-1, 1]^d, and the noise in them.
+
+    Attributes
+    ----------
+    mean, covariance : float64 arrays of shape (d,) and (d, d)
+        The covariance is positive semidefinite.
+    second : float64 array of shape (d, d)
+        Second moment about the midpoint of the box. Not always ``covariance + mean mean'``: the errors that clipping
+        makes in those may cancel in it.
+    mean_std, std : float64 arrays of shape (d,) and (d, d)
+        Standard deviation of the noise in each entry of mean and covariance before shrinkage, to first order.
+    unshrunk : float64 array of shape (d, d)
+        The covariance before shrinkage; may have negative eigenvalues.
+    noise_shape : float64 array of shape (d, d)
+        The matrix B B' for which the final noise is ``B G B'``, G symmetric with independent entries.
+    noise_std : float
+        Standard deviation of the entries of G off the diagonal.
+    radius : float
+        Clipping norm of the final moment, in its coordinates.
+    learned : bool
+        Whether there were enough records to learn coordinates.
+    """
+
+    mean: Floats
+    covariance: Floats
+    second: Floats
+    mean_std: Floats
+    std: Floats
+    unshrunk: Floats
+    noise_shape: Floats
+    noise_std: float
+    radius: float
+    learned: bool
+
+
+def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitted:
+    """Mean and covariance from one moment about the midpoint, where records are too few for learned coordinates.
+
+    Everything is multiplied by a Wiener factor, since the trace itself may be noise.
+    """
+    d = moment.mean.size
+    second, variances = moment.transform(np.eye(d), np.zeros(d))
+    second[0, 0] = 1.0
+    if not settings.shrink:
+        mean, covariance = _unshrunk(second, variances)
+    else:
+        mean, covariance = denoise(
+            second, moment.constant, moment.std, keep_spikes if settings.spikes else clean_spectrum
+        )
+        kept = _wiener_factor(second, moment.trace_std) if settings.wiener else 1.0
+        mean, covariance = math.sqrt(kept) * mean, kept * covariance
+    identity = Coordinates.of(np.eye(d), np.zeros(d))
+    return _fitted(second, variances, mean, covariance, covariance, identity, moment.std, radius, learned=False)
+
+
+def finish_combined(
+    rough: BallMoment, final: BallMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
+) -> Fitted:
+    """Mean and covariance from both moments, combined by their precisions in the plan's coordinates.
+
+    What clipping took from the mean squared length is added back to the covariance along the directions of long
+    records; to the second moment about the midpoint only where the plan says so.
+    """
+    d = final.mean.size
+    second, variances = final.transform(np.eye(d), np.zeros(d))
+    other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
+    weights = others / (variances + others)
+    second = weights * second + (1 - weights) * other
+    variances = weights * variances
+    second[0, 0] = 1.0
+    if not settings.shrink:
+        mean, inner = _unshrunk(second, variances)
+        whole = inner
+    else:
+        mean, inner = denoise(second, final.constant, final.std, partly_level(settings.final_level))
+        whole = restore_excess(inner, ball.excess / final.count, ball.radius)
+        mean = (1 + settings.mean_growth * ball.clipped) * mean
+    found = whole if plan.even or settings.restore_second else inner
+    return _fitted(second, variances, mean, whole, found, plan.coordinates, final.std, ball.radius, learned=True)
+
+
+def _unshrunk(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    """Mean and covariance of a noisy moment of (1, u), without the bias that the mean's noise has in its square."""
+    mean = second[0, 1:]
+    return mean, second[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(variances[0, 1:])
+
+
+def _fitted(
+    second: Floats,
+    variances: Floats,
+    mean: Floats,
+    covariance: Floats,
+    about_midpoint: Floats,
+    coordinates: Coordinates,
+    noise_std: float,
+    radius: float,
+    *,
+    learned: bool,
+) -> Fitted:
+    """Map everything back from the coordinates u to [-1, 1]^d, and make covariances possible ones."""
+    back = coordinates.inverse
+    squares = back**2
+    location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
+    return Fitted(
+        mean=location,
+        covariance=_nearest_possible(back @ covariance @ back.T),
+        second=_nearest_possible(back @ about_midpoint @ back.T) + np.multiply.outer(location, location),
+        mean_std=np.sqrt(squares @ variances[0, 1:]),
+        std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
+        unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,
+        noise_shape=back @ back.T,
+        noise_std=noise_std,
+        radius=radius,
+        learned=learned,
+    )
+
+
+def _nearest_possible(covariance: Floats) -> Floats:
+    """Nearest positive semidefinite matrix of the same trace, with variances of at most one: the most in [-1, 1]."""
+    nearest = nearest_of_same_trace(covariance)
+    within = 1 / np.sqrt(np.maximum(np.diagonal(nearest), 1.0))
+    return nearest * np.multiply.outer(within, within)
+
+
+def _wiener_factor(second: Floats, trace_std: float) -> float:
+    """``t^2/(t^2 + s^2)`` for a noisy trace t with noise of standard deviation s; zero for a negative trace."""
+    trace = float(np.trace(second)) - 1.0
+    return trace**2 / (trace**2 + trace_std**2) if trace > 0 else 0.0

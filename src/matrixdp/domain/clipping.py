@@ -1,0 +1,140 @@
+"""Clipping and quantisation of records: the arithmetic behind `Bounds.checked`, `Bounds.centre` and `Bounds.quantise`.
+
+Each record is mapped independently of the others, and no rounding leaves the domain.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matrixdp.domain.row_arithmetic import Rescaling, square_lengths
+from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.types import Floats
+
+if TYPE_CHECKING:
+    from matrixdp.domain.bounds import Bounds
+
+MISSING = ("error", "midpoint")
+_EPS = float(np.finfo(float).eps)
+
+
+def check_missing(missing: str) -> None:
+    """Raise a `ParameterError` unless `missing` is 'error' or 'midpoint'."""
+    if not isinstance(missing, str) or missing not in MISSING:
+        raise ParameterError(f"missing must be 'error' or 'midpoint', got {show(missing)} instead.")
+
+
+def check_records(bounds: Bounds, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
+    """Return the records as a finite array of shape (n, m); see `Bounds.checked`."""
+    array = _as_table(bounds, records, missing)
+    if not _all_finite(array):
+        if missing == "error":
+            i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
+            name = f"column {bounds.names[i]!r}" if bounds.names else bounds.label(i)
+            raise DataError(
+                f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records or "
+                "fill them in. (A release can replace them by the midpoint of their bounds: missing='midpoint', or "
+                "--missing midpoint.)"
+            )
+        array = np.where(np.isfinite(array), array, bounds.midpoint)
+    if not clip and not np.array_equal(np.clip(array, bounds.lower, bounds.upper), array):
+        raise DataError("records must be within their bounds when clip=False; use clip=True to clip them.")
+    return array
+
+
+def centre_records(bounds: Bounds, records: ArrayLike, *, clip: bool, missing: str) -> Floats:
+    """Clip the records to the domain and subtract the midpoint; see `Bounds.centre`."""
+    array = check_records(bounds, records, clip=clip, missing=missing)
+    out: Floats = np.subtract(np.clip(array, bounds.lower, bounds.upper), bounds.midpoint)
+    if bounds.radius is None:
+        return out
+    lengths = np.sqrt(square_lengths(out)) * (1 + _slack(bounds))
+    return np.multiply(out, _ball_factor(bounds, lengths)[:, None])
+
+
+def quantise_records(
+    bounds: Bounds, records: ArrayLike, levels: int, *, out: Floats | None, clip: bool, missing: str
+) -> Floats:
+    """Clip the records to the domain and round them to a grid; see `Bounds.quantise`."""
+    array = _as_table(bounds, records, missing)
+    out = np.empty(array.shape) if out is None else out
+    assert not np.may_share_memory(array, out)  # the records are read again below
+    _to_grid(bounds, levels)(array, out)
+    inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # false if there is a NaN
+    if not inside:
+        finite = check_records(bounds, array, clip=clip, missing=missing)
+        if finite is not array:
+            _to_grid(bounds, levels)(finite, out)
+        np.clip(out, -levels, levels, out=out)
+    return np.rint(out, out=out) if bounds.radius is None else _round_into_ball(bounds, out, levels)
+
+
+def _round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
+    """Scale rows on the grid of `levels` into the ball and round them, in place."""
+    assert bounds.radius is not None
+    lengths = _grid_lengths(bounds, out, levels)
+    near = np.flatnonzero(lengths + float(np.linalg.norm(bounds.steps(levels))) > bounds.radius)
+    # Rounding to nearest may leave the ball and rounding towards zero cannot; well inside, both stay in it.
+    factor = np.minimum(_ball_factor(bounds, lengths[near]), 1 - 4 * _EPS)
+    near_sphere = np.trunc(out[near] * factor[:, None])
+    np.rint(out, out=out)
+    out[near] = near_sphere
+    return out
+
+
+def _slack(bounds: Bounds) -> float:
+    return (bounds.size + 16) * _EPS  # bounds the relative error of a norm
+
+
+def _grid_lengths(bounds: Bounds, grid: Floats, levels: int) -> Floats:
+    """Return the length of each row in the units of the data, of shape (n,), rounded up."""
+    steps = bounds.steps(levels)
+    if (steps == steps[0]).all():
+        lengths = steps[0] * np.sqrt(square_lengths(grid))
+    else:
+        lengths = np.sqrt(square_lengths(grid, steps**2))
+    return np.asarray(lengths * (1 + _slack(bounds)))
+
+
+def _ball_factor(bounds: Bounds, lengths: Floats) -> Floats:
+    """Return the factor that scales a row of each length into the ball, rounded down; `lengths` are rounded up."""
+    assert bounds.radius is not None
+    factor = bounds.radius / np.maximum(lengths, bounds.radius) * (1 - _slack(bounds))
+    return np.where(lengths > bounds.radius, factor, 1.0)
+
+
+def _as_table(bounds: Bounds, records: ArrayLike, missing: str) -> NDArray[np.generic]:
+    """Return the records as an array of real numbers of shape (n, m)."""
+    check_missing(missing)
+    array = np.asarray(records)
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # one long double must not change the other records
+        array = array.astype(np.float64)
+    if array.ndim != 2 or array.shape[1] != bounds.size:
+        raise DataError(f"records must have shape (records, {bounds.size}), got {array.shape} instead.")
+    return array
+
+
+@lru_cache(maxsize=16)
+def _to_grid(bounds: Bounds, levels: int) -> Rescaling:
+    return Rescaling(bounds.midpoint, levels / bounds.halfwidths)
+
+
+def _all_finite(array: NDArray[np.generic]) -> bool:
+    """Return whether all entries are finite.
+
+    A finite sum of squares, which BLAS computes fast, shows that they are; only if it overflows is each one checked.
+    """
+    if array.dtype.kind != "f":
+        return True
+    if array.flags.forc and array.dtype.char in "fd":
+        flat = array.reshape(-1, order="A")
+        with np.errstate(over="ignore", invalid="ignore"):  # a warning would reveal something about the data
+            if np.isfinite(np.dot(flat, flat)):
+                return True
+    return bool(np.isfinite(array).all())

@@ -1,0 +1,115 @@
+"""Checks of the records, bounds and target names that estimators are given. Their errors show no private value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.records import is_out_of_core
+from matrixdp.types import Floats
+
+
+def is_read_in_parts(X: Any) -> bool:
+    """Whether records are read in parts. A memory map is an ordinary array here, unless `open_records` opened it."""
+    return is_out_of_core(X) and not isinstance(X, np.memmap)
+
+
+def check_array(values: Any, *, dimensions: int | None = None) -> None:
+    """Raise a `DataError` for complex numbers or the wrong dimensions; scikit-learn's own errors quote the data."""
+    if values is None or hasattr(values, "toarray"):  # scikit-learn rejects sparse input itself
+        return
+    found = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
+    if dimensions is not None and found.ndim != dimensions:
+        remedy = (
+            "Reshape your data: X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single record."
+            if found.ndim < dimensions
+            else "Give one row a record, with one number a feature."
+        )
+        raise DataError(f"Expected {dimensions}D array, got {found.ndim}D array instead. {remedy}")
+    if isinstance(found, np.ndarray) and (
+        found.dtype.kind == "c" or (found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat))
+    ):
+        raise DataError("Complex data not supported: records must be real numbers.")
+
+
+def check_same_length(X: Any, y: Any) -> None:
+    """Raise a `DataError` if X and y differ in length. It does not state the lengths, which may be private."""
+    first, second = ((len(v),) if isinstance(v, list | tuple) else getattr(v, "shape", ())[:1] for v in (X, y))
+    if first and second and first != second:
+        raise DataError("X and y must have the same number of records, one row of X to each of y.")
+
+
+def check_transformed(X: Any, columns: int) -> Floats:
+    """Transformed records X as a float64 array of shape (records, columns), for an inverse transform."""
+    try:
+        found = np.asarray(X, np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.ndim != 2 or found.shape[1] != columns:
+        raise DataError(f"X must have shape (records, {columns}) and hold real numbers.")
+    return found
+
+
+def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
+    """Bounds of `size` features, from `Bounds` or from a pair of numbers or vectors.
+
+    Examples
+    --------
+    >>> parse_bounds((0, 10), 2, "bounds").upper.tolist()
+    [10.0, 10.0]
+    """
+    if bounds is None:
+        raise ParameterError(
+            f"{name} must be given, as Bounds(lower, upper) or a pair (lower, upper): "
+            "they are public and never taken from the data."
+        )
+    if not isinstance(bounds, Bounds):
+        try:
+            lower, upper = (np.broadcast_to(np.asarray(side, np.float64), (size,)) for side in bounds)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"{name} must be Bounds(lower, upper) or a pair (lower, upper) of numbers or of vectors of length "
+                f"{size}, all lower ends before all upper ones, got {show(bounds)} instead."
+            ) from None
+        try:
+            return Bounds(lower, upper)
+        except ParameterError as error:
+            message = f"{name}: {error}"
+        raise ParameterError(message)
+    if bounds.size != size:
+        raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
+    return bounds
+
+
+def parse_target_names(y: Any) -> tuple[str, ...]:
+    """Names of the target columns, where records are read in parts.
+
+    Examples
+    --------
+    >>> parse_target_names("income"), parse_target_names(["income", "age"])
+    (('income',), ('income', 'age'))
+    """
+    names = (y,) if isinstance(y, str) else tuple(y) if isinstance(y, list | tuple) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ParameterError("y must be the name of the target's column, or a list of names, as X is not in memory.")
+    return names
+
+
+def joint_bounds(features: Bounds, targets: Bounds, target_names: tuple[str, ...] | None = None) -> Bounds:
+    """Bounds of the features followed by the targets. They have names if `target_names` are given.
+
+    A radius of either is dropped, which only enlarges the domain.
+    """
+    lower = np.concatenate([features.lower, targets.lower])
+    upper = np.concatenate([features.upper, targets.upper])
+    if target_names is None:
+        return Bounds(lower, upper)
+    if features.names is None:
+        raise ParameterError("bounds must have names, by which the columns of X and y are found.")
+    both = [name for name in target_names if name in features.names]
+    if both:
+        raise ParameterError(f"y must not be among the features, but {both[0]!r} is; leave it out of the bounds.")
+    return Bounds(lower, upper, (*features.names, *target_names))

@@ -1,0 +1,128 @@
+"""A table of the report: written as CSV, JSON and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from matrixdp.paper.files import write_atomically
+
+SIMULATED = "SIMULATED DATA: stand-ins drawn from summary figures, not the published data sets"
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """Rows under named columns.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    title : str
+    columns : mapping
+        From a column's key to its heading.
+    rows : list of mappings
+        Numbers as numbers. A key ``group`` that is not a column parts the rows.
+    notes : tuple of str
+    simulated : bool
+        Whether any of it comes from a stand-in.
+    groups : mapping
+        From a value of ``group`` to its heading.
+    details : mapping
+        From a column to the key whose text stands in small print under it, on the page only.
+    """
+
+    name: str
+    title: str
+    columns: Mapping[str, str]
+    rows: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
+    simulated: bool = False
+    groups: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    def to_csv(self) -> str:
+        """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        keys = [*self._keys(), "simulated_data"]
+        writer.writerow(keys)
+        for row in self.rows:
+            writer.writerow([*(_plain(row.get(key)) for key in keys[:-1]), str(self.simulated).lower()])
+        return out.getvalue()
+
+    def to_json(self) -> str:
+        """JSON; NaN, which JSON does not have, as null."""
+        rows = [{key: _plain(row.get(key), empty=None) for key in self._keys()} for row in self.rows]
+        content = {
+            "name": self.name,
+            "title": self.title,
+            "simulated_data": self.simulated,
+            "columns": dict(self.columns),
+            "rows": rows,
+            "notes": list(self.notes),
+        }
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """A table with its notes."""
+        head = "".join(f'<th scope="col">{escape(text)}</th>' for text in self.columns.values())
+        mark = f'<p class="simulated">{SIMULATED}</p>' if self.simulated else ""
+        body, group = [], None
+        for row in self.rows:
+            if self.groups and row.get("group") != group:
+                group = row.get("group")
+                title = escape(self.groups.get(str(group), str(group)))
+                body.append(f'<tr class="group"><th colspan="{len(self.columns)}" scope="colgroup">{title}</th></tr>')
+            cells = (_cell(row.get(key), row.get(self.details.get(key, ""))) for key in self.columns)
+            body.append(f"<tr>{''.join(cells)}</tr>")
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f'{mark}<div class="scroll"><table id="table-{escape(self.name)}"><caption>{escape(self.title)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+            f'<div class="notes">{notes}</div>'
+        )
+
+    def write(self, folder: Path) -> None:
+        """Both files."""
+        write_atomically(folder / f"{self.name}.csv", self.to_csv())
+        write_atomically(folder / f"{self.name}.json", self.to_json())
+
+    def _keys(self) -> list[str]:
+        extra = [key for row in self.rows for key in row if key not in self.columns]
+        return [*self.columns, *dict.fromkeys(extra)]
+
+
+def number(value: float | None) -> str:
+    """About three significant digits, for reading.
+
+    Examples
+    --------
+    >>> number(0.012345), number(0.39), number(3200.0), number(299123.0), number(None)
+    ('0.0123', '0.390', '3,200', '2.99e+05', '')
+    """
+    if value is None or math.isnan(value):
+        return ""
+    if abs(value) < 1e-12:
+        return "0"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
+
+
+def _cell(value: Any, detail: Any = None) -> str:
+    small = f"<small>{escape(str(detail))}</small>" if detail else ""
+    if isinstance(value, float):
+        return f'<td class="number">{number(value)}</td>'
+    if value in ("reproduced", "not reproduced", "cannot be"):
+        return f'<td><span class="verdict {str(value).replace(" ", "-")}">{value}</span>{small}</td>'
+    return f"<td>{escape('' if value is None else str(value))}{small}</td>"
+
+
+def _plain(value: Any, *, empty: Any = "") -> Any:
+    return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value

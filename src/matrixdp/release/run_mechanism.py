@@ -1,0 +1,203 @@
+"""Releases by registered mechanisms: check, charge, run, check the result, store."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any
+
+import numpy as np
+
+from matrixdp.errors import MatrixDPError, ParameterError
+from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure
+from matrixdp.noise import Stream
+from matrixdp.privacy import Privacy, pure_mu
+from matrixdp.queries import MatrixQuery
+from matrixdp.release.charging import Account, digest, open_account_for
+from matrixdp.release.matrix import check_stream
+from matrixdp.release.mechanism_release import MechanismRelease, check_content
+from matrixdp.release.registry import TASKS, Mechanism, check_arguments, find_mechanism
+
+
+class MechanismError(MatrixDPError, RuntimeError):
+    """The result of a mechanism is not what the mechanism was registered for; nothing was released."""
+
+
+def release_mechanism(
+    mechanism: str | Mechanism,
+    query: MatrixQuery,
+    privacy: Privacy,
+    data: Any,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    **options: Any,
+) -> MechanismRelease:
+    """Release the result of a registered mechanism on private data.
+
+    Parameters
+    ----------
+    mechanism : str or Mechanism
+        The name of a registered mechanism, or a mechanism.
+    query : MatrixQuery
+    privacy : Privacy
+    data : array or table of shape (records, features), or what the query takes
+    ledger, dataset, request, stream, simulation
+        As for `matrixdp.release.release`: the charge is committed before the mechanism runs, and a request id that was
+        used before returns the stored release at no cost.
+    **options
+        Passed to the mechanism.
+
+    Raises
+    ------
+    ParameterError, DataError
+        Before anything is charged: for wrong arguments and data, and for a mechanism with floating-point noise and a
+        ledger.
+    MechanismError
+        If the result has the wrong type or shape, or a weaker guarantee than was charged. The charge stays spent, since
+        noise was drawn.
+
+    Privacy
+    -------
+    That of the mechanism, as its author claims, for the query's neighbours. The ledger is charged with the event that
+    the mechanism's `cost` gives for `privacy`.
+
+    Examples
+    --------
+    >>> from matrixdp.domain.bounds import Bounds
+    >>> from matrixdp.queries import Identity
+    >>> query = Identity(Bounds([0, 0], [1, 1]), records=2)
+    >>> release_mechanism("Laplace", query, Privacy(1, 1e-5), [[0, 1], [1, 1]]).matrix.shape
+    (2, 2)
+    """
+    mechanism = mechanism if isinstance(mechanism, Mechanism) else find_mechanism(mechanism)
+    check_stream(stream, simulation=simulation)
+    event = _check(mechanism, query, privacy, options)
+    if ledger is not None and mechanism.comparison_only:
+        raise ParameterError(
+            f"ledger must be left out for {mechanism.name!r}: its noise is floating-point, whose low bits reveal the "
+            "answer, so the release has no guarantee that could be charged. Use a mechanism with exact noise."
+        )
+    account = open_account_for(
+        event,
+        query.neighbours,
+        lambda: _describe(mechanism, query, privacy, options),
+        ledger,
+        dataset,
+        request,
+        simulation=simulation,
+    )
+    if account is not None and (stored := account.stored()) is not None:
+        return MechanismRelease.from_json(stored)
+    with np.errstate(all="ignore"):  # a warning would reveal private data
+        query.evaluate(data, clip=True, missing="error")  # raises every error of the data before the charge
+    return _run(
+        mechanism, query, privacy, data, event, account, {"stream": stream, "simulation": simulation, **options}
+    )
+
+
+def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, Any]) -> Gaussian | Pure | Approximate:
+    """The event to charge, after all arguments have been checked."""
+    check_arguments(query, privacy)
+    try:
+        inspect.signature(mechanism.function).bind(query, privacy, None, **options)
+    except TypeError as error:
+        raise ParameterError(f"options must be those of {mechanism.name!r}: {error}.") from None
+    if mechanism.check is not None:
+        mechanism.check(query, privacy, **options)
+    event = mechanism.cost(privacy)
+    if not isinstance(event, Gaussian | Pure | Approximate):
+        raise ParameterError(
+            f"the cost of {mechanism.name!r} must be Gaussian, Pure or Approximate, got {type(event).__name__} instead."
+        )
+    return event
+
+
+def _describe(mechanism: Mechanism, query: MatrixQuery, privacy: Privacy, options: dict[str, Any]) -> dict[str, Any]:
+    """The public description in the ledger, with a hash of all that was asked for."""
+    return {
+        "mechanism": mechanism.name,
+        "query": type(query).__name__,
+        "shape": list(query.shape),
+        "epsilon": privacy.epsilon,
+        "delta": privacy.delta,
+        "inputs": digest((mechanism.name, query, privacy, sorted(options.items()))),
+    }
+
+
+def _run(
+    mechanism: Mechanism,
+    query: MatrixQuery,
+    privacy: Privacy,
+    data: Any,
+    event: Gaussian | Pure | Approximate,
+    account: Account | None,
+    options: dict[str, Any],
+) -> MechanismRelease:
+    """Charge, run the mechanism, and store its result if it is what was charged for."""
+    receipt = account.charge() if account is not None else None
+    with np.errstate(all="ignore"):
+        released = mechanism.function(query, privacy, data, **options)
+    check_result(mechanism, released, query, event, simulation=options["simulation"], charged=account is not None)
+    if account is not None and receipt is not None:
+        account.complete(receipt, released.to_json)
+    return released
+
+
+def check_result(
+    mechanism: Mechanism,
+    released: Any,
+    query: MatrixQuery,
+    event: Gaussian | Pure | Approximate,
+    *,
+    simulation: bool,
+    charged: bool,
+) -> None:
+    """Raise `MechanismError` unless a result is what the mechanism was registered for and guarantees its cost."""
+    problem = ""
+    if not isinstance(released, MechanismRelease):
+        problem = f"returned {type(released).__name__} instead of MechanismRelease"
+    elif released.query is not query or released.simulation != simulation or released.mechanism != mechanism.name:
+        problem = "must pass on query and simulation as given, and its registered name"
+    elif charged and released.comparison_only:
+        problem = "has floating-point noise, whose low bits reveal the answer, but was not registered so"
+    else:
+        try:
+            check_content(released)
+        except ParameterError as error:
+            problem = f"returned a release that contradicts itself: {error}"
+        else:
+            if not _fits(mechanism, query, released.matrix.shape):
+                problem = f"returned the shape {released.matrix.shape} for a query of shape {query.shape}"
+            elif not covers(event, released):
+                problem = f"claims epsilon {released.epsilon:g}, delta {released.delta:g}, mu {released.mu}"
+                problem += f", which is weaker than its cost {event}"
+    if problem:
+        raise MechanismError(
+            f"mechanism {mechanism.name!r} {problem}. Nothing was released"
+            + (", and its charge stays spent: noise was drawn." if charged else ".")
+        )
+
+
+def covers(event: Gaussian | Pure | Approximate, released: MechanismRelease) -> bool:
+    """Whether the guarantee of a release is at least as strong as an event.
+
+    A guarantee (epsilon, delta) at a single delta does not imply Gaussian differential privacy, so a `Gaussian` event
+    needs a release that states `mu`, or a pure one.
+    """
+    pure = released.delta == 0
+    if isinstance(event, Gaussian):
+        if released.mu is not None:
+            return released.mu <= event.mu
+        return pure and (released.epsilon == 0 or pure_mu(released.epsilon) <= event.mu)
+    if isinstance(event, Pure):
+        return pure and released.epsilon <= event.epsilon
+    return released.epsilon <= event.epsilon and released.delta <= event.delta
+
+
+def _fits(mechanism: Mechanism, query: MatrixQuery, shape: tuple[int, ...]) -> bool:
+    tasks = [TASKS[name] for name in mechanism.tasks]
+    return shape == query.shape or any(task.fits(query, shape) for task in tasks if isinstance(query, task.queries))

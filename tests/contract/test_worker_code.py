@@ -1,0 +1,121 @@
+"""The fingerprint that workers are compared by covers the code that tasks run, and no other."""
+
+import ast
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as mdp
+from matrixdp.estimators import PrivateCovariance, PrivateKernelRidge, PrivateScaler
+from matrixdp.records import opening, run_part
+from matrixdp.records.fingerprint import RUN_BY_WORKERS
+
+ROOT = Path(mdp.__file__).parent
+NAMES = ("a", "b", "c")
+BOUNDS = mdp.Bounds([-1] * 3, [1] * 3, names=NAMES)
+BALL = mdp.Bounds([-1] * 3, [1] * 3, names=NAMES, radius=1.0)
+PRIVACY = mdp.Privacy(1, 1e-6)
+RECORDS = 600
+
+
+class TracingEngine:
+    """Runs parts as a worker would, after pickling, and notes the tasks and the packages whose functions they call."""
+
+    def __init__(self):
+        self.tasks, self.packages = set(), set()
+
+    def run(self, task, parts, *, whole=False):
+        self.tasks |= task_names(task)
+        sent = pickle.dumps((task, list(parts)))
+        results = []
+        sys.setprofile(self.trace)
+        try:
+            task, parts = pickle.loads(sent)
+            results = [run_part(task, number, part) for number, part in enumerate(parts)]
+            pickle.dumps(results)
+        finally:
+            sys.setprofile(None)
+        return iter(results)
+
+    def trace(self, frame, event, argument):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(ROOT):
+            self.packages.add(path.relative_to(ROOT).parts[0].removesuffix(".py"))
+
+
+def task_names(task):
+    """Name of a task's class, and of the tasks that it wraps."""
+    inner = [value for value in vars(task).values() if callable(value) and type(value).__name__.endswith("Task")]
+    return {type(task).__name__}.union(*map(task_names, inner))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "set").mkdir()
+    for number in range(2):
+        columns = {name: rng.uniform(-1.2, 1.2, RECORDS // 2) for name in NAMES}
+        pq.write_table(pa.table(columns), tmp_path / "set" / f"{number}.parquet", row_group_size=100)
+    pq.write_table(pa.table({"from": ["x", "y"], "to": ["p", "q"]}), tmp_path / "pairs.parquet")
+    return tmp_path / "set"
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    made = TracingEngine()
+    monkeypatch.setattr(opening, "_ENGINES", [(lambda workers: workers is made, lambda workers: made)])
+    return made
+
+
+def run_every_task(folder, engine):
+    records = mdp.open_records(folder, workers=engine)
+    for query in (mdp.Moments(BOUNDS, RECORDS), mdp.SecondMoment(BALL, RECORDS), mdp.GramMatrix(BOUNDS, RECORDS)):
+        query.evaluate(records, clip=True, missing="midpoint")
+    pairs = mdp.open_records(folder.parent / "pairs.parquet", workers=engine)
+    mdp.ContingencyTable(["x", "y"], ["p", "q"], 2).evaluate(pairs, clip=True, missing="error")
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    for number, (bounds, options) in enumerate([(BOUNDS, {}), (BALL, {}), (BOUNDS, {"directions": turn})]):
+        design = mdp.make_design(mdp.Identity(bounds, RECORDS), PRIVACY, **options)
+        mdp.release_dataset(design, records, folder.parent / f"noisy{number}")
+    PrivateScaler(bounds=BOUNDS).fit(records)
+    PrivateCovariance(bounds=BOUNDS).fit(records)
+    two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
+    PrivateKernelRidge(bounds=two, target_bounds=(-1, 1), n_components=4).fit(records, "c")
+
+
+def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
+    run_every_task(folder, engine)
+    written = {
+        node.name
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
+    }
+    assert engine.tasks == written - {"PartitionTask"}  # which wraps a task for Spark
+    assert engine.packages == RUN_BY_WORKERS
+
+
+def fingerprint_of(package):
+    """Fingerprint of a copy of the package, in a process of its own."""
+    code = "from matrixdp.records.fingerprint import code_fingerprint; print(code_fingerprint())"
+    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_only_an_edit_of_code_that_tasks_run_changes_the_fingerprint(tmp_path):
+    package = tmp_path / "matrixdp"
+    shutil.copytree(ROOT, package, ignore=shutil.ignore_patterns("__pycache__"))
+    before = fingerprint_of(package)
+    for module, changes in (("report/html.py", False), ("domain/clipping.py", True)):
+        path = package / module
+        path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+        assert (fingerprint_of(package) != before) == changes, module

@@ -1,0 +1,88 @@
+"""A whole fit: what its queries sum, and how it shares its budget."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matrixdp as mdp
+from matrixdp.adaptive import budget as fit_budget
+from matrixdp.adaptive import clipped_tail as tail
+from matrixdp.adaptive import fit as learning
+from matrixdp.adaptive.coordinates import LEVELS
+from matrixdp.adaptive.grid_records import GridRecords
+from matrixdp.adaptive.moment import private_moment
+from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.domain.row_arithmetic import square_lengths
+from matrixdp.privacy import Neighbours
+from matrixdp.queries.moment_sums import levels
+
+COVARIANCE, REGRESSION = SETTINGS["covariance"], SETTINGS["regression"]
+
+
+def settled(records, bounds):
+    """Each record as it enters a moment in a ball, by itself."""
+    everything = records.take(np.arange(len(records)))
+    grid = levels(len(records))
+    on_sphere = bounds.quantise(everything, grid) * bounds.steps(grid)
+    return np.where((records.lengths > bounds.radius * (1 - 1e-13))[:, None], on_sphere, everything)
+
+
+def row_lengths(records):
+    return np.sqrt(square_lengths(records))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 6), records=st.integers(1, 300), epsilon=st.floats(0.05, 20))
+def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, epsilon):
+    """Replays what each moment's query does with its records, one by one: box and ball hold for what is summed."""
+    rng = np.random.default_rng(seed)
+    data = rng.standard_cauchy((records, size)) * rng.choice([1e-3, 1, 1e3])
+    steps = GridRecords(mdp.Bounds([-1] * size, [1] * size), data, LEVELS)
+    assert np.abs(steps.steps).max() <= LEVELS
+    seen = []
+
+    class Watch(fit_budget.FitBudget):
+        def release(self, name, query, data, *, share):
+            seen.append((query, data))
+            return super().release(name, query, data, share=share)
+
+    watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
+    for aim, chosen in SETTINGS.items():
+        watched._releases.clear()
+        learning.fit_moment(steps, chosen, watched, public=records, targets=int(aim == "regression"))
+    for query, answer in seen:
+        if isinstance(query, TracedMoments):
+            bounds = query.moments.bounds
+            inside = settled(answer, bounds)
+            assert (np.abs(inside) <= bounds.halfwidths * (1 + 1e-15)).all()
+            assert (row_lengths(inside) <= bounds.radius * (1 + 1e-12)).all()
+            full = np.column_stack([np.ones(records), inside])
+            found = query.moments.evaluate(answer, clip=True, missing="error")
+            assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.moments.magnitude)
+        elif isinstance(query.function, tail._Mean):
+            assert 0 <= query.function(answer)[0, 0] <= query.function.limit
+        else:
+            assert 0 <= query.function(answer)[0, 0] <= records
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "uniform"])
+def test_few_features_are_not_clipped_by_half_where_counts_are_noisy(shape):
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(1000, 1)) / 4 if shape == "gaussian" else rng.uniform(-1, 1, (1000, 1))
+    found = [
+        private_moment(
+            data, mdp.Bounds([-1], [1]), mdp.Privacy(0.5, 1e-6), stream=mdp.Stream(seed=seed), simulation=True
+        ).covariance[0, 0]
+        for seed in range(20)
+    ]
+    assert np.mean(found) == pytest.approx(data.var(), rel=0.15)
+
+
+def test_share_of_the_rough_moment_falls_with_the_number_of_records():
+    few, many = ({"features": 10, "records": n, "mu": 0.2} for n in (100, 10**7))
+    assert learning.rough_share(COVARIANCE, **few) == 0.15
+    assert learning.rough_share(COVARIANCE, **many) == 0.06
+    assert 0.06 < learning.rough_share(COVARIANCE, features=10, records=1500, mu=0.2) < 0.15
+    assert learning.rough_share(REGRESSION, **few) == learning.rough_share(REGRESSION, **many) == 0.2
