@@ -110,6 +110,7 @@ CASES = {
     "delta 1": (NOTHING, (*argv(), "--delta", "1"), USAGE, ["delta", "between 0 and 1"]),
     "delta 0": (NOTHING, (*argv(), "--delta", "0"), USAGE, ["delta", "between 0 and 1"]),
     "wrong records": (NOTHING, (*argv(), "--records", "499"), USAGE, ["records", "499"]),
+    "no records": (NOTHING, (*argv(), "--records", "0"), USAGE, ["records", "got 0"]),
     "negative records": (NOTHING, (*argv(), "--records", "-4"), USAGE, ["records", "-4"]),
     "records are private": (NOTHING, (*argv(), "--neighbours", "add-remove"), USAGE, ["--records"]),
     "unknown importance": (NOTHING, (*argv(), "--importance", "height=3"), USAGE, ["--importance", "height", "bmi"]),
@@ -191,7 +192,7 @@ def test_other_delimiters_are_read_when_named(clinic, matrixdp, mark, word):
     assert done.code == 0, done.err
 
 
-def test_a_locked_ledger_is_told_after_the_time_allowed(clinic, matrixdp):
+def test_a_locked_ledger_is_an_error_after_the_timeout(clinic, matrixdp):
     other = sqlite3.connect("clinic.db", isolation_level=None)
     other.execute("begin exclusive")
     try:
@@ -213,7 +214,7 @@ def test_a_folder_without_permission_is_refused(clinic, matrixdp):
     assert read_charges() == []
 
 
-def test_an_internal_error_shows_no_value_unless_asked(clinic, matrixdp, monkeypatch):
+def test_an_internal_error_shows_no_value_without_debug(clinic, matrixdp, monkeypatch):
     from matrixdp.cli.actions import release as releasing
 
     def fault(*a, **k):
@@ -237,7 +238,7 @@ def start(*words):
 @pytest.mark.parametrize(
     ("words", "code"), [(argv("nowhere.csv"), 3), ((*argv(), "--epsilon", "9"), 4), (("release",), 2), (argv(), 0)]
 )
-def test_the_console_script_ends_with_these_codes(clinic, words, code):
+def test_the_console_script_exits_with_these_codes(clinic, words, code):
     process = start("-m", "matrixdp", *words)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code, err
@@ -262,7 +263,7 @@ main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_being_told_to_end_leaves_nothing_behind(clinic, interruptible, number):
+def test_a_signal_before_the_charge_leaves_nothing_behind(clinic, interruptible, number):
     Path("out").mkdir()
     Path("out/old.txt").write_text("old")
     before = sorted(path.name for path in Path().iterdir())

@@ -34,7 +34,7 @@ def test_a_new_schema_is_not_complete(clinic, matrixdp):
     assert "lower" in done.err
 
 
-def test_a_schema_is_not_overwritten_unless_asked(clinic, matrixdp):
+def test_a_schema_is_not_overwritten_without_force(clinic, matrixdp):
     before = Path("schema.toml").read_text()
     assert matrixdp("schema", "new", "clinic.csv", "-o", "schema.toml").code == 2
     assert Path("schema.toml").read_text() == before
@@ -55,7 +55,7 @@ def test_a_checked_schema_is_shown(clinic, matrixdp):
     assert facts["columns"]["smoker"] == {"categories": ["yes", "no"]}
 
 
-def test_a_schema_is_held_against_the_names_of_the_data(clinic, matrixdp):
+def test_a_schema_is_compared_with_the_names_of_the_data(clinic, matrixdp):
     Path("other.csv").write_text("age,weight\n1,2\n")
     done = matrixdp("schema", "check", "schema.toml", "--data", "other.csv")
     assert done.code == 3
@@ -91,7 +91,7 @@ def test_a_ledger_with_an_impossible_total_is_not_made(clinic, matrixdp, words):
     assert not Path("l.db").exists()
 
 
-def test_the_history_tells_what_was_released(clinic, matrixdp):
+def test_the_history_shows_what_was_released(clinic, matrixdp):
     from unit.cli.conftest import argv
 
     assert matrixdp(*argv()).code == 0
@@ -101,7 +101,7 @@ def test_the_history_tells_what_was_released(clinic, matrixdp):
     assert "released" in matrixdp("ledger", "history", "clinic.db", "--dataset", "clinic").out
 
 
-def test_the_demo_goes_the_whole_way(tmp_path, monkeypatch, matrixdp):
+def test_the_demo_runs_the_whole_workflow(tmp_path, monkeypatch, matrixdp):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):  # the second replaces the first
         done = matrixdp("demo")

@@ -64,7 +64,7 @@ def test_other_features_are_refused(clinic, matrixdp, features):
     assert not Path("design.svg").exists()
 
 
-def test_it_tells_what_would_be_left_and_charges_nothing(clinic, matrixdp):
+def test_it_shows_what_would_be_left_and_charges_nothing(clinic, matrixdp):
     facts = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic", "--json")).json()
     assert facts["ledger"]["epsilon_left_before"] == pytest.approx(4)
     assert facts["ledger"]["epsilon_left_after"] < 4

@@ -145,7 +145,7 @@ def test_values_outside_the_bounds_are_moved_and_counted_nowhere(clinic, matrixd
     assert str(SECRET)[:6] not in everything
 
 
-def test_the_budget_is_looked_at_before_the_data_are(clinic, matrixdp, monkeypatch):
+def test_the_budget_is_checked_before_the_data_are_read(clinic, matrixdp, monkeypatch):
     monkeypatch.setattr(FilePart, "blocks", lambda *a, **k: pytest.fail("the data were read"))
     done = matrixdp(*argv("clinic.parquet"), "--epsilon", "9")
     assert done.code == 4
@@ -153,7 +153,7 @@ def test_the_budget_is_looked_at_before_the_data_are(clinic, matrixdp, monkeypat
     assert not Path("out").exists()
 
 
-def test_a_request_is_given_back_at_no_cost(clinic, matrixdp):
+def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp):
     assert matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3")).code == 0
     first = Path("out/release.json").read_text()
     again = matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
@@ -211,7 +211,7 @@ def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, mat
     assert order == ["read", "charge", "noise"]
 
 
-def test_old_output_is_replaced_only_if_asked(clinic, matrixdp):
+def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     Path("out").mkdir()
     Path("out/mine.txt").write_text("mine")
     refused = matrixdp(*argv())
@@ -262,7 +262,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     ("options", "words"),
     [(["--directions", "learned"], "learn them from moments"), (["--request", "week-7"], "--request must be left out")],
 )
-def test_what_a_large_data_set_cannot_have_is_said(clinic, matrixdp, monkeypatch, options, words):
+def test_options_that_a_large_data_set_cannot_have_are_refused(clinic, matrixdp, monkeypatch, options, words):
     monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
     done = matrixdp(*argv("clinic.parquet", "identity", *options))
     assert done.code == 2
@@ -271,7 +271,7 @@ def test_what_a_large_data_set_cannot_have_is_said(clinic, matrixdp, monkeypatch
 
 
 @pytest.mark.parametrize("workers", ["0", "many", "-2"])
-def test_workers_that_are_none_are_refused(clinic, matrixdp, workers):
+def test_invalid_workers_are_refused(clinic, matrixdp, workers):
     done = matrixdp(*argv("clinic.parquet"), "--workers", workers)
     assert done.code == 2
     assert "workers must be" in done.err
@@ -280,7 +280,7 @@ def test_workers_that_are_none_are_refused(clinic, matrixdp, workers):
 
 
 @pytest.mark.parametrize("limit", [100, 10**6])
-def test_rows_that_a_folder_s_name_orders_are_refused(clinic, matrixdp, monkeypatch, limit):
+def test_rows_ordered_by_the_name_of_a_folder_are_refused(clinic, matrixdp, monkeypatch, limit):
     monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", limit)
     for i, piece in enumerate(np.array_split(np.arange(500), 2)):
         Path(f"set/ill={i}").mkdir(parents=True)

@@ -63,7 +63,7 @@ def check_page(page):
 
 
 @pytest.mark.parametrize("kind", ["matrix", "covariance", "correlation"])
-def test_the_page_is_whole_and_asks_for_nothing(kind):
+def test_the_page_is_complete_and_self_contained(kind):
     page = check_page(render_page(make_content(moments(), kind), files=["matrix.csv"]))
     for words in (
         "(2, 1e-06)-differential privacy",
@@ -87,7 +87,7 @@ def test_private_numbers_of_records_are_called_private():
     assert "about 400 records" in page
 
 
-def test_the_ledger_s_state_is_told():
+def test_the_state_of_the_ledger_is_shown():
     state = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
     page = render_page(make_content(moments(), ledger=state))
     assert "No ledger was used" not in page
@@ -114,7 +114,7 @@ def test_cells_say_their_value_and_error_bar():
     assert any(re.fullmatch(r"feature <0> & co × feature <1> & co: \S+ ± \S+", title) for title in titles)
 
 
-def test_impossible_entries_are_shown_as_such():
+def test_undefined_entries_are_shown():
     release = moments()
     matrix = release.matrix.copy()
     matrix[1, 1] = -5.0

@@ -69,7 +69,7 @@ class ChargeTarget:
 
 
 @contextmanager
-def open_target(options: ReleaseOptions, wanted: DesignOptions, design: Design) -> Iterator[ChargeTarget]:
+def open_target(options: ReleaseOptions, design_options: DesignOptions, design: Design) -> Iterator[ChargeTarget]:
     """The target of a charge, after a check that the budget is large enough for it."""
     if options.ledger is None:
         yield ChargeTarget()
@@ -80,8 +80,8 @@ def open_target(options: ReleaseOptions, wanted: DesignOptions, design: Design) 
         released = _has_release(ledger, dataset, options.request)
         if not released:
             ledger.whatif(dataset, design)
-            if wanted.learned and not _has_release(ledger, dataset, options.request, DIRECTIONS):
-                ledger.whatif(dataset, Gaussian(wanted.privacy.mu))  # directions and release together
+            if design_options.learned and not _has_release(ledger, dataset, options.request, DIRECTIONS):
+                ledger.whatif(dataset, Gaussian(design_options.privacy.mu))  # directions and release together
         height, width = design.query.shape
         new_request = f"release-{uuid.uuid4().hex[:12]}" if height * width <= _MAX_STORED else None
         yield ChargeTarget(ledger, dataset, options.request or new_request, left, released)

@@ -43,8 +43,8 @@ class _ReleaseJob:
     Where directions are still to be learned, `design` is one with other directions but the same cost.
     """
 
-    wanted: DesignOptions
-    options: ReleaseOptions
+    design_options: DesignOptions
+    release_options: ReleaseOptions
     schema: Schema
     source: Files
     design: Design
@@ -55,13 +55,14 @@ class _ReleaseJob:
         return self.design.query
 
 
-def run_release(wanted: DesignOptions, options: ReleaseOptions) -> None:
+def run_release(design_options: DesignOptions, release_options: ReleaseOptions) -> None:
     """Read the data, charge the ledger, draw the noise and write the folder, in this order."""
-    schema = read_schema(wanted.schema)
-    source = open_files(options.data, delimiter=options.delimiter)
-    source.check_output(options.out)
-    query = build_query(wanted, schema, find_records(wanted, schema, lambda: _count_records(source)))
-    job = _ReleaseJob(wanted, options, schema, source, _plan_design(wanted, query))
+    schema = read_schema(design_options.schema)
+    source = open_files(release_options.data, delimiter=release_options.delimiter)
+    source.check_output(release_options.out)
+    records = find_records(design_options, schema, lambda: _count_records(source))
+    query = build_query(design_options, schema, records)
+    job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query))
     if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
         _release_dataset(job)
     else:
@@ -75,22 +76,22 @@ def _count_records(source: Files) -> int:
     return count
 
 
-def _plan_design(wanted: DesignOptions, query: MatrixQuery) -> Design:
+def _plan_design(options: DesignOptions, query: MatrixQuery) -> Design:
     """The design, with the standard directions in place of those to be learned; raises for every invalid option."""
-    if not wanted.learned:
-        return build_design(wanted, query)
-    if wanted.query not in TABLES or query.neighbours is not Neighbours.REPLACE:
+    if not options.learned:
+        return build_design(options, query)
+    if options.query not in TABLES or query.neighbours is not Neighbours.REPLACE:
         raise ParameterError(
             f"--directions learned is for {', '.join(TABLES)}, with replace neighbours. Leave it out, or give a file."
         )
-    return build_design(wanted, query, np.eye(query.features))
+    return build_design(options, query, np.eye(query.features))
 
 
 def _release_matrix(job: _ReleaseJob) -> None:
-    options = job.options
+    options = job.release_options
     with (
         DeferredInterrupts() as interrupts,
-        open_target(options, job.wanted, job.design) as target,
+        open_target(options, job.design_options, job.design) as target,
         OutputFolder(options.out, force=options.force) as out,
     ):
         content, learned = _make_release(job, target, interrupts)
@@ -115,33 +116,33 @@ def _make_release(
     job: _ReleaseJob, target: ChargeTarget, interrupts: DeferredInterrupts
 ) -> tuple[ReportContent, PrincipalDirections | None]:
     """The release, ready to be shown, and the directions that were learned for it, if any."""
-    wanted = job.wanted
+    options = job.design_options
     data = _open_data(job, interrupts)
-    learned = _learn_directions(job, data, target) if wanted.learned else None
-    design = job.design if learned is None else build_design(wanted, job.query, learned.directions)
+    learned = _learn_directions(job, data, target) if options.learned else None
+    design = job.design if learned is None else build_design(options, job.query, learned.directions)
     try:
-        release = design.release(data, missing=job.options.missing, **target.make_arguments())
+        release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
     except MatrixDPError as error:
         if learned is None or target.request is None:
             raise
         raise type(error)(
             f"{error}\nThe directions are charged and stored: run again with --request {target.request}."
         ) from None
-    notes = () if learned is None else (_describe_learning(wanted, learned.mu),)
-    return make_content(release, wanted.kind, ledger=target.summarise(), notes=notes), learned
+    notes = () if learned is None else (_describe_learning(options, learned.mu),)
+    return make_content(release, options.kind, ledger=target.summarise(), notes=notes), learned
 
 
 def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
     """The private data as the query takes them; interrupts are deferred once they are read."""
     data: Any
-    if job.wanted.query in GRAPHS:
+    if job.design_options.query in GRAPHS:
         assert job.schema.graph is not None  # otherwise there is no query
         data = read_graph(job.source, job.schema.graph)
-    elif job.wanted.query == "counts":
-        data = read_pairs(job.source, job.wanted.parse_cells(), job.schema)
+    elif job.design_options.query == "counts":
+        data = read_pairs(job.source, job.design_options.parse_cells(), job.schema)
     else:
         job.source.require(list(job.query.names or ()))
-        return MonitoredRecords(job.options, job.query, interrupts)
+        return MonitoredRecords(job.release_options, job.query, interrupts)
     interrupts.defer()
     return data
 
@@ -151,33 +152,33 @@ def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> Prin
     return principal_directions(
         data,
         job.schema.bounds(),
-        job.wanted.privacy,
+        job.design_options.privacy,
         records=job.query.records,  # type: ignore[attr-defined]
-        share=job.wanted.directions_share,
-        missing=job.options.missing,
+        share=job.design_options.directions_share,
+        missing=job.release_options.missing,
         **target.make_arguments(DIRECTIONS),
     )
 
 
-def _describe_learning(wanted: DesignOptions, mu: float) -> str:
+def _describe_learning(options: DesignOptions, mu: float) -> str:
     return (
         f"The directions were learned from the same data in a separate release (directions.json), which spent "
-        f"μ = {mu:.6g}, {wanted.directions_share:.0%} of the budget; both together are "
-        f"({wanted.epsilon:g}, {wanted.delta:.3g})-differentially private."
+        f"μ = {mu:.6g}, {options.directions_share:.0%} of the budget; both together are "
+        f"({options.epsilon:g}, {options.delta:.3g})-differentially private."
     )
 
 
 def _release_dataset(job: _ReleaseJob) -> None:
     """Write a noisy data set that is too large for a report as Parquet files."""
-    options, design = job.options, job.design
-    if job.wanted.learned:
+    options, design = job.release_options, job.design
+    if job.design_options.learned:
         raise ParameterError(
             f"--directions learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
             "moments, and pass them as a file."
         )
     if options.request is not None:
         raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
-    with DeferredInterrupts() as interrupts, open_target(options, job.wanted, design) as target:
+    with DeferredInterrupts() as interrupts, open_target(options, job.design_options, design) as target:
         data = _open_data(job, interrupts)
         release = release_dataset(
             design,

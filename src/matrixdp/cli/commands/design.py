@@ -26,5 +26,5 @@ def design(**options: Any) -> None:
     from matrixdp.cli.actions.design import run_design
     from matrixdp.cli.actions.design_options import DesignOptions
 
-    wanted, rest = split_options(options, DesignOptions)
-    run_design(wanted, **rest)
+    chosen, rest = split_options(options, DesignOptions)
+    run_design(chosen, **rest)

@@ -62,5 +62,5 @@ def release(no_ledger: bool, **options: Any) -> None:
     from matrixdp.cli.actions.release import run_release
     from matrixdp.cli.actions.release_options import ReleaseOptions
 
-    wanted, rest = split_options(options, DesignOptions)
-    run_release(wanted, ReleaseOptions(**rest))
+    chosen, rest = split_options(options, DesignOptions)
+    run_release(chosen, ReleaseOptions(**rest))
