@@ -10,7 +10,7 @@ from matrixdp.answers.moments import Estimate
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release
-from matrixdp.report.mechanism_facts import MechanismFacts, ReleaseLike, read_mechanism
+from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
 from matrixdp.types import Floats
 
 KINDS = ("matrix", "covariance", "correlation")
@@ -57,7 +57,7 @@ class ReportContent:
         Names of the rows and columns.
     scale : float64 array, broadcastable to the shape
         Largest absolute value that each entry can have; pictures show entries relative to it.
-    release : ReleaseLike
+    release : Release or MechanismRelease
     mechanism : MechanismFacts
     kind : 'matrix', 'covariance' or 'correlation'
     mean : Estimate, optional
@@ -73,7 +73,7 @@ class ReportContent:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     scale: Floats
-    release: ReleaseLike
+    release: AnyRelease
     mechanism: MechanismFacts
     kind: str = "matrix"
     mean: Estimate | None = None
@@ -97,13 +97,13 @@ class ReportContent:
 
 
 def make_content(
-    release: ReleaseLike, kind: str = "matrix", *, ledger: LedgerSummary | None = None, notes: tuple[str, ...] = ()
+    release: AnyRelease, kind: str = "matrix", *, ledger: LedgerSummary | None = None, notes: tuple[str, ...] = ()
 ) -> ReportContent:
     """The release, or the covariance or correlation that follows from released moments, ready to be shown.
 
     Parameters
     ----------
-    release : Release, or a release of another mechanism
+    release : Release or MechanismRelease
     kind : 'matrix', 'covariance' or 'correlation'
         The last two are for a `Release` of moments.
     ledger : LedgerSummary, optional
@@ -127,7 +127,7 @@ def make_content(
         std=release.std,
         rows=rows,
         columns=columns,
-        scale=query.scale if own_shape else np.abs(release.matrix).max(keepdims=True),
+        scale=query.scale if own_shape else np.full((1, 1), np.abs(release.matrix).max() or 1.0),
         release=release,
         mechanism=mechanism,
         mean=release.mean() if isinstance(release, Release) and query.moment_bounds is not None else None,

@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from matrixdp.design import Design
-from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import Release
+from matrixdp.release import MechanismRelease, Release
 from matrixdp.report.numbers import format_number
-from matrixdp.types import Floats
 
-
-class ReleaseLike(Protocol):
-    """What a report needs of a release. One without a design also has `query`, `epsilon`, `delta` and `mechanism`."""
-
-    @property
-    def matrix(self) -> Floats:
-        """The released matrix."""
-
-    @property
-    def std(self) -> Floats | None:
-        """Standard deviation of the noise in each entry, or None where it is unknown."""
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-
-    @property
-    def simulation(self) -> bool:
-        """Whether the noise can be repeated."""
-
-    @property
-    def version(self) -> str:
-        """Version of the software."""
-
-    def to_json(self) -> str:
-        """The release as JSON."""
+AnyRelease = Release | MechanismRelease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +48,9 @@ class MechanismFacts:
         return f"{numbers}-differential privacy"
 
 
-def read_mechanism(release: ReleaseLike) -> MechanismFacts:
-    """Facts about the design of a `Release`, or about the mechanism that any other release names."""
-    if isinstance(release, Release):
-        return _read_design(release.design)
-    return _read_other(release)
+def read_mechanism(release: AnyRelease) -> MechanismFacts:
+    """Facts about the mechanism behind a release: a design, or the one that a `MechanismRelease` names."""
+    return _read_design(release.design) if isinstance(release, Release) else _read_other(release)
 
 
 def _read_design(design: Design) -> MechanismFacts:
@@ -106,11 +76,8 @@ def _compare(gain: float) -> str:
     return f"{format_number(gain)} times smaller than" if gain > 1 else f"{format_number(1 / gain)} times larger than"
 
 
-def _read_other(release: Any) -> MechanismFacts:
-    """Facts about a release that has no design, from its attributes."""
-    parameters = getattr(release, "parameters", {})
-    numbers = ", ".join(f"{name} = {format_number(float(value), 4)}" for name, value in parameters.items())
-    mu = getattr(release, "mu", None)
+def _read_other(release: MechanismRelease) -> MechanismFacts:
+    numbers = ", ".join(f"{name} = {format_number(float(value), 4)}" for name, value in release.parameters.items())
     cost = f"ε = {release.epsilon:.4g}" + (f" at δ = {release.delta:.3g}" if release.delta else "")
     warning = (
         "For comparison only: do not publish this release. Its noise is floating-point, and the low bits of its "
@@ -121,7 +88,7 @@ def _read_other(release: Any) -> MechanismFacts:
         query=release.query,
         epsilon=release.epsilon,
         delta=release.delta,
-        cost=cost if mu is None else f"μ = {mu:.6g} of Gaussian differential privacy, which is {cost}",
+        cost=cost if release.mu is None else f"μ = {release.mu:.6g} of Gaussian differential privacy, which is {cost}",
         noise=f"Noise of the mechanism “{release.mechanism}”" + (f", with {numbers}." if numbers else "."),
-        warnings=(warning,) if getattr(release, "comparison_only", False) else (),
+        warnings=(warning,) if release.comparison_only else (),
     )

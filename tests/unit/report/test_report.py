@@ -1,7 +1,6 @@
 """Reports: complete, self-contained, and true to the release."""
 
 import re
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +10,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
+from matrixdp.release import MechanismRelease
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_page
 from matrixdp.report.ellipse import pair_covariance
@@ -161,33 +161,18 @@ def test_a_covariance_needs_moments():
         make_content(release, "variance")
 
 
-@dataclass(eq=False)
-class MechanismRelease:
-    """A release of a mechanism of one's own: it has no design."""
-
-    query: mdp.Moments
-    matrix: np.ndarray
-    std: np.ndarray | None = None
-    privacy: mdp.Privacy = field(default_factory=lambda: mdp.Privacy(1, 1e-6))
-    epsilon: float = 1.0
-    delta: float = 0.0
-    mechanism: str = "my <laplace>"
-    simulation: bool = False
-    version: str = "0"
-
-    @property
-    def neighbours(self):
-        return self.query.neighbours
-
-    def to_json(self):
-        return "{}"
+def run_mechanism(matrix, **facts):
+    """A release of a mechanism of one's own, which has no design."""
+    facts = {"epsilon": 1.0, "delta": 0.0, "comparison_only": False} | facts
+    privacy = mdp.Privacy(1, 1e-6)
+    return MechanismRelease(query=TWO_MOMENTS, matrix=matrix, mechanism="my <laplace>", privacy=privacy, **facts)
 
 
 TWO_MOMENTS = mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["age", "bmi"]), 50)
 
 
 def test_a_mechanism_without_a_design_is_shown_with_unknown_error_bars(tmp_path):
-    content = make_content(MechanismRelease(TWO_MOMENTS, np.eye(3)))
+    content = make_content(run_mechanism(np.eye(3)))
     files = write_folder(content, tmp_path)
     assert set(files) == {
         "report.html", "matrix.csv", "matrix.npy", "matrix.parquet", "matrix.svg", "release.json",
@@ -205,7 +190,7 @@ def test_a_mechanism_without_a_design_is_shown_with_unknown_error_bars(tmp_path)
 
 
 def test_a_mechanism_that_knows_its_error_bars_shows_them(tmp_path):
-    release = MechanismRelease(TWO_MOMENTS, np.eye(3), std=np.full((3, 3), 0.25), delta=1e-6)
+    release = run_mechanism(np.eye(3), std=np.full((3, 3), 0.25), delta=1e-6)
     files = write_folder(make_content(release), tmp_path)
     assert {"std.csv", "std.svg"} <= set(files)
     page = check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
@@ -215,16 +200,18 @@ def test_a_mechanism_that_knows_its_error_bars_shows_them(tmp_path):
 
 @pytest.mark.parametrize("shape", [(2, 1), (7, 2), (2, 2)])
 def test_a_mechanism_may_release_a_matrix_of_another_shape(shape):
-    content = make_content(MechanismRelease(TWO_MOMENTS, np.ones(shape)))
+    content = make_content(run_mechanism(np.ones(shape)))
     assert (len(content.rows), len(content.columns)) == shape
     assert ("age" in content.rows) == (shape[0] == 2)
     assert f"output of my &lt;laplace&gt; of 50 records, {shape[0]} x {shape[1]}" in check_page(render_page(content))
 
 
+def test_a_matrix_of_zeros_can_be_drawn():
+    ElementTree.fromstring(draw_matrix(make_content(run_mechanism(np.zeros((2, 2))))))
+
+
 def test_a_mechanism_for_comparison_only_is_marked():
-    release = MechanismRelease(TWO_MOMENTS, np.eye(3))
-    release.comparison_only = True
-    assert "do not publish" in render_page(make_content(release))
+    assert "do not publish" in render_page(make_content(run_mechanism(np.eye(3), comparison_only=True)))
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path):
