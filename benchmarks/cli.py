@@ -1,4 +1,4 @@
-"""The command line: how fast it answers, and what a release from a large file costs."""
+"""The command line: time to show help, and time and memory of a release from a large file."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ with pq.ParquetFile(sys.argv[1], pre_buffer=False) as file:
 
 def run() -> list[dict[str, str]]:
     """All rows."""
-    return [answer(), *releases()]
+    return [measure_help(), *measure_releases()]
 
 
-def answer() -> dict[str, str]:
-    """``matrixdp --help`` against an interpreter that does nothing."""
+def measure_help() -> dict[str, str]:
+    """``matrixdp --help``, compared with starting the interpreter."""
     ours, nothing = [], []
     for _ in range(7):
-        ours.append(timed(["-m", "matrixdp", "--help"])[0])
-        nothing.append(timed(["-c", "pass"])[0])
+        ours.append(time_process(["-m", "matrixdp", "--help"])[0])
+        nothing.append(time_process(["-c", "pass"])[0])
     return row(
         "matrixdp --help, against python -c pass",
         statistics.median(ours),
@@ -62,8 +62,8 @@ def answer() -> dict[str, str]:
     )
 
 
-def releases() -> list[dict[str, str]]:
-    """Moments of a large Parquet file by the command, against reading it and the plain product, each in a process."""
+def measure_releases() -> list[dict[str, str]]:
+    """Moments of a large Parquet file: the command, compared with reading the file and a plain matrix product."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         write_table(place / "data.parquet")
@@ -87,8 +87,8 @@ def releases() -> list[dict[str, str]]:
             "streamed": ["-c", _STREAMED, str(place / "data.parquet")],
         }
         for words in rivals.values():
-            timed(words)
-        runs = [{name: timed(words) for name, words in rivals.items()} for _ in range(3)]
+            time_process(words)
+        runs = [{name: time_process(words) for name, words in rivals.items()} for _ in range(3)]
     times = {name: statistics.median(found[name][0] for found in runs) for name in rivals}
     peaks = {name: max(found[name][1] for found in runs) for name in rivals}
     size = f"{RECORDS:,} x {FEATURES} from Parquet"
@@ -120,8 +120,8 @@ def write_table(path: Path) -> None:
             writer.write_table(pa.table(columns, schema=schema))
 
 
-def timed(words: list[str]) -> tuple[float, float]:
-    """Seconds of a process of its own, and its peak memory in MiB where it prints it."""
+def time_process(words: list[str]) -> tuple[float, float]:
+    """Seconds that a new Python process takes, and its peak memory in MiB if it prints that."""
     import matrixdp
 
     environment = {

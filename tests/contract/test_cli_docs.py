@@ -8,7 +8,7 @@ import click
 import numpy as np
 import pytest
 
-from matrixdp.cli.exits import Exit
+from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.main import cli, run
 from matrixdp.cli.options import QUERIES
 
@@ -57,7 +57,7 @@ def test_no_command_is_documented_that_is_not_there():
 def test_queries_and_exit_codes_are_documented():
     for query in QUERIES:
         assert f"`{query}`" in TEXT
-    for code in Exit:
+    for code in ExitCode:
         assert f"| {int(code)} |" in TEXT
 
 

@@ -1,6 +1,7 @@
-"""The command line: from a table to a private matrix without writing code.
+"""The command line: from a table to a private matrix, without writing code.
 
-Modules that hold commands import click and nothing that is slow; what a command needs it imports when it runs.
+`commands` declares the commands and their options and imports nothing slow, so that ``matrixdp --help`` is quick.
+`actions` does the work: the command ``matrixdp design`` is declared in `commands.design` and done in `actions.design`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import sys
 
 
 def main() -> None:
-    """Entry of the console script, with a remedy when the extra is not installed."""
+    """Run the console script; without click, name the extra to install and exit with code 2."""
     try:
         import click  # noqa: F401
     except ImportError:
-        sys.stderr.write("matrixdp: the command line needs an extra: pip install 'matrixdp[cli]'\n")
+        sys.stderr.write("matrixdp: the command line needs click. Install it: pip install 'matrixdp[cli]'\n")
         raise SystemExit(2) from None
     from matrixdp.cli.main import run
 

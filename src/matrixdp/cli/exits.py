@@ -1,11 +1,11 @@
-"""How a command ends: exit codes, and errors in one or two lines.
+"""Exit codes, and errors as one or two lines on standard error.
 
 ====  =================================================================================
-0     done
+0     success
 2     usage: an option, a schema, an output folder or a parameter of the design is wrong
-3     data: the data file is missing, broken, or does not fit the schema
+3     data: the data file is missing, broken, or does not match the schema
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
-5     internal: a fault of matrixdp itself
+5     internal: an error in matrixdp itself
 6     cluster: its scheduler does not answer, or its workers were lost
 130   interrupted
 ====  =================================================================================
@@ -23,10 +23,10 @@ import click
 from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError
 
 
-class Exit(IntEnum):
-    """Exit codes."""
+class ExitCode(IntEnum):
+    """Exit codes of the command."""
 
-    DONE = 0
+    SUCCESS = 0
     USAGE = 2
     DATA = 3
     BUDGET = 4
@@ -35,57 +35,55 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-def code_of(error: BaseException) -> Exit:
+def run_safely(command: Callable[[], object], *, debug: bool) -> int:
+    """Run a command and return its exit code; an error is printed in one or two lines, with a traceback if `debug`."""
+    try:
+        code = command()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        if debug and not isinstance(error, KeyboardInterrupt | click.Abort):
+            traceback.print_exc()
+        sys.stderr.write(f"matrixdp: {describe_error(error)}\n")
+        return find_exit_code(error)
+    return code if isinstance(code, int) else ExitCode.SUCCESS
+
+
+def find_exit_code(error: BaseException) -> ExitCode:
     """The exit code for an error.
 
     Examples
     --------
-    >>> code_of(DataError("no records")).name
+    >>> find_exit_code(DataError("no records")).name
     'DATA'
     """
     match error:
         case click.Abort() | KeyboardInterrupt():
-            return Exit.INTERRUPTED
+            return ExitCode.INTERRUPTED
         case click.ClickException():
-            return Exit.USAGE
+            return ExitCode.USAGE
         case DataError():
-            return Exit.DATA
+            return ExitCode.DATA
         case LedgerError():
-            return Exit.BUDGET
+            return ExitCode.BUDGET
         case EngineError():
-            return Exit.CLUSTER
+            return ExitCode.CLUSTER
         case MatrixDPError() | OSError():
-            return Exit.USAGE
-    return Exit.INTERNAL
+            return ExitCode.USAGE
+    return ExitCode.INTERNAL
 
 
-def guarded(command: Callable[[], object], *, debug: bool) -> int:
-    """Run a command; whatever goes wrong is told on stderr, in one or two lines unless `debug`."""
-    try:
-        code = command()
-    except BaseException as error:
-        if isinstance(error, SystemExit):
-            raise
-        if debug and not isinstance(error, KeyboardInterrupt | click.Abort):
-            traceback.print_exc()
-        _tell(error)
-        return code_of(error)
-    return code if isinstance(code, int) else Exit.DONE
-
-
-def _tell(error: BaseException) -> None:
-    code = code_of(error)
-    if code is Exit.INTERRUPTED:
-        words = "interrupted; nothing was released."
-    elif isinstance(error, click.ClickException):
-        words = error.format_message()
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            words += f"\nSee: {error.ctx.command_path} --help"
-    elif isinstance(error, OSError):
-        words = f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
-    elif code is Exit.INTERNAL:
-        # The message of an unforeseen error could hold private values.
-        words = f"internal error ({type(error).__name__}); nothing was released. See where with: matrixdp --debug ..."
-    else:
-        words = str(error)
-    sys.stderr.write(f"matrixdp: {words}\n")
+def describe_error(error: BaseException) -> str:
+    """The message for an error, without private values."""
+    code = find_exit_code(error)
+    if code is ExitCode.INTERRUPTED:
+        return "interrupted; nothing was released."
+    if isinstance(error, click.ClickException):
+        usage = error.ctx if isinstance(error, click.UsageError) else None
+        return error.format_message() + ("" if usage is None else f"\nSee: {usage.command_path} --help")
+    if isinstance(error, OSError):
+        return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
+    if code is ExitCode.INTERNAL:
+        # The message of an unforeseen error could contain private values.
+        return f"internal error ({type(error).__name__}); nothing was released. For a traceback: matrixdp --debug ..."
+    return str(error)

@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""The command ``matrixdp`` with all its subcommands."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from matrixdp.cli.commands.ledger import ledger
 from matrixdp.cli.commands.release import release
 from matrixdp.cli.commands.reproduce import reproduce
 from matrixdp.cli.commands.schema import schema
-from matrixdp.cli.exits import guarded
+from matrixdp.cli.exits import run_safely
 from matrixdp.cli.styles import Group
 from matrixdp.version import __version__
 
-_WAY = """\
+_WORKFLOW = """\
 matrixdp schema new clinic.csv -o schema.toml       (then fill in the public bounds)
 matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6
 matrixdp design --schema schema.toml --query covariance --records 10000 --epsilon 1 --delta 1e-6
@@ -28,12 +28,12 @@ matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 
 
 @click.group(
     cls=Group,
-    example=_WAY,
-    epilog="Exit codes: 0 done, 2 usage, 3 data, 4 budget or ledger, 5 internal, 6 cluster, 130 interrupted.",
+    example=_WORKFLOW,
+    epilog="Exit codes: 0 success, 2 usage, 3 data, 4 budget or ledger, 5 internal, 6 cluster, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="matrixdp")
-@click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong; it may quote data.")
+@click.option("--debug", is_flag=True, help="Show a traceback after an error; it may quote data.")
 def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
@@ -43,8 +43,8 @@ for _command in (schema, design, release, ledger, demo, reproduce, bench, comple
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command line and give its exit code."""
+    """Run a command line, that of the process by default, and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    return guarded(lambda: cli.main(words, prog_name="matrixdp", standalone_mode=False), debug=debug)
+    return run_safely(lambda: cli.main(words, prog_name="matrixdp", standalone_mode=False), debug=debug)

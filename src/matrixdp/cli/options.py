@@ -1,15 +1,18 @@
-"""Options that several commands have."""
+"""Options that several commands have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
+# Help pages need these names without importing the modules that define them; a test checks that they agree.
 QUERIES = (
     "moments",
     "covariance",
@@ -22,76 +25,86 @@ QUERIES = (
     "counts",
 )
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
+NEIGHBOURS = ("replace", "add-remove")
 PATH = click.Path(path_type=Path)
 
-_DESIGN_NAMES = {
-    "schema",
-    "query",
-    "epsilon",
-    "delta",
-    "records",
-    "neighbours",
-    "importance",
-    "directions",
-    "directions_share",
-    "calibration",
-    "cells",
-    "points",
-    "kernel",
-    "bandwidth",
-}
+
+def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """One decorator that adds several options to a command, listed in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def split_options(values: dict[str, Any], kind: type[T]) -> tuple[T, dict[str, Any]]:
+    """An instance of the dataclass `kind`, made from the values that are its fields, and the other values."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    own = {name: value for name, value in values.items() if name in names}
+    return kind(**own), {name: value for name, value in values.items() if name not in names}
+
+
+def _parse_delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return "\t" if value in ("tab", "\\t") else value
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 delimiter_option = click.option(
-    "--delimiter", help="What separates the columns of a CSV file: one character, or 'tab'. A comma by default."
+    "--delimiter",
+    callback=_parse_delimiter,
+    help="Column separator of CSV files: one character, or 'tab'. [default: a comma]",
 )
 epsilon_option = click.option("--epsilon", type=float, required=True, help="Privacy loss, greater than 0.")
 delta_option = click.option(
-    "--delta", type=float, required=True, help="Probability of a larger loss, well below one over the records."
+    "--delta", type=float, required=True, help="Probability of a larger loss; choose it well below 1/records."
 )
-
-_DESIGN = (
-    click.option("--schema", type=PATH, required=True, help="What is public about the data: a TOML file."),
+design_options = combine_options(
+    click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data."),
     click.option("--query", type=click.Choice(QUERIES), required=True, help="What to release."),
     epsilon_option,
     delta_option,
     click.option(
-        "--records", type=int, help="The public number of records. [default: the schema's; a release can count]"
+        "--records",
+        type=int,
+        help="Public number of records. [default: from the schema; release can also count the rows]",
     ),
     click.option(
         "--neighbours",
-        type=click.Choice(("replace", "add-remove")),
+        type=click.Choice(NEIGHBOURS),
         help="What one person may change. [default: replace; add-remove for graphs]",
     ),
     click.option(
         "--importance",
         metavar="NAME=NUMBER,...",
-        help="How much a feature's squared error, relative to its range, counts; 1 for the others.",
+        help="Weight of a feature's squared error, relative to its range; 1 for features that are not named.",
     ),
     click.option(
         "--directions",
         default="standard",
         show_default=True,
         metavar="standard|learned|FILE",
-        help="Axes of the noise: the features, private principal directions (in the data's units: for features of like "
-        "ranges), or a NPY or CSV file.",
+        help="Axes of the noise: the features; principal directions, learned privately in the units of the data (for "
+        "features with similar ranges); or a NPY or CSV file.",
     ),
     click.option(
         "--directions-share",
         type=float,
         default=0.2,
         show_default=True,
-        help="Share of the budget for directions that are learned.",
+        help="Share of the budget that is spent on learning directions.",
     ),
     click.option(
         "--calibration",
         type=click.Choice(CALIBRATIONS),
         default="exact",
         show_default=True,
-        help="How the noise is sized; the others are the paper's.",
+        help="How the size of the noise is determined; all but 'exact' are the paper's.",
     ),
-    click.option("--cells", metavar="ROWS,COLUMNS", help="The two columns of --query counts."),
-    click.option("--points", type=PATH, help="Public points of --query gram: a table or a NPY file."),
+    click.option("--cells", metavar="ROWS,COLUMNS", help="The two columns that --query counts tabulates."),
+    click.option("--points", type=PATH, help="Public points for --query gram: a table or a NPY file."),
     click.option(
         "--kernel",
         type=click.Choice(("gaussian", "laplacian")),
@@ -100,24 +113,10 @@ _DESIGN = (
         help="Kernel of --query gram.",
     ),
     click.option(
-        "--bandwidth", type=float, default=1.0, show_default=True, help="Of the kernel, in halves of the bounds' width."
+        "--bandwidth",
+        type=float,
+        default=1.0,
+        show_default=True,
+        help="Bandwidth of the kernel, in units of half the width of the bounds.",
     ),
 )
-
-
-def design_options(function: F) -> F:
-    """All options that a design is made from."""
-    for option in reversed(_DESIGN):
-        function = option(function)
-    return function
-
-
-def split_options(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of a design, and the rest."""
-    names = [name for name in values if name in _DESIGN_NAMES]
-    return {name: values[name] for name in names}, {name: values[name] for name in values if name not in names}
-
-
-def parse_delimiter(value: str | None) -> str | None:
-    """The character that is meant."""
-    return "\t" if value in ("tab", "\\t") else value

@@ -1,4 +1,4 @@
-"""Commands whose help ends with an example, listed in the order in which one needs them."""
+"""Help pages that end with an example, and list commands in the order of use."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import click
 
 
 class Command(click.Command):
-    """A command with an example."""
+    """A command whose help ends with an example."""
 
     def __init__(self, *arguments: Any, example: str, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.example = example
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The example, line by line as it is."""
-        with formatter.section("Example"):
-            for line in self.example.splitlines():
-                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+        """Write the example."""
+        _write_example(formatter, "Example", self.example)
 
 
 class Group(click.Group):
-    """Commands in the order in which they were added."""
+    """Commands in the order in which they were added, with an example of how they are used together."""
 
     command_class = Command
 
@@ -31,13 +29,18 @@ class Group(click.Group):
         self.example = example
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In their order."""
+        """Names of the commands in the order in which they were added."""
         return list(self.commands)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The way through, and what exit codes mean."""
+        """Write the example and the epilog."""
         if self.example:
-            with formatter.section("The way through"):
-                for line in self.example.splitlines():
-                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+            _write_example(formatter, "Typical workflow", self.example)
         super().format_epilog(ctx, formatter)
+
+
+def _write_example(formatter: click.HelpFormatter, title: str, example: str) -> None:
+    """Write lines as they are, where click would wrap them."""
+    with formatter.section(title):
+        for line in example.splitlines():
+            formatter.write(f"{'':>{formatter.current_indent}}{line}\n")

@@ -1,18 +1,18 @@
-"""Reports of a release: pictures, tables, one page that explains it, and a folder of files."""
+"""Reports of a release: pictures, tables, a page that explains the result, and a folder with all of it."""
 
-from matrixdp.report.content import RESULTS, LedgerState, Result, make_result
+from matrixdp.report.content import KINDS, LedgerSummary, ReportContent, make_content
 from matrixdp.report.files import write_folder
-from matrixdp.report.html import release_page
-from matrixdp.report.pictures import design_picture, matrix_picture, std_picture
+from matrixdp.report.html import render_page
+from matrixdp.report.pictures import draw_design, draw_matrix, draw_std
 
 __all__ = [
-    "RESULTS",
-    "LedgerState",
-    "Result",
-    "design_picture",
-    "make_result",
-    "matrix_picture",
-    "release_page",
-    "std_picture",
+    "KINDS",
+    "LedgerSummary",
+    "ReportContent",
+    "draw_design",
+    "draw_matrix",
+    "draw_std",
+    "make_content",
+    "render_page",
     "write_folder",
 ]

@@ -1,22 +1,36 @@
-"""What a release is read as: the released matrix itself, or a covariance or correlation that follows from it."""
+"""What a report shows: the released matrix itself, or a covariance or correlation that follows from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matrixdp.answers.moments import Estimate
 from matrixdp.errors import ParameterError, show
+from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release
+from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
 from matrixdp.types import Floats
 
-RESULTS = ("matrix", "covariance", "correlation")
+KINDS = ("matrix", "covariance", "correlation")
 
 
 @dataclass(frozen=True)
-class LedgerState:
-    """What a ledger said before and after a release."""
+class LedgerSummary:
+    """Budget of a data set before and after a release, and the ledger's last entry.
+
+    Attributes
+    ----------
+    path, dataset : str
+    epsilon, delta : float
+        The total budget of the data set.
+    left_before, left_after : float
+        Epsilon left at the total's delta.
+    entry : int
+    hash : str
+        Number and hash of the last entry.
+    """
 
     path: str
     dataset: str
@@ -28,37 +42,42 @@ class LedgerState:
     hash: str
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A matrix to show, with its error bars, its names and where it came from.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReportContent:
+    """A matrix to show, with its error bars, its names and its origin. Made by `make_content`.
 
     Attributes
     ----------
     title : str
-    matrix, std : float64 arrays of the same shape
-        `std` is the standard deviation of the noise.
-    rows, columns : names, one a row or column
+        What is shown, such as "covariance".
+    matrix : float64 array of shape (rows, columns)
+    std : float64 array of the same shape, or None
+        Standard deviation of the noise in each entry; None if it is unknown.
+    rows, columns : tuples of str
+        Names of the rows and columns.
     scale : float64 array, broadcastable to the shape
-        The largest absolute value that each entry can have; pictures show entries relative to it.
-    release : Release
-    kind : str
-        One of `RESULTS`.
+        Largest absolute value that each entry can have; pictures show entries relative to it.
+    release : Release or MechanismRelease
+    mechanism : MechanismFacts
+    kind : 'matrix', 'covariance' or 'correlation'
     mean : Estimate, optional
-        Of the features, where the release has it.
-    ledger : LedgerState, optional
-    notes : further sentences on how the noise was made
+        Means of the features, where they follow from the release.
+    ledger : LedgerSummary, optional
+    notes : tuple of str
+        Further sentences on how the noise was generated.
     """
 
     title: str
     matrix: Floats
-    std: Floats
+    std: Floats | None
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     scale: Floats
-    release: Release
+    release: AnyRelease
+    mechanism: MechanismFacts
     kind: str = "matrix"
     mean: Estimate | None = None
-    ledger: LedgerState | None = None
+    ledger: LedgerSummary | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -66,36 +85,91 @@ class Result:
         """Whether rows and columns are the same things."""
         return self.rows == self.columns
 
+    @property
+    def row_names(self) -> tuple[str, ...] | None:
+        """Names of the rows, or None if they are only numbered."""
+        return self.rows if self.square or not self.rows[0].isdigit() else None
 
-def make_result(
-    release: Release, kind: str = "matrix", *, ledger: LedgerState | None = None, notes: tuple[str, ...] = ()
-) -> Result:
-    """The release, or the covariance or correlation that follows from moments, ready to be shown.
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that `mean` is of."""
+        return self.columns[1:] if self.kind == "matrix" else self.columns
+
+
+def make_content(
+    release: AnyRelease, kind: str = "matrix", *, ledger: LedgerSummary | None = None, notes: tuple[str, ...] = ()
+) -> ReportContent:
+    """The release, or the covariance or correlation that follows from released moments, ready to be shown.
 
     Parameters
     ----------
-    release : Release
+    release : Release or MechanismRelease
     kind : 'matrix', 'covariance' or 'correlation'
-    ledger : LedgerState, optional
-        What the ledger said, if one was used.
-    notes : sentences, optional
-        For the report, on how the noise was made.
+        The last two are for a `Release` of moments.
+    ledger : LedgerSummary, optional
+        If the release was charged to a ledger.
+    notes : tuple of str, optional
+        Further sentences on how the noise was generated.
 
     Privacy
     -------
-    Post-processing: costs nothing.
+    Post-processing: uses no privacy budget.
     """
-    if kind not in RESULTS:
-        raise ParameterError(f"kind must be one of {', '.join(RESULTS)}, got {show(kind)} instead.")
-    query = release.design.query
-    mean = release.mean() if query.moment_bounds is not None else None
-    rows, columns = query.entry_names
-    if kind == "matrix":
-        title, scale = query.title, query.scale
-        return Result(title, release.matrix, release.std, rows, columns, scale, release, kind, mean, ledger, notes)
+    if kind not in KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
+    mechanism = read_mechanism(release)
+    query = mechanism.query
+    own_shape = release.matrix.shape == query.shape
+    rows, columns = query.entry_names if own_shape else _name_entries(release.matrix, query)
+    content = ReportContent(
+        title=query.title if own_shape else f"output of {mechanism.name}",
+        matrix=release.matrix,
+        std=release.std,
+        rows=rows,
+        columns=columns,
+        scale=query.scale if own_shape else np.full((1, 1), np.abs(release.matrix).max() or 1.0),
+        release=release,
+        mechanism=mechanism,
+        mean=release.mean() if isinstance(release, Release) and query.moment_bounds is not None else None,
+        ledger=ledger,
+        notes=notes,
+    )
+    return content if kind == "matrix" else _show_estimate(content, kind)
+
+
+def _show_estimate(content: ReportContent, kind: str) -> ReportContent:
+    """The covariance or correlation in place of the released moments."""
+    release = content.release
+    if not isinstance(release, Release):
+        raise ParameterError(
+            f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)} instead."
+        )
     estimate = release.covariance() if kind == "covariance" else release.correlation()
-    assert query.moment_bounds is not None
-    halfwidths = query.moment_bounds.halfwidths
-    scale = np.multiply.outer(halfwidths, halfwidths) if kind == "covariance" else np.ones((1, 1))
-    names = columns[1:]
-    return Result(kind, estimate.value, estimate.std, names, names, scale, release, kind, mean, ledger, notes)
+    bounds = content.mechanism.query.moment_bounds
+    assert bounds is not None  # otherwise the line above raises
+    ranges = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
+    names = content.columns[1:]
+    return replace(
+        content,
+        title=kind,
+        matrix=estimate.value,
+        std=estimate.std,
+        rows=names,
+        columns=names,
+        scale=ranges if kind == "covariance" else np.ones((1, 1)),
+        kind=kind,
+    )
+
+
+def _name_entries(matrix: Floats, query: MatrixQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names for a matrix of another shape than the query's: those of the features where they fit, or numbers."""
+    rows, columns = (
+        query.names if query.names is not None and len(query.names) == size else tuple(map(str, range(size)))
+        for size in matrix.shape
+    )
+    return rows, columns
+
+
+def has_equal_rows(std: Floats) -> bool:
+    """Whether an array repeats one row without storing it again, so that showing the first row is enough."""
+    return std.strides[0] == 0

@@ -10,49 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.report.content import Result
-from matrixdp.report.html import release_page
-from matrixdp.report.pictures import matrix_picture, std_picture
+from matrixdp.report.content import ReportContent, has_equal_rows
+from matrixdp.report.html import render_page
+from matrixdp.report.pictures import draw_matrix, draw_std
+from matrixdp.types import Floats
 
 
-def write_folder(result: Result, folder: str | os.PathLike[str]) -> list[str]:
-    """Write `release.json`, the matrix and its error bars, the pictures and the report; gives the files' names.
+def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list[str]:
+    """Write the release, the matrix, its error bars, pictures and the report; returns the names of the files.
 
     Parameters
     ----------
-    result : Result
+    content : ReportContent
     folder : path
         An existing folder.
 
     Notes
     -----
-    Parquet is left out when `pyarrow` is not installed.
+    The Parquet file is left out if `pyarrow` is not installed, and files of error bars if these are unknown.
     """
     place = Path(folder)
-    (place / "release.json").write_text(result.release.to_json(), encoding="utf-8")
-    np.save(place / "matrix.npy", result.matrix)
-    named = not result.rows[0].isdigit() or result.square
-    _write_csv(place / "matrix.csv", result.columns, result.rows if named else None, result.matrix)
-    _write_csv(place / "std.csv", *_std_rows(result, named=named))
-    if result.mean is not None:
-        names = result.columns[1:] if result.kind == "matrix" else result.columns
-        table = np.stack([result.mean.value, result.mean.std], axis=1)
-        _write_csv(place / "mean.csv", ("mean", "std"), names, table)
-    _write_parquet(place / "matrix.parquet", result, named=named)
-    (place / "matrix.svg").write_text(matrix_picture(result), encoding="utf-8")
-    (place / "std.svg").write_text(std_picture(result), encoding="utf-8")
-    names_written = sorted(path.name for path in place.iterdir())
-    (place / "report.html").write_text(release_page(result, files=names_written), encoding="utf-8")
-    return ["report.html", *names_written]
+    (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
+    np.save(place / "matrix.npy", content.matrix)
+    _write_csv(place / "matrix.csv", content.columns, content.row_names, content.matrix)
+    _write_parquet(place / "matrix.parquet", content)
+    (place / "matrix.svg").write_text(draw_matrix(content), encoding="utf-8")
+    if content.std is not None:
+        _write_std(place / "std.csv", content, content.std)
+        (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
+    if content.mean is not None:
+        table = np.stack([content.mean.value, content.mean.std], axis=1)
+        _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table)
+    names = sorted(path.name for path in place.iterdir())
+    (place / "report.html").write_text(render_page(content, files=names), encoding="utf-8")
+    return ["report.html", *names]
 
 
-def _std_rows(result: Result, *, named: bool) -> tuple[Sequence[str], Sequence[str] | None, Any]:
-    if result.std.strides[0] == 0:  # rows that are alike are written once
-        return result.columns, None, result.std[:1]
-    return result.columns, result.rows if named else None, result.std
+def _write_std(path: Path, content: ReportContent, std: Floats) -> None:
+    if has_equal_rows(std):
+        _write_csv(path, content.columns, None, std[:1])
+    else:
+        _write_csv(path, content.columns, content.row_names, std)
 
 
-def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Any) -> None:
+def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["", *columns] if rows is not None else columns)
@@ -62,14 +63,15 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, v
         writer.writerows(body)
 
 
-def _write_parquet(path: Path, result: Result, *, named: bool) -> None:
+def _write_parquet(path: Path, content: ReportContent) -> None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         return
-    columns = [pa.array(np.ascontiguousarray(result.matrix[:, j])) for j in range(len(result.columns))]
-    names = list(result.columns)
-    if named:
-        columns, names = [pa.array(result.rows), *columns], ["row" if "row" not in names else "row names", *names]
+    columns = [pa.array(np.ascontiguousarray(column)) for column in content.matrix.T]
+    names = list(content.columns)
+    if content.row_names is not None:
+        columns.insert(0, pa.array(content.row_names))
+        names.insert(0, "row" if "row" not in names else "row names")
     pq.write_table(pa.Table.from_arrays(columns, names=names), path)

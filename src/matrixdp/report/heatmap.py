@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,40 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.report.svg import DIVERGING, SEQUENTIAL, clipped, colour, element, group, ink_on, short, text
+from matrixdp.report.numbers import format_number, shorten
+from matrixdp.report.svg import DIVERGING, SEQUENTIAL, Drawing, contrast_colour, element, group, mix_colour, text
 from matrixdp.types import Floats
 
-_LABEL = 22  # characters
-MOST = 60  # rows or columns that a picture shows
-MOST_ROWS = 30  # where rows are records
+MAX_SIDE = 60  # rows and columns of a square matrix, and columns of any other, that a picture shows
+_MAX_ROWS = 30  # rows of a matrix that is not square
+_LABEL_LENGTH = 22  # characters
+_LEGEND_WIDTH = 260.0
+_LEGEND_STEPS = 40
+_UNDEFINED = "#9aa0aa"
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Records of a picture and the room that they take."""
+class _Layout:
+    """Size of a cell, position of the first cell and font size of the labels, in pixels."""
 
-    parts: tuple[str, ...]
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Frame:
-    """Where the cells are, how large they are, and the size of the labels."""
-
-    wide: float
-    high: float
+    cell_width: float
+    cell_height: float
     left: float
     top: float
-    size: float
+    font_size: float
 
     @property
-    def numbered(self) -> bool:
+    def has_numbers(self) -> bool:
         """Whether numbers fit into the cells."""
-        return self.wide >= 40 and self.high >= 16
+        return self.cell_width >= 40 and self.cell_height >= 16
 
 
-def heatmap(
+@dataclass(frozen=True)
+class _ColourScale:
+    """Colours for the values from `low` to `high`; if these are equal, the colour in the middle."""
+
+    low: float
+    high: float
+    colours: Sequence[str]
+
+    def colour(self, value: float) -> str:
+        """The colour of a value; that of `low` for NaN."""
+        if self.high <= self.low:
+            return mix_colour(0.5, self.colours)
+        return mix_colour(0.0 if math.isnan(value) else (value - self.low) / (self.high - self.low), self.colours)
+
+
+def draw_heatmap(
     values: Floats,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -54,139 +65,127 @@ def heatmap(
     diverging: bool = True,
     percent: bool = False,
 ) -> Drawing:
-    """Cells coloured by `shade`, labelled with `values`, of shape (rows, columns).
+    """Heat map of a matrix; of a large one, its first rows and columns.
 
     Parameters
     ----------
-    values : float64 array
-        The numbers to write.
-    shade : float64 array
-        What the colour shows.
-    std : float64 array, optional
-        Standard deviations; an entry within two of them of zero gets a dot.
-    legend : str
-        What the colour means.
+    values : float64 array of shape (rows, columns)
+        The numbers to write into the cells.
+    rows, columns : sequences of str
+        Labels.
+    shade : float64 array of the same shape, or of the part that is shown
+        The numbers that the colours show.
+    title, legend : str
+        The legend says what the colours mean.
+    std : float64 array of the same shape, optional
+        Standard deviations; an entry within two standard deviations of zero gets a dot.
     diverging : bool
-        Whether zero is the middle of the colours.
+        Whether zero is the middle of the colour scale.
     percent : bool
-        Whether the legend is in percent.
+        Whether the numbers of the legend are percentages.
     """
-    height = shown_rows(len(rows), len(columns))
-    values, shade = np.asarray(values)[:height, :MOST], np.asarray(shade)[:height, :MOST]
-    std = None if std is None else np.asarray(std)[:height, :MOST]
-    rows, columns = rows[:height], columns[:MOST]
-    frame = _frame(rows, columns)
-    low, high = _range(shade, diverging=diverging)
-    scale = DIVERGING if diverging else SEQUENTIAL
-    # A single level sits in the middle of the scale.
-    level = np.full(shade.shape, 0.5) if high <= low else (np.nan_to_num(shade, nan=low) - low) / (high - low)
-    parts = [text(0, 18, title, size=15, font_weight=600)]
-    parts += _labels(rows, columns, frame)
-    parts += _cells(values, std, rows, columns, level, scale, frame)
-    width = frame.left + frame.wide * len(columns)
-    bottom = frame.top + frame.high * len(rows)
-    bar = _legend(low, high, scale, legend, frame, max(width, frame.left + 260), bottom + 18, percent=percent)
-    overhang = frame.size * 0.62 * min(_LABEL, max(map(len, columns))) * 0.71
-    return Drawing((*parts, bar), max(width + overhang, frame.left + 6.2 * len(legend), 8.5 * len(title)), bottom + 74)
+    height = count_shown_rows(len(rows), len(columns))
+    values, shade = np.asarray(values)[:height, :MAX_SIDE], np.asarray(shade)[:height, :MAX_SIDE]
+    std = None if std is None else np.asarray(std)[:height, :MAX_SIDE]
+    rows, columns = rows[:height], columns[:MAX_SIDE]
+    layout, scale = _make_layout(rows, columns), _make_scale(shade, diverging=diverging)
+    elements = [text(0, 18, title, size=15, font_weight=600), *_draw_labels(rows, columns, layout)]
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            value, bar = float(values[i, j]), None if std is None else float(std[i, j])
+            fill = scale.colour(float(shade[i, j])) if math.isfinite(value) else _UNDEFINED
+            elements.append(_draw_cell(f"{row} × {column}", value, bar, fill, (i, j), layout))
+    right = layout.left + layout.cell_width * len(columns)
+    bottom = layout.top + layout.cell_height * len(rows)
+    elements.append(_draw_legend(scale, legend, layout.left, bottom + 18, percent=percent))
+    overhang = layout.font_size * 0.62 * min(_LABEL_LENGTH, max(map(len, columns))) * 0.71
+    width = max(right + overhang, layout.left + 6.2 * len(legend), 8.5 * len(title))
+    return Drawing(tuple(elements), width, bottom + 74)
 
 
-def shown_rows(height: int, width: int) -> int:
-    """How many of a matrix's rows a picture shows."""
-    return min(height, MOST if height == width else MOST_ROWS)
+def count_shown_rows(height: int, width: int) -> int:
+    """Number of rows of a matrix of shape (height, width) that a picture shows."""
+    return min(height, MAX_SIDE if height == width else _MAX_ROWS)
 
 
-def _frame(rows: Sequence[str], columns: Sequence[str]) -> _Frame:
-    wide, high = _cell(len(columns)), _cell(len(rows))
+def _make_layout(rows: Sequence[str], columns: Sequence[str]) -> _Layout:
+    width, height = _cell_size(len(columns)), _cell_size(len(rows))
     if len(rows) == len(columns) or len(rows) <= 12:
-        high = min(high, wide)
-    size = min(13.0, max(9.5, min(wide, high) * 0.62))
-    longest_row, longest_column = (min(_LABEL, max(map(len, names))) for names in (rows, columns))
-    return _Frame(wide, high, 14 + longest_row * size * 0.62, 40 + longest_column * size * 0.62 * 0.71 + size, size)
+        height = min(height, width)
+    size = min(13.0, max(9.5, min(width, height) * 0.62))
+    row_length, column_length = (min(_LABEL_LENGTH, max(map(len, names))) for names in (rows, columns))
+    return _Layout(width, height, 14 + row_length * size * 0.62, 40 + column_length * size * 0.62 * 0.71 + size, size)
 
 
-def _cell(count: int) -> float:
+def _cell_size(count: int) -> float:
     return 54.0 if count <= 8 else 44.0 if count <= 12 else max(13.0, 560.0 / count)
 
 
-def _range(shade: Floats, *, diverging: bool) -> tuple[float, float]:
+def _make_scale(shade: Floats, *, diverging: bool) -> _ColourScale:
     finite = shade[np.isfinite(shade)]
+    colours = DIVERGING if diverging else SEQUENTIAL
     if not finite.size:
-        return 0.0, 0.0
+        return _ColourScale(0.0, 0.0, colours)
     if diverging:
-        most = float(np.abs(finite).max())
-        return -most, most
+        limit = float(np.abs(finite).max())
+        return _ColourScale(-limit, limit, colours)
     low, high = float(finite.min()), float(finite.max())
-    return (low, low) if high - low <= 1e-6 * abs(high) else (0.0 if low < 0.5 * high else low, high)
+    if high - low <= 1e-6 * abs(high):
+        return _ColourScale(low, low, colours)
+    return _ColourScale(0.0 if low < 0.5 * high else low, high, colours)
 
 
-def _labels(rows: Sequence[str], columns: Sequence[str], frame: _Frame) -> list[str]:
-    parts = []
+def _draw_labels(rows: Sequence[str], columns: Sequence[str], layout: _Layout) -> list[str]:
+    elements = []
     for i, name in enumerate(rows):
-        y = frame.top + frame.high * (i + 0.5) + frame.size * 0.35
-        parts.append(text(frame.left - 7, y, clipped(name, _LABEL), size=frame.size, text_anchor="end"))
+        y = layout.top + layout.cell_height * (i + 0.5) + layout.font_size * 0.35
+        label = shorten(name, _LABEL_LENGTH)
+        elements.append(text(layout.left - 7, y, label, size=layout.font_size, text_anchor="end"))
     for j, name in enumerate(columns):
-        x, y = frame.left + frame.wide * (j + 0.5), frame.top - 7
+        x, y = layout.left + layout.cell_width * (j + 0.5), layout.top - 7
         turned = {"transform": f"rotate(-45 {x:.2f} {y:.2f})"}
-        parts.append(text(x, y, clipped(name, _LABEL), size=frame.size, **turned))
-    return parts
+        elements.append(text(x, y, shorten(name, _LABEL_LENGTH), size=layout.font_size, **turned))
+    return elements
 
 
-def _cells(
-    values: Floats,
-    std: Floats | None,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    level: Floats,
-    scale: Sequence[str],
-    frame: _Frame,
-) -> list[str]:
-    parts = []
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            fill = colour(float(level[i, j]), scale) if np.isfinite(values[i, j]) else "#9aa0aa"
-            x, y = frame.left + frame.wide * j, frame.top + frame.high * i
-            bar = "" if std is None else f" ± {short(float(std[i, j]))}"
-            spoken = element("title", escape(f"{row} × {column}: {short(float(values[i, j]), 4)}{bar}"))
-            size = {"width": frame.wide - 1, "height": frame.high - 1, "rx": 1.5}
-            shape = [element("rect", spoken, x=x + 0.5, y=y + 0.5, fill=fill, **size)]
-            if frame.numbered:
-                number = short(float(values[i, j]))
-                small = min(12.5, 0.62 * frame.high, (frame.wide - 6) / (0.58 * max(len(number), 4)))
-                middle = {"text_anchor": "middle", "fill": ink_on(fill), "pointer_events": "none"}
-                shape.append(text(x + frame.wide / 2, y + frame.high / 2 + 0.36 * small, number, size=small, **middle))
-            if std is not None and abs(values[i, j]) < 2 * std[i, j]:
-                dot: dict[str, Any] = {"r": max(1.4, frame.high * 0.045), "fill": ink_on(fill), "fill_opacity": 0.6}
-                right, top = (frame.wide - 6, 6.0) if frame.numbered else (frame.wide / 2, frame.high / 2)
-                shape.append(element("circle", cx=x + right, cy=y + top, **dot))
-            parts.append("".join(shape))
-    return parts
+def _draw_cell(name: str, value: float, std: float | None, fill: str, place: tuple[int, int], layout: _Layout) -> str:
+    """A rectangle with a tooltip and, where they apply, the number and the dot of an entry that may be zero."""
+    width, height, ink = layout.cell_width, layout.cell_height, contrast_colour(fill)
+    x, y = layout.left + width * place[1], layout.top + height * place[0]
+    bar = "" if std is None else f" ± {format_number(std)}"
+    tooltip = element("title", escape(f"{name}: {format_number(value, 4)}{bar}"))
+    size: dict[str, Any] = {"width": width - 1, "height": height - 1, "rx": 1.5}
+    elements = [element("rect", tooltip, x=x + 0.5, y=y + 0.5, fill=fill, **size)]
+    if layout.has_numbers:
+        number = format_number(value)
+        small = min(12.5, 0.62 * height, (width - 6) / (0.58 * max(len(number), 4)))
+        middle = {"text_anchor": "middle", "fill": ink, "pointer_events": "none"}
+        elements.append(text(x + width / 2, y + height / 2 + 0.36 * small, number, size=small, **middle))
+    if std is not None and abs(value) < 2 * std:
+        dot: dict[str, Any] = {"r": max(1.4, height * 0.045), "fill": ink, "fill_opacity": 0.6}
+        right, top = (width - 6, 6.0) if layout.has_numbers else (width / 2, height / 2)
+        elements.append(element("circle", cx=x + right, cy=y + top, **dot))
+    return "".join(elements)
 
 
-def _legend(
-    low: float, high: float, scale: Sequence[str], words: str, frame: _Frame, right: float, y: float, *, percent: bool
-) -> str:
-    width = min(260.0, right - frame.left)
-    steps = 40
-    single = high <= low
+def _draw_legend(scale: _ColourScale, words: str, left: float, y: float, *, percent: bool) -> str:
+    """A strip of the scale's colours, with its ends and its middle in numbers, above the words."""
+    width, steps = _LEGEND_WIDTH, _LEGEND_STEPS
 
     def label(value: float) -> str:
-        return f"{short(100 * value)} %" if percent else short(value)
+        return f"{format_number(100 * value)} %" if percent else format_number(value)
 
-    parts = [
-        element(
-            "rect",
-            x=frame.left + width * k / steps,
-            y=y,
-            width=width / steps + 0.5,
-            height=10,
-            fill=colour(0.5 if single else k / (steps - 1), scale),
+    middle, single = (scale.low + scale.high) / 2, scale.high <= scale.low
+    elements = []
+    for k in range(steps):
+        fill = mix_colour(0.5 if single else k / (steps - 1), scale.colours)
+        elements.append(
+            element("rect", x=left + width * k / steps, y=y, width=width / steps + 0.5, height=10, fill=fill)
         )
-        for k in range(steps)
-    ]
     if single:
-        parts.append(text(frame.left, y + 24, f"{label(low)} everywhere", size=11))
+        elements.append(text(left, y + 24, f"{label(scale.low)} everywhere", size=11))
     else:
-        ends = ((low, "start", 0.0), ((low + high) / 2, "middle", width / 2), (high, "end", width))
-        parts += [text(frame.left + x, y + 24, label(value), size=11, text_anchor=at) for value, at, x in ends]
-    parts.append(text(frame.left, y + 42, words, size=11.5, opacity=0.8))
-    return group(parts)
+        ends = ((scale.low, "start", 0.0), (middle, "middle", width / 2), (scale.high, "end", width))
+        elements += [text(left + x, y + 24, label(value), size=11, text_anchor=anchor) for value, anchor, x in ends]
+    elements.append(text(left, y + 42, words, size=11.5, opacity=0.8))
+    return group(elements)

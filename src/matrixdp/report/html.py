@@ -1,4 +1,4 @@
-"""One page that explains a release: no scripts, nothing from elsewhere, readable in light and dark."""
+"""The report as one HTML page: no scripts, no external resources, light and dark colours."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from html import escape
 
 import numpy as np
 
-from matrixdp.report import words
-from matrixdp.report.content import Result
-from matrixdp.report.pictures import matrix_picture, std_picture
-from matrixdp.report.svg import FONT, short, with_bar
+from matrixdp.report.content import ReportContent
+from matrixdp.report.numbers import format_estimate, format_number
+from matrixdp.report.pictures import draw_matrix, draw_std
+from matrixdp.report.svg import FONT
+from matrixdp.report.words import (
+    describe_guarantee,
+    describe_ledger,
+    describe_protection,
+    describe_subject,
+    explain_error_bars,
+)
 
-_MOST_TABLE = 10  # columns of a matrix that is written out in full
-_ROWS = 20
+_TABLE_COLUMNS = 10  # a wider matrix is shown as a picture only
+_TABLE_ROWS = 20
 _STYLE = f"""
 :root{{color-scheme:light dark;--ink:#1c2330;--soft:#5b6472;--line:#d9dee6;--card:#ffffff;--page:#f4f6f9}}
 @media (prefers-color-scheme:dark){{:root{{--ink:#e6e9ef;--soft:#a3acba;--line:#333b47;--card:#1a1f28;--page:#11151b}}}}
@@ -26,7 +33,7 @@ p{{margin:.4em 0 .8em}} li{{margin:.35em 0}} ul{{padding-left:1.2em;margin:.2em 
 .lead{{font-size:1.06rem;color:var(--soft)}}
 section{{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:20px 24px;margin:18px 0}}
 .scroll{{overflow-x:auto}}
-table{{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}}
+table{{margin-bottom:14px;border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}}
 th,td{{padding:4px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}}
 th{{font-weight:600}} th[scope=row],tr th:first-child,.facts th,.facts td{{text-align:left}}
 .facts td{{white-space:normal}}
@@ -34,154 +41,144 @@ th{{font-weight:600}} th[scope=row],tr th:first-child,.facts th,.facts td{{text-
 .warning{{border:2px solid #c2410c;border-radius:10px;padding:12px 18px;margin:18px 0;font-weight:600}}
 code{{font-size:.9em}} footer{{color:var(--soft);font-size:.9rem}}
 svg{{display:block}} figure{{margin:0}}
+@media (max-width:600px){{main{{padding:20px 8px}} section{{padding:14px 12px}} svg{{min-width:440px}}}}
 @media print{{body{{background:#fff}} section{{break-inside:avoid}}}}
 """
 
 
-def release_page(result: Result, *, files: Sequence[str] = ()) -> str:
-    """The report as one HTML document.
+def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
+    """The report as an HTML document.
 
     Parameters
     ----------
-    result : Result
+    content : ReportContent
     files : sequence of str
-        Names of the files beside the report.
+        Names of the files in the folder of the report, for links.
 
     Privacy
     -------
-    Made from the release and public facts alone.
+    Made from the release and public facts only.
     """
-    release = result.release
-    parts = [
-        f"<h1>Private {escape(result.title)}</h1>",
-        f'<p class="lead">{escape(words.subject(result))}</p>',
-        _warnings(result),
-        _section("At a glance", _facts(result)),
-        _section("The matrix", f'<figure class="scroll">{matrix_picture(result, inline=True)}</figure>'),
-        _section("How precise it is", _precision(result)),
-        _section("How to read it", _list(words.error_bars(result))),
-        _section("The guarantee", _paragraphs([words.guarantee(release)]) + _list(words.protected(release))),
-        _section("The ledger", _paragraphs(words.ledger(result.ledger))),
-        _section("How the noise was made", _noise(result)),
-        _files(files),
-        f"<footer>Made by matrixdp {escape(release.version)}.</footer>",
+    title, subject, mechanism = f"Private {escape(content.title)}", describe_subject(content), content.mechanism
+    body = [
+        f"<h1>{title}</h1>",
+        f'<p class="lead">{escape(subject)}</p>',
+        _render_warnings(content),
+        _render_section("At a glance", _render_facts(content, subject)),
+        _render_section("The matrix", _render_figure(draw_matrix(content, inline=True))),
+        _render_section("How precise it is", _render_precision(content)),
+        _render_section("How to read it", _render_list(explain_error_bars(content))),
+        _render_section(
+            "The guarantee",
+            _render_paragraphs([describe_guarantee(mechanism)]) + _render_list(describe_protection(mechanism)),
+        ),
+        _render_section("The ledger", _render_paragraphs(describe_ledger(content.ledger))),
+        _render_section("How the noise was generated", _render_paragraphs([mechanism.noise, *content.notes])),
+        _render_files(files),
+        f"<footer>Made by matrixdp {escape(content.release.version)}.</footer>",
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Private {escape(result.title)}</title><style>{_STYLE}</style></head>"
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
+        f"<title>{title}</title><style>{_STYLE}</style></head>"
+        f"<body><main>{''.join(body)}</main></body></html>\n"
     )
 
 
-def _warnings(result: Result) -> str:
+def _render_warnings(content: ReportContent) -> str:
+    warnings = list(content.mechanism.warnings)
+    if content.release.simulation:
+        warnings.append("Simulation. Anyone who knows the seed can repeat the noise, so this release protects nobody.")
+    if content.ledger is None:
+        warnings.append("No ledger was used: nothing keeps the total of the privacy loss from these data.")
+    return "".join(f'<p class="warning" role="note">{escape(warning)}</p>' for warning in warnings)
+
+
+def _render_facts(content: ReportContent, subject: str) -> str:
+    release, mechanism = content.release, content.mechanism
+    facts = {
+        "Released": subject,
+        "Guarantee": mechanism.guarantee,
+        "Neighbours": mechanism.query.adjacency,
+        "Protects": mechanism.query.protects,
+        "Spent": mechanism.cost,
+        "Error bars": _describe_range(content),
+        "Ledger": "none used" if content.ledger is None else f"charged to {content.ledger.dataset}",
+        "Software": f"matrixdp {release.version}" + (" (simulation)" if release.simulation else ""),
+    }
+    rows = (_render_row(name, [escape(value)]) for name, value in facts.items())
+    return f'<table class="facts">{"".join(rows)}</table>'
+
+
+def _describe_range(content: ReportContent) -> str:
+    """Smallest and largest error bar, without those of entries that have no noise."""
+    if content.std is None:
+        return "unknown"
+    noisy = content.std[np.isfinite(content.std) & (content.std > 0)]
+    if not noisy.size:
+        return "none"
+    low, high = format_number(float(noisy.min())), format_number(float(noisy.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def _render_precision(content: ReportContent) -> str:
     parts = []
-    if result.release.simulation:
-        parts.append(
-            "Simulation. The noise can be repeated by whoever knows the seed, so this release protects nobody."
-        )
-    if result.ledger is None:
-        parts.append("No ledger was used: what is spent on these data is added up nowhere.")
-    return "".join(f'<p class="warning" role="note">{escape(part)}</p>' for part in parts)
-
-
-def _facts(result: Result) -> str:
-    release = result.release
-    std = np.asarray(result.std)
-    noisy = std[np.isfinite(std) & (std > 0)]
-    bars = f"{short(float(noisy.min()))} to {short(float(noisy.max()))}" if noisy.size else "none"
-    rows = [
-        ("Released", words.subject(result)),
-        ("Guarantee", f"({release.privacy.epsilon:g}, {release.privacy.delta:.3g})-differential privacy"),
-        ("Neighbours", words.neighbours(release)),
-        ("Protects", release.design.query.protects),
-        ("Spent", words.spent(release)),
-        ("Error bars", bars if len(set(bars.split(" to "))) > 1 else bars.split(" to ")[0]),
-        ("Ledger", "none used" if result.ledger is None else f"charged to {result.ledger.dataset}"),
-        ("Software", f"matrixdp {release.version}" + (" (simulation)" if release.simulation else "")),
-    ]
-    return '<table class="facts">' + "".join(_fact(name, value) for name, value in rows) + "</table>"
-
-
-def _fact(name: str, value: str) -> str:
-    return f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-
-
-def _precision(result: Result) -> str:
-    parts = []
-    if result.mean is not None:
-        names = result.columns[1:] if result.kind == "matrix" else result.columns
-        parts.append("<p>The means, each with its error bar:</p>" + _mean_table(result, names))
-    height, width = result.matrix.shape
-    if width <= _MOST_TABLE:
-        shown = "" if height <= _ROWS else f" (the first {_ROWS} of {height:,} rows)"
-        parts.append(f"<p>The matrix, each entry with its error bar{shown}:</p>" + _matrix_table(result))
-    parts.append(f'<figure class="scroll">{std_picture(result, inline=True)}</figure>')
+    if content.mean is not None:
+        entries = [[_render_entry(*pair)] for pair in zip(content.mean.value, content.mean.std, strict=True)]
+        table = _render_table(["feature", "mean"], content.feature_names, entries)
+        parts.append(f"<p>The means, each with its error bar:</p>{table}")
+    height, width = content.matrix.shape
+    if width <= _TABLE_COLUMNS:
+        shown = "" if height <= _TABLE_ROWS else f" (the first {_TABLE_ROWS} of {height:,} rows)"
+        bars = ", each entry with its error bar" if content.std is not None else ""
+        parts.append(f"<p>The matrix{bars}{shown}:</p>{_render_matrix(content)}")
+    if content.std is None:
+        parts.append("<p>The error bars are unknown.</p>")
+    else:
+        parts.append(_render_figure(draw_std(content, inline=True)))
     return "".join(parts)
 
 
-def _mean_table(result: Result, names: Sequence[str]) -> str:
-    assert result.mean is not None
-    rows = zip(names, result.mean.value, result.mean.std, strict=True)
-    body = (_row(name, [_entry(float(value), float(std))]) for name, value, std in rows)
-    return f'<div class="scroll"><table>{_header(["feature", "mean"])}{"".join(body)}</table></div>'
+def _render_matrix(content: ReportContent) -> str:
+    values = content.matrix[:_TABLE_ROWS]
+    std = np.zeros(values.shape) if content.std is None else content.std[:_TABLE_ROWS]
+    cells = [[_render_entry(*pair) for pair in zip(*pairs, strict=True)] for pairs in zip(values, std, strict=True)]
+    return _render_table(["", *content.columns], content.rows[:_TABLE_ROWS], cells)
 
 
-def _matrix_table(result: Result) -> str:
-    shown = zip(result.rows[:_ROWS], result.matrix, np.broadcast_to(result.std, result.matrix.shape), strict=False)
-    body = (
-        _row(name, [_entry(float(value), float(std)) for value, std in zip(values, stds, strict=True)])
-        for name, values, stds in shown
-    )
-    return f'<div class="scroll"><table>{_header(["", *result.columns])}{"".join(body)}</table></div>'
-
-
-def _entry(value: float, std: float) -> str:
-    number, bar = with_bar(value, std)
+def _render_entry(value: float, std: float) -> str:
+    number, bar = format_estimate(float(value), float(std))
     return f'{number} <span class="bar">± {bar}</span>' if bar else number
 
 
-def _header(names: Iterable[str]) -> str:
-    return "<tr>" + "".join(f'<th scope="col">{escape(name)}</th>' for name in names) + "</tr>"
+def _render_table(header: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    rows = "".join(_render_row(name, row) for name, row in zip(names, cells, strict=True))
+    return f'<div class="scroll"><table><tr>{top}</tr>{rows}</table></div>'
 
 
-def _row(name: str, cells: Iterable[str]) -> str:
+def _render_row(name: str, cells: Iterable[str]) -> str:
     return f'<tr><th scope="row">{escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def _noise(result: Result) -> str:
-    design = result.release.design
-    basis = "the features themselves" if design.directions is None else "a basis of its own"
-    return _paragraphs(
-        [
-            f"Gaussian noise from exact integer arithmetic, calibrated by “{design.calibration}”. Directions: {basis}; "
-            f"allocation: {design.allocation.rule}. Relative to the entries' range its error is {_gain(design.gain)} "
-            "noise of the same size for all features.",
-            *result.notes,
-        ]
-    )
+def _render_figure(image: str) -> str:
+    return f'<figure class="scroll">{image}</figure>'
 
 
-def _gain(gain: float) -> str:
-    if abs(gain - 1) < 0.005:
-        return "that of"
-    return f"{short(gain)} times smaller than that of" if gain > 1 else f"{short(1 / gain)} times larger than that of"
-
-
-def _files(files: Sequence[str]) -> str:
+def _render_files(files: Sequence[str]) -> str:
     if not files:
         return ""
     items = "".join(f'<li><a href="{escape(name)}"><code>{escape(name)}</code></a></li>' for name in files)
-    return _section("Files beside this page", f"<ul>{items}</ul>")
+    return _render_section("Files in this folder", f"<ul>{items}</ul>")
 
 
-def _section(title: str, content: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{content}</section>"
+def _render_section(title: str, html: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{html}</section>"
 
 
-def _paragraphs(lines: Iterable[str]) -> str:
+def _render_paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
-def _list(lines: Iterable[str]) -> str:
+def _render_list(lines: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"

@@ -1,4 +1,4 @@
-"""Whole pictures: a matrix, its standard deviations, and a design's noise."""
+"""Complete pictures, as SVG: a matrix, its standard deviations, and the noise of a design."""
 
 from __future__ import annotations
 
@@ -6,101 +6,100 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matrixdp.design.design import Design
-from matrixdp.report.content import Result
-from matrixdp.report.ellipse import ellipse
-from matrixdp.report.heatmap import MOST, Drawing, heatmap, shown_rows
-from matrixdp.report.svg import group, picture
+from matrixdp.design import Design
+from matrixdp.errors import ParameterError
+from matrixdp.queries import MatrixQuery
+from matrixdp.report.content import ReportContent, has_equal_rows
+from matrixdp.report.ellipse import draw_ellipse
+from matrixdp.report.heatmap import MAX_SIDE, count_shown_rows, draw_heatmap
+from matrixdp.report.svg import Drawing, make_image
 from matrixdp.types import Floats
 
-_MARGIN = 16.0
 
-
-def matrix_picture(result: Result, *, inline: bool = False) -> str:
+def draw_matrix(content: ReportContent, *, inline: bool = False) -> str:
     """Heat map of the matrix; colours show each entry relative to the largest value that it can have."""
-    relative = result.kind != "correlation"
-    drawing = heatmap(
-        result.matrix,
-        result.rows,
-        result.columns,
-        shade=_relative(result.matrix, result.scale) if relative else result.matrix,
-        std=result.std,
-        title=f"Private {result.title}" + _part(result),
-        legend="colour: share of the largest value possible; dot: within two error bars of zero"
-        if relative
-        else "colour: correlation; dot: within two error bars of zero",
+    relative = content.kind != "correlation"
+    legend = "colour: share of the largest possible value" if relative else "colour: correlation"
+    drawing = draw_heatmap(
+        content.matrix,
+        content.rows,
+        content.columns,
+        shade=_divide(content.matrix, content.scale) if relative else content.matrix,
+        std=content.std,
+        title=f"Private {content.title}{_describe_part(content)}",
+        legend=legend if content.std is None else f"{legend}; dot: within two error bars of zero",
         percent=relative,
     )
-    return _frame([drawing], drawing_title(result), inline=inline)
+    return make_image([drawing], _describe(content), inline=inline)
 
 
-def std_picture(result: Result, *, inline: bool = False) -> str:
-    """Heat map of the error bars; colours show them relative to the largest value that the entry can have."""
-    drawing = std_drawing(
-        result.std,
-        result.rows,
-        result.columns,
-        result.scale,
-        "Error bars" + _part(result, alike=result.std.strides[0] == 0),
-    )
-    return _frame([drawing], f"Error bars of the {drawing_title(result)}", inline=inline)
+def draw_std(content: ReportContent, *, inline: bool = False) -> str:
+    """Heat map of the error bars; colours show them relative to the largest value that each entry can have."""
+    if content.std is None:
+        raise ParameterError("the error bars of this release are unknown; there is nothing to draw.")
+    title = f"Error bars{_describe_part(content, equal_rows=has_equal_rows(content.std))}"
+    drawing = _draw_std(content.std, content.rows, content.columns, content.scale, title)
+    return make_image([drawing], f"Error bars of the {_describe(content)}", inline=inline)
 
 
-def design_picture(
-    design: Design,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    pair: tuple[int, int] | None,
-    names: tuple[str, str] = ("", ""),
-) -> str:
-    """The noise ellipse of two features, beside the heat map of the standard deviations that a design predicts."""
-    drawings = [] if pair is None else [ellipse(design, *pair, names)]
+def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
+    """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a pair of features.
+
+    Parameters
+    ----------
+    design : Design
+    pair : tuple of two int, optional
+        Numbers of the features of the ellipse.
+    """
+    rows, columns = design.query.entry_names
+    drawings = []
+    if pair is not None:
+        names = feature_names(design.query)
+        drawings.append(draw_ellipse(design, pair, (names[pair[0]], names[pair[1]])))
     scale = np.asarray(design.query.magnitude)
-    drawings.append(std_drawing(design.std, rows, columns, scale, "Predicted standard deviations"))
-    return _frame(drawings, "Predicted noise")
+    drawings.append(_draw_std(design.std, rows, columns, scale, "Predicted standard deviations"))
+    return make_image(drawings, "Predicted noise")
 
 
-def drawing_title(result: Result) -> str:
-    """The picture's name for those who cannot see it."""
-    height, width = result.matrix.shape
-    return f"Private {result.title}, {height} x {width}"
+def feature_names(query: MatrixQuery) -> tuple[str, ...]:
+    """Names of the features of a query, as they are in its answer."""
+    rows, columns = query.entry_names
+    return rows if query.side == "rows" else columns[-query.features :]
 
 
-def std_drawing(std: Floats, rows: Sequence[str], columns: Sequence[str], scale: Floats, title: str) -> Drawing:
-    """Heat map of standard deviations; rows that are alike are shown once."""
-    if std.strides[0] == 0:
+def _draw_std(std: Floats, rows: Sequence[str], columns: Sequence[str], scale: Floats, title: str) -> Drawing:
+    if has_equal_rows(std):
         std, rows = std[:1], ["all rows"]
-    return heatmap(
+    return draw_heatmap(
         std,
         rows,
         columns,
-        shade=_relative(std, scale),
+        shade=_divide(std, scale),
         title=title,
-        legend="colour: standard deviation as a share of the largest value possible",
+        legend="colour: standard deviation as a share of the largest possible value",
         diverging=False,
         percent=True,
     )
 
 
-def _part(result: Result, *, alike: bool = False) -> str:
-    height, width = result.matrix.shape
+def _describe(content: ReportContent) -> str:
+    height, width = content.matrix.shape
+    return f"Private {content.title}, {height} x {width}"
+
+
+def _describe_part(content: ReportContent, *, equal_rows: bool = False) -> str:
+    """What part of a large matrix a picture shows; nothing if it shows all of it."""
+    height, width = content.matrix.shape
+    shown = count_shown_rows(height, width)
     parts = []
-    if shown_rows(height, width) < height and not alike:
-        parts.append(f"{shown_rows(height, width)} of {height:,} rows")
-    if width > MOST:
-        parts.append(f"{MOST} of {width:,} columns")
+    if shown < height and not equal_rows:
+        parts.append(f"{shown} of {height:,} rows")
+    if width > MAX_SIDE:
+        parts.append(f"{MAX_SIDE} of {width:,} columns")
     return ", the first " + " and ".join(parts) if parts else ""
 
 
-def _relative(values: Floats, scale: Floats) -> Floats:
-    shown = np.asarray(values)[:MOST, :MOST]
-    return np.asarray(shown / np.broadcast_to(scale[:MOST, :MOST], shown.shape))
-
-
-def _frame(drawings: Sequence[Drawing], title: str, *, inline: bool = False) -> str:
-    parts, x = [], _MARGIN
-    for drawing in drawings:
-        parts.append(group(drawing.parts, transform=f"translate({x:.1f} {_MARGIN})"))
-        x += drawing.width + 2 * _MARGIN
-    height = max(drawing.height for drawing in drawings) + 2 * _MARGIN
-    return picture(parts, x, height, title, inline=inline)
+def _divide(values: Floats, scale: Floats) -> Floats:
+    """The part of `values` that is shown, over the same part of `scale`."""
+    shown = np.asarray(values)[:MAX_SIDE, :MAX_SIDE]
+    return np.asarray(shown / np.broadcast_to(scale[:MAX_SIDE, :MAX_SIDE], shown.shape))

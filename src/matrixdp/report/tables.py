@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matrixdp.report.svg import clipped, short, with_bar
+from matrixdp.report.numbers import format_estimate, format_number, shorten
 from matrixdp.types import Floats
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, indent: int = 2) -> str:
-    """Aligned columns under a line; the first is flush left, the others flush right.
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Text with aligned columns under a header; the first column is flush left, the others flush right.
 
     Examples
     --------
-    >>> print(table(["feature", "std"], [["age", "0.5"], ["weight", "12"]]))
+    >>> print(format_table(["feature", "std"], [["age", "0.5"], ["weight", "12"]]))
       feature  std
       ───────  ───
       age      0.5
@@ -22,7 +22,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, indent: int =
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [header, ["─" * width for width in widths], *rows]
     return "\n".join(
-        " " * indent
+        "  "
         + "  ".join(
             cell.ljust(width) if i == 0 else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
@@ -31,15 +31,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, indent: int =
     )
 
 
-def matrix_table(
+def format_matrix(
     values: Floats, rows: Sequence[str], columns: Sequence[str], std: Floats | None = None, *, digits: int = 3
 ) -> str:
-    """A matrix with its names and, where given, its error bars; the first twelve rows and eight columns.
+    """Text of the first twelve rows and eight columns of a matrix, with error bars where `std` is given.
 
     Examples
     --------
     >>> import numpy as np
-    >>> print(matrix_table(np.array([[1.0, 0.25]]), ["a"], ["x", "y"], np.array([[0.0, 0.1]])))
+    >>> print(format_matrix(np.array([[1.0, 0.25]]), ["a"], ["x", "y"], np.array([[0.0, 0.1]])))
          x            y
       ─  ─  ───────────
       a  1  0.25 ± 0.10
@@ -48,12 +48,12 @@ def matrix_table(
 
     def cell(i: int, j: int) -> str:
         if std is None:
-            return short(float(values[i, j]), digits)
-        number, bar = with_bar(float(values[i, j]), float(std[i, j]))
+            return format_number(float(values[i, j]), digits)
+        number, bar = format_estimate(float(values[i, j]), float(std[i, j]))
         return f"{number} ± {bar}" if bar else number
 
     more = width < len(columns)
-    body = [[clipped(rows[i], 20), *(cell(i, j) for j in range(width)), *(["…"] * more)] for i in range(height)]
+    body = [[shorten(rows[i], 20), *(cell(i, j) for j in range(width)), *(["…"] * more)] for i in range(height)]
     if height < len(rows):
         body.append(["…", *([""] * (width + more))])
-    return table(["", *(clipped(name, 16) for name in columns[:width]), *([""] * more)], body)
+    return format_table(["", *(shorten(name, 16) for name in columns[:width]), *([""] * more)], body)

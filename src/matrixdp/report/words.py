@@ -1,107 +1,105 @@
-"""A release's guarantee, limits and error bars in plain words."""
+"""Guarantee, limits and error bars of a release in plain words."""
 
 from __future__ import annotations
 
 import math
 
 from matrixdp.privacy import Neighbours
-from matrixdp.release import Release
-from matrixdp.report.content import LedgerState, Result
-from matrixdp.report.svg import short
+from matrixdp.report.content import LedgerSummary, ReportContent
+from matrixdp.report.mechanism_facts import MechanismFacts
+from matrixdp.report.numbers import format_number
 
 
-def guarantee(release: Release) -> str:
-    """What nobody can do with the release."""
-    epsilon, delta = release.privacy.epsilon, release.privacy.delta
-    uncertainty = release.design.query.uncertainty
+def describe_subject(content: ReportContent) -> str:
+    """One sentence on what is released."""
+    query = content.mechanism.query
+    count = getattr(query, "records", None)
+    records = "" if count is None else f" of {count:,} records"
+    if count is not None and content.release.neighbours is Neighbours.ADD_REMOVE:
+        records = f" of about {count:,} records (a public figure; their true number is private)"
+    if content.title == query.title:
+        return query.subject(records)
+    height, width = content.matrix.shape
+    return f"The {content.title}{records}, {height:,} x {width:,}."
+
+
+def describe_guarantee(mechanism: MechanismFacts) -> str:
+    """What an adversary cannot learn from the release."""
+    epsilon, delta = mechanism.epsilon, mechanism.delta
+    factor = format_number(math.exp(min(epsilon, 700.0)), 4)
+    exception = f", except with a probability of at most δ = {delta:.3g}" if delta else ""
     return (
-        f"Whoever sees this release, whatever else they know, can hardly tell whether {uncertainty}. "
-        f"Precisely: the odds they give to either case change by a factor of at most e^ε = "
-        f"{short(math.exp(min(epsilon, 700.0)), 4)} (ε = {epsilon:g}), except with a probability of at most "
-        f"δ = {delta:.3g}. This is ({epsilon:g}, {delta:.3g})-differential privacy."
+        f"Someone who sees this release can hardly tell whether {mechanism.query.uncertainty}, whatever else they "
+        f"know. Precisely: the release changes the odds of either case by a factor of at most e^ε = {factor} "
+        f"(ε = {epsilon:g}){exception}. This is {mechanism.guarantee}."
     )
 
 
-def neighbours(release: Release) -> str:
-    """Which pairs of data sets the guarantee compares."""
-    return release.design.query.adjacency
-
-
-def protected(release: Release) -> list[str]:
-    """What is protected, and what is not."""
-    what = release.design.query.protects
+def describe_protection(mechanism: MechanismFacts) -> list[str]:
+    """What is protected and what is not."""
+    unit = mechanism.query.protects
     return [
-        f"Protected: {what}, with all its values together, also against people who know all the others.",
-        f"Not protected: what many people have in common. A pattern that is in the data with or without {what} can be "
-        "learned from this release; that is what it is for.",
-        f"Not protected as well: people who are in the data more than once. The guarantee is for {what}; for k of "
+        f"Protected: {unit}, with all its values together, even against someone who knows all the others.",
+        f"Not protected: what many people have in common. A pattern that is in the data with or without {unit} can be "
+        "learned from this release; that is its purpose.",
+        f"Not protected either: people who appear in the data more than once. The guarantee is for {unit}; for k of "
         "them at once it is about k times weaker.",
-        "Public, and so not protected: the names of rows and columns, the bounds, the number of records where it is "
-        "declared public, and how the noise was made. Bounds must not have been taken from the data.",
-        "Further releases from the same data add up. A ledger keeps the sum.",
+        "Public, and therefore not protected: the names of rows and columns, the bounds, the number of records where "
+        "it is declared public, and how the noise was generated. The bounds must not have been taken from the data.",
+        "Every further release from the same data adds to the privacy loss. A ledger keeps the total.",
     ]
 
 
-def error_bars(result: Result) -> list[str]:
-    """How the error bars are to be read."""
-    lines = [
-        "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
-        "noise: the true number is within one error bar in 68 of 100 cases, within two in 95.",
-        "An entry with a dot in the picture is within two error bars of zero: noise alone could have made it.",
-        "The error bars speak of the noise that protects privacy alone. How far these data are from the population "
-        "that they come from is another question, with its own error bars.",
-        "Records outside the bounds were moved to the bounds before anything was computed. How many there were is "
-        "private, and nowhere recorded.",
-    ]
-    if result.kind != "matrix":
+def explain_error_bars(content: ReportContent) -> list[str]:
+    """How to read the error bars."""
+    if content.std is None:
+        lines = [
+            "Each number is the true one changed by the mechanism. The error bars are unknown: the mechanism does not "
+            "say how large its noise is."
+        ]
+    else:
+        lines = [
+            "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
+            "noise: the true number is within one error bar in 68 of 100 cases, and within two in 95.",
+            "An entry with a dot in the picture is within two error bars of zero: it could be noise alone.",
+            "The error bars cover only the noise that protects privacy. How far these data are from the population "
+            "that they come from is a separate question, with its own error bars.",
+        ]
+    if content.mechanism.clips:
         lines.append(
-            f"The {result.title} and its error bars were computed from the released mean and second moment, to first "
-            "order in the noise. That costs no privacy. A dash marks an entry that noise made impossible to compute."
+            "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
+            "private and is not recorded."
         )
-    if result.square and result.kind != "correlation":
+    if content.kind != "matrix":
+        lines.append(
+            f"The {content.title} and its error bars were computed from the released mean and second moment, to first "
+            "order in the noise. This uses no privacy budget. A dash marks an entry that cannot be computed because of "
+            "the noise."
+        )
+    if content.square and content.kind != "correlation":
         lines.append(
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
-            "Release.nearest_psd() gives the nearest possible one, at no cost."
+            "matrixdp.answers.nearest_psd(matrix) returns the nearest possible one and uses no privacy budget."
         )
-    if result.release.design.query.rowwise:
-        lines.append("Every record has noise of its own, large enough to hide it: read averages of rows, not rows.")
+    if content.mechanism.query.rowwise:
+        lines.append(
+            "Every record has noise of its own, large enough to hide it: use averages of rows, not single rows."
+        )
     return lines
 
 
-def subject(result: Result) -> str:
-    """What is released, in one sentence."""
-    query = result.release.design.query
-    records = getattr(query, "records", None)
-    of = "" if records is None else f" of {records:,} records"
-    if records is not None and result.release.neighbours is Neighbours.ADD_REMOVE:
-        of = f" of about {records:,} records (a public figure; their true number is private)"
-    if result.kind == "matrix":
-        return query.subject(of)
-    height, width = result.matrix.shape
-    return f"The {result.title}{of}, {height:,} x {width:,}."
-
-
-def spent(release: Release) -> str:
-    """What the release cost."""
-    design = release.design
-    kind = "exactly" if design.exact else "at most"
-    return (
-        f"{kind} μ = {release.mu:.6g} of Gaussian differential privacy, which is ε = {design.epsilon:.4g} "
-        f"at δ = {design.privacy.delta:.3g}"
-    )
-
-
-def ledger(state: LedgerState | None) -> list[str]:
-    """The ledger's account of the release, or that there is none."""
-    if state is None:
+def describe_ledger(ledger: LedgerSummary | None) -> list[str]:
+    """What the ledger recorded, or that there is none."""
+    if ledger is None:
         return [
-            "No ledger was used. Nobody has added up what this and other releases from the same data spend together; "
-            "the guarantee above holds for this release alone."
+            "No ledger was used. The guarantee above is for this release alone; nothing keeps the total of this and "
+            "other releases from the same data."
         ]
     return [
-        f"Charged to “{state.dataset}” before any noise was drawn. Of its total (ε = {state.epsilon:g} at "
-        f"δ = {state.delta:.3g}), ε = {state.left_before:.4g} was left before and ε = {state.left_after:.4g} is left "
-        "after this release.",
-        f"The ledger stood at entry {state.entry}, {state.hash[:16]}…, when this page was written. Kept elsewhere, "
-        "this number and hash show later that nothing before them was altered.",
+        f"Charged to “{ledger.dataset}” before any noise was drawn. Of its total budget (ε = {ledger.epsilon:g} at "
+        f"δ = {ledger.delta:.3g}), ε = {ledger.left_before:.4g} was left before this release and "
+        f"ε = {ledger.left_after:.4g} is left after it.",
+        f"When this page was written, the last entry of the ledger was number {ledger.entry} (hash "
+        f"{ledger.hash[:16]}…). Keep the number and the full hash elsewhere (matrixdp ledger verify prints them): they "
+        "show later whether an earlier entry was altered.",
     ]

@@ -82,13 +82,13 @@ def interruptible():
 BUDGET = ("--epsilon", "1", "--delta", "1e-6")
 
 
-def asked(data="clinic.csv", query="moments", *more):
-    """A release that is charged."""
+def argv(data="clinic.csv", query="moments", *more):
+    """Arguments of a release that is charged to the ledger."""
     ledger = ("--ledger", "clinic.db", "--dataset", "clinic")
     return ("release", data, "--schema", "schema.toml", "--query", query, *BUDGET, *ledger, "--out", "out", *more)
 
 
-def spent():
-    """What was charged so far."""
+def read_charges():
+    """All charges to the data set."""
     with Ledger.open("clinic.db") as ledger:
         return ledger.history("clinic")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as matrixdp_package
-from unit.cli.conftest import SECRET, asked, make_table, spent
+from unit.cli.conftest import SECRET, argv, make_table, read_charges
 
 USAGE, DATA, BUDGET = 2, 3, 4
 
@@ -62,98 +62,99 @@ def cut_inside():
 
 NOTHING = lambda: None  # noqa: E731
 CASES = {
-    "missing file": (NOTHING, asked("nowhere.csv"), DATA, ["nowhere.csv", "Check the path"]),
-    "a folder": (NOTHING, asked("."), DATA, ["clinic.db", "pattern"]),
-    "a folder for the data": (NOTHING, (*asked(), "--out", "."), USAGE, ["out must be outside of the data"]),
-    "unknown ending": (lambda: Path("bad.xls").write_text("x"), asked("bad.xls"), DATA, ["bad.xls", ".parquet"]),
-    "empty file": (text(""), asked("bad.csv"), DATA, ["bad.csv", "empty"]),
-    "empty parquet": (lambda: Path("bad.parquet").touch(), asked("bad.parquet"), DATA, ["bad.parquet", "empty"]),
-    "header only": (text("age,bmi\n"), asked("bad.csv"), DATA, ["bad.csv", "no records"]),
-    "no header": (text(f"{SECRET},20\n30,25\n"), asked("bad.csv"), DATA, ["bad.csv", "first line"]),
-    "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), asked("bad.csv"), DATA, ["bad.csv", "first line"]),
-    "wrong delimiter": (text(f"age;bmi\n{SECRET};20\n"), asked("bad.csv"), DATA, ["';'", "--delimiter"]),
-    "delimiter too long": (NOTHING, (*asked(), "--delimiter", "ab"), USAGE, ["--delimiter", "single character"]),
-    "missing column": (text(f"age,weight\n{SECRET},20\n"), asked("bad.csv"), DATA, ["bad.csv", "'bmi'"]),
-    "missing in parquet": (table(age=[SECRET]), asked("bad.parquet"), DATA, ["bad.parquet", "'bmi'"]),
-    "doubled column": (text(f"age,age,bmi\n{SECRET},1,20\n"), asked("bad.csv"), DATA, ["two columns", "1 and 2"]),
-    "text in a number column": (edit("bad.csv", 5, 1, "77.7654321kg"), asked("bad.csv"), DATA, ["'bmi'", "numbers"]),
-    "text late in the file": (edit("bad.csv", 500, 0, "77.7654321y"), asked("bad.csv"), DATA, ["'age'", "numbers"]),
-    "text in parquet": (table(age=["77.7654321"], bmi=[20.0]), asked("bad.parquet"), DATA, ["'age'", "string"]),
-    "text in feather": (feather_with_text, asked("bad.feather"), DATA, ["'age'", "string"]),
-    "ragged line": (text(f"age,bmi\n{SECRET},20,7\n"), asked("bad.csv"), DATA, ["bad.csv", "more or fewer"]),
-    "NaN": (edit("bad.csv", 7, 1, "NaN"), asked("bad.csv"), DATA, ["'bmi'", "--missing"]),
-    "empty entry": (edit("bad.csv", 7, 0, ""), asked("bad.csv"), DATA, ["'age'", "--missing"]),
-    "infinity": (edit("bad.csv", 7, 0, "inf"), asked("bad.csv"), DATA, ["'age'", "--missing"]),
-    "NaN in parquet": (table(age=[30.0, np.nan], bmi=[SECRET, 20]), asked("bad.parquet"), DATA, ["'age'"]),
-    "null in parquet": (table(age=[30, None], bmi=[SECRET, 20]), asked("bad.parquet"), DATA, ["'age'"]),
-    "nothing but nulls": (table(age=[30.0, 1], bmi=[None, None]), asked("bad.parquet"), DATA, ["'bmi'"]),
-    "cut short": (cut_short, asked("bad.parquet"), DATA, ["bad.parquet"]),
-    "overwritten inside": (cut_inside, asked("bad.parquet"), DATA, ["bad.parquet"]),
-    "not parquet at all": (lambda: Path("bad.parquet").write_text("hello" * 9), asked("bad.parquet"), DATA, ["bad"]),
-    "not feather at all": (lambda: Path("bad.feather").write_text("hello" * 9), asked("bad.feather"), DATA, ["bad"]),
-    "not UTF-8": (lambda: Path("bad.csv").write_bytes(b"\xff\xfe\x81age\n"), asked("bad.csv"), DATA, ["UTF-8"]),
+    "missing file": (NOTHING, argv("nowhere.csv"), DATA, ["nowhere.csv", "Check the path"]),
+    "a folder": (NOTHING, argv("."), DATA, ["clinic.db", "pattern"]),
+    "a folder for the data": (NOTHING, (*argv(), "--out", "."), USAGE, ["out must be outside of the data"]),
+    "unknown ending": (lambda: Path("bad.xls").write_text("x"), argv("bad.xls"), DATA, ["bad.xls", ".parquet"]),
+    "empty file": (text(""), argv("bad.csv"), DATA, ["bad.csv", "empty"]),
+    "empty parquet": (lambda: Path("bad.parquet").touch(), argv("bad.parquet"), DATA, ["bad.parquet", "empty"]),
+    "header only": (text("age,bmi\n"), argv("bad.csv"), DATA, ["bad.csv", "no records"]),
+    "no header": (text(f"{SECRET},20\n30,25\n"), argv("bad.csv"), DATA, ["bad.csv", "first line"]),
+    "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), argv("bad.csv"), DATA, ["bad.csv", "first line"]),
+    "wrong delimiter": (text(f"age;bmi\n{SECRET};20\n"), argv("bad.csv"), DATA, ["';'", "--delimiter"]),
+    "delimiter too long": (NOTHING, (*argv(), "--delimiter", "ab"), USAGE, ["--delimiter", "single character"]),
+    "missing column": (text(f"age,weight\n{SECRET},20\n"), argv("bad.csv"), DATA, ["bad.csv", "'bmi'"]),
+    "missing in parquet": (table(age=[SECRET]), argv("bad.parquet"), DATA, ["bad.parquet", "'bmi'"]),
+    "doubled column": (text(f"age,age,bmi\n{SECRET},1,20\n"), argv("bad.csv"), DATA, ["two columns", "1 and 2"]),
+    "text in a number column": (edit("bad.csv", 5, 1, "77.7654321kg"), argv("bad.csv"), DATA, ["'bmi'", "numbers"]),
+    "text late in the file": (edit("bad.csv", 500, 0, "77.7654321y"), argv("bad.csv"), DATA, ["'age'", "numbers"]),
+    "text in parquet": (table(age=["77.7654321"], bmi=[20.0]), argv("bad.parquet"), DATA, ["'age'", "string"]),
+    "text in feather": (feather_with_text, argv("bad.feather"), DATA, ["'age'", "string"]),
+    "ragged line": (text(f"age,bmi\n{SECRET},20,7\n"), argv("bad.csv"), DATA, ["bad.csv", "more or fewer"]),
+    "NaN": (edit("bad.csv", 7, 1, "NaN"), argv("bad.csv"), DATA, ["'bmi'", "--missing"]),
+    "empty entry": (edit("bad.csv", 7, 0, ""), argv("bad.csv"), DATA, ["'age'", "--missing"]),
+    "infinity": (edit("bad.csv", 7, 0, "inf"), argv("bad.csv"), DATA, ["'age'", "--missing"]),
+    "NaN in parquet": (table(age=[30.0, np.nan], bmi=[SECRET, 20]), argv("bad.parquet"), DATA, ["'age'"]),
+    "null in parquet": (table(age=[30, None], bmi=[SECRET, 20]), argv("bad.parquet"), DATA, ["'age'"]),
+    "nothing but nulls": (table(age=[30.0, 1], bmi=[None, None]), argv("bad.parquet"), DATA, ["'bmi'"]),
+    "cut short": (cut_short, argv("bad.parquet"), DATA, ["bad.parquet"]),
+    "overwritten inside": (cut_inside, argv("bad.parquet"), DATA, ["bad.parquet"]),
+    "not parquet at all": (lambda: Path("bad.parquet").write_text("hello" * 9), argv("bad.parquet"), DATA, ["bad"]),
+    "not feather at all": (lambda: Path("bad.feather").write_text("hello" * 9), argv("bad.feather"), DATA, ["bad"]),
+    "not UTF-8": (lambda: Path("bad.csv").write_bytes(b"\xff\xfe\x81age\n"), argv("bad.csv"), DATA, ["UTF-8"]),
     "inverted bounds": (
-        schema("[columns.age]\nlower = 90\nupper = 18\n"), asked(), USAGE, ["schema.toml", "age", "below upper"],
+        schema("[columns.age]\nlower = 90\nupper = 18\n"), argv(), USAGE, ["schema.toml", "age", "below upper"],
     ),
     "bounds not filled in": (
-        schema('[columns.age]\nlower = ""\nupper = 90\n'), asked(), USAGE, ["schema.toml", "'age'", "lower"],
+        schema('[columns.age]\nlower = ""\nupper = 90\n'), argv(), USAGE, ["schema.toml", "'age'", "lower"],
     ),
-    "bounds are text": (schema('[columns.age]\nlower = "a"\nupper = 9\n'), asked(), USAGE, ["'age'", "number"]),
-    "bounds are infinite": (schema("[columns.age]\nlower = -inf\nupper = 9\n"), asked(), USAGE, ["finite"]),
-    "no bounds": (schema(""), asked(), USAGE, ["schema.toml", "[columns.NAME]"]),
-    "a typing error": (schema("[columns.age]\nlwer = 9\nupper = 10\n"), asked(), USAGE, ["'lwer'", "lower"]),
-    "broken schema": (schema("[columns"), asked(), USAGE, ["schema.toml", "TOML"]),
-    "missing schema": (lambda: Path("schema.toml").unlink(), asked(), USAGE, ["schema.toml", "matrixdp schema new"]),
-    "unknown query": (NOTHING, asked("clinic.csv", "variance"), USAGE, ["--query", "variance", "moments"]),
-    "epsilon 0": (NOTHING, (*asked(), "--epsilon", "0"), USAGE, ["epsilon", "greater than 0"]),
-    "epsilon is text": (NOTHING, (*asked(), "--epsilon", "one"), USAGE, ["--epsilon"]),
-    "delta 1": (NOTHING, (*asked(), "--delta", "1"), USAGE, ["delta", "between 0 and 1"]),
-    "delta 0": (NOTHING, (*asked(), "--delta", "0"), USAGE, ["delta", "between 0 and 1"]),
-    "wrong records": (NOTHING, (*asked(), "--records", "499"), USAGE, ["records", "499"]),
-    "negative records": (NOTHING, (*asked(), "--records", "-4"), USAGE, ["records", "-4"]),
-    "records are private": (NOTHING, (*asked(), "--neighbours", "add-remove"), USAGE, ["--records"]),
-    "unknown importance": (NOTHING, (*asked(), "--importance", "height=3"), USAGE, ["--importance", "height", "bmi"]),
-    "importance 0": (NOTHING, (*asked(), "--importance", "age=0"), USAGE, ["--importance", "positive"]),
+    "bounds are text": (schema('[columns.age]\nlower = "a"\nupper = 9\n'), argv(), USAGE, ["'age'", "number"]),
+    "bounds are infinite": (schema("[columns.age]\nlower = -inf\nupper = 9\n"), argv(), USAGE, ["finite"]),
+    "no bounds": (schema(""), argv(), USAGE, ["schema.toml", "[columns.NAME]"]),
+    "a typing error": (schema("[columns.age]\nlwer = 9\nupper = 10\n"), argv(), USAGE, ["'lwer'", "lower"]),
+    "broken schema": (schema("[columns"), argv(), USAGE, ["schema.toml", "TOML"]),
+    "missing schema": (lambda: Path("schema.toml").unlink(), argv(), USAGE, ["schema.toml", "matrixdp schema new"]),
+    "unknown query": (NOTHING, argv("clinic.csv", "variance"), USAGE, ["--query", "variance", "moments"]),
+    "epsilon 0": (NOTHING, (*argv(), "--epsilon", "0"), USAGE, ["epsilon", "greater than 0"]),
+    "epsilon is text": (NOTHING, (*argv(), "--epsilon", "one"), USAGE, ["--epsilon"]),
+    "delta 1": (NOTHING, (*argv(), "--delta", "1"), USAGE, ["delta", "between 0 and 1"]),
+    "delta 0": (NOTHING, (*argv(), "--delta", "0"), USAGE, ["delta", "between 0 and 1"]),
+    "wrong records": (NOTHING, (*argv(), "--records", "499"), USAGE, ["records", "499"]),
+    "no records": (NOTHING, (*argv(), "--records", "0"), USAGE, ["records", "got 0"]),
+    "negative records": (NOTHING, (*argv(), "--records", "-4"), USAGE, ["records", "-4"]),
+    "records are private": (NOTHING, (*argv(), "--neighbours", "add-remove"), USAGE, ["--records"]),
+    "unknown importance": (NOTHING, (*argv(), "--importance", "height=3"), USAGE, ["--importance", "height", "bmi"]),
+    "importance 0": (NOTHING, (*argv(), "--importance", "age=0"), USAGE, ["--importance", "positive"]),
     "importance of a direction": (
-        NOTHING, (*asked(), "--directions", "learned", "--importance", "age=2"), USAGE, ["--importance", "0, 1"],
+        NOTHING, (*argv(), "--directions", "learned", "--importance", "age=2"), USAGE, ["--importance", "0, 1"],
     ),
     "share too large": (
-        NOTHING, (*asked(), "--directions", "learned", "--directions-share", "1.5"), USAGE, ["share"],
+        NOTHING, (*argv(), "--directions", "learned", "--directions-share", "1.5"), USAGE, ["share"],
     ),
-    "missing directions": (NOTHING, (*asked(), "--directions", "axes.npy"), USAGE, ["--directions", "axes.npy"]),
+    "missing directions": (NOTHING, (*argv(), "--directions", "axes.npy"), USAGE, ["--directions", "axes.npy"]),
     "directions of text": (
-        lambda: Path("axes.csv").write_text("a,b"), (*asked(), "--directions", "axes.csv"), USAGE, ["axes.csv"],
+        lambda: Path("axes.csv").write_text("a,b"), (*argv(), "--directions", "axes.csv"), USAGE, ["axes.csv"],
     ),
     "skew directions": (
-        lambda: np.save("axes.npy", np.ones((2, 2))), (*asked(), "--directions", "axes.npy"), USAGE, ["orthonormal"],
+        lambda: np.save("axes.npy", np.ones((2, 2))), (*argv(), "--directions", "axes.npy"), USAGE, ["orthonormal"],
     ),
-    "counts without cells": (NOTHING, asked("clinic.csv", "counts"), USAGE, ["--cells"]),
+    "counts without cells": (NOTHING, argv("clinic.csv", "counts"), USAGE, ["--cells"]),
     "counts of numbers": (
-        NOTHING, (*asked("clinic.csv", "counts"), "--cells", "age,smoker"), USAGE, ["'age'", "categories"],
+        NOTHING, (*argv("clinic.csv", "counts"), "--cells", "age,smoker"), USAGE, ["'age'", "categories"],
     ),
     "an unknown category": (
-        edit("bad.csv", 5, 2, "77.7654321"), (*asked("bad.csv", "counts"), "--cells", "smoker,outcome"), DATA,
+        edit("bad.csv", 5, 2, "77.7654321"), (*argv("bad.csv", "counts"), "--cells", "smoker,outcome"), DATA,
         ["'smoker'", "categories"],
     ),
-    "a graph without nodes": (NOTHING, asked("clinic.csv", "adjacency"), USAGE, ["[graph]", "nodes"]),
-    "missing points": (NOTHING, (*asked("clinic.csv", "gram"), "--points", "p.csv"), USAGE, ["--points", "p.csv"]),
-    "no ledger": (NOTHING, tuple(w for w in asked() if w not in ("--ledger", "clinic.db")), USAGE, ["--no-ledger"]),
-    "ledger and none": (NOTHING, (*asked(), "--no-ledger"), USAGE, ["--ledger", "--no-ledger"]),
-    "ledger missing": (NOTHING, (*asked(), "--ledger", "other.db"), BUDGET, ["other.db", "matrixdp ledger new"]),
-    "not a ledger": (NOTHING, (*asked(), "--ledger", "clinic.csv"), BUDGET, ["clinic.csv"]),
-    "unknown data set": (NOTHING, (*asked(), "--dataset", "other"), BUDGET, ["other"]),
+    "a graph without nodes": (NOTHING, argv("clinic.csv", "adjacency"), USAGE, ["[graph]", "nodes"]),
+    "missing points": (NOTHING, (*argv("clinic.csv", "gram"), "--points", "p.csv"), USAGE, ["--points", "p.csv"]),
+    "no ledger": (NOTHING, tuple(w for w in argv() if w not in ("--ledger", "clinic.db")), USAGE, ["--no-ledger"]),
+    "ledger and none": (NOTHING, (*argv(), "--no-ledger"), USAGE, ["--ledger", "--no-ledger"]),
+    "ledger missing": (NOTHING, (*argv(), "--ledger", "other.db"), BUDGET, ["other.db", "matrixdp ledger new"]),
+    "not a ledger": (NOTHING, (*argv(), "--ledger", "clinic.csv"), BUDGET, ["clinic.csv"]),
+    "unknown data set": (NOTHING, (*argv(), "--dataset", "other"), BUDGET, ["other"]),
     "other neighbours": (
-        NOTHING, (*asked(), "--neighbours", "add-remove", "--records", "500"), USAGE, ["neighbours", "replace"],
+        NOTHING, (*argv(), "--neighbours", "add-remove", "--records", "500"), USAGE, ["neighbours", "replace"],
     ),
-    "overdrawn": (NOTHING, (*asked(), "--epsilon", "4.1"), BUDGET, ["epsilon 4", "4.1", "ledger show"]),
+    "overdrawn": (NOTHING, (*argv(), "--epsilon", "4.1"), BUDGET, ["epsilon 4", "4.1", "ledger show"]),
     "overdrawn with directions": (
-        NOTHING, (*asked(), "--epsilon", "4.1", "--directions", "learned"), BUDGET, ["epsilon 4", "ledger show"],
+        NOTHING, (*argv(), "--epsilon", "4.1", "--directions", "learned"), BUDGET, ["epsilon 4", "ledger show"],
     ),
-    "out is a file": (NOTHING, (*asked(), "--out", "schema.toml"), USAGE, ["out", "schema.toml"]),
-    "out is below a file": (NOTHING, (*asked(), "--out", "schema.toml/deep"), USAGE, ["out", "schema.toml"]),
-    "out cannot be written": (NOTHING, (*asked(), "--out", "/proc/matrixdp/out"), USAGE, ["out", "/proc"]),
+    "out is a file": (NOTHING, (*argv(), "--out", "schema.toml"), USAGE, ["out", "schema.toml"]),
+    "out is below a file": (NOTHING, (*argv(), "--out", "schema.toml/deep"), USAGE, ["out", "schema.toml"]),
+    "out cannot be written": (NOTHING, (*argv(), "--out", "/proc/matrixdp/out"), USAGE, ["out", "/proc"]),
     "learned for counts": (
-        NOTHING, (*asked("clinic.csv", "counts"), "--cells", "smoker,outcome", "--directions", "learned"), USAGE,
+        NOTHING, (*argv("clinic.csv", "counts"), "--cells", "smoker,outcome", "--directions", "learned"), USAGE,
         ["--directions learned"],
     ),
 }  # fmt: skip
@@ -173,58 +174,58 @@ def test_bad_input_is_refused_and_nothing_is_lost(clinic, matrixdp, name):
     assert len(done.err.strip().splitlines()) <= 2
     assert "Traceback" not in done.err
     assert "77.76" not in done.out + done.err
-    assert spent() == []
+    assert read_charges() == []
     assert Path("out/old.txt").read_text() == "old"
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
 def test_missing_values_can_be_put_in_the_middle(clinic, matrixdp):
     edit("bad.csv", 7, 1, "NaN")()
-    assert matrixdp(*asked("bad.csv"), "--missing", "midpoint").code == 0
+    assert matrixdp(*argv("bad.csv"), "--missing", "midpoint").code == 0
 
 
 @pytest.mark.parametrize(("mark", "word"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 def test_other_delimiters_are_read_when_named(clinic, matrixdp, mark, word):
     content = Path("clinic.csv").read_text().replace(",", mark)
     Path("other.csv").write_text(content)
-    done = matrixdp(*asked("other.csv"), "--delimiter", word)
+    done = matrixdp(*argv("other.csv"), "--delimiter", word)
     assert done.code == 0, done.err
 
 
-def test_a_locked_ledger_is_told_after_the_time_allowed(clinic, matrixdp):
+def test_a_locked_ledger_is_an_error_after_the_timeout(clinic, matrixdp):
     other = sqlite3.connect("clinic.db", isolation_level=None)
     other.execute("begin exclusive")
     try:
-        done = matrixdp(*asked(), "--ledger-timeout", "0.2")
+        done = matrixdp(*argv(), "--ledger-timeout", "0.2")
     finally:
         other.execute("rollback")
         other.close()
     assert done.code == BUDGET
     assert "locked" in done.err
-    assert spent() == []
+    assert read_charges() == []
     assert not Path("out").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
 def test_a_folder_without_permission_is_refused(clinic, matrixdp):
     Path("closed").mkdir(mode=0o500)
-    done = matrixdp(*asked(), "--out", "closed/out")
+    done = matrixdp(*argv(), "--out", "closed/out")
     assert done.code == USAGE
-    assert spent() == []
+    assert read_charges() == []
 
 
-def test_an_internal_error_shows_no_value_unless_asked(clinic, matrixdp, monkeypatch):
-    from matrixdp.cli import release_command as releasing
+def test_an_internal_error_shows_no_value_without_debug(clinic, matrixdp, monkeypatch):
+    from matrixdp.cli.actions import release as releasing
 
     def fault(*a, **k):
         raise RuntimeError(f"cannot handle {SECRET}")
 
     monkeypatch.setattr(releasing, "open_files", fault)
-    done = matrixdp(*asked())
+    done = matrixdp(*argv())
     assert done.code == 5
     assert "RuntimeError" in done.err
     assert "77.76" not in done.err
-    assert "Traceback" in matrixdp("--debug", *asked()).err
+    assert "Traceback" in matrixdp("--debug", *argv()).err
 
 
 def start(*words):
@@ -235,9 +236,9 @@ def start(*words):
 
 
 @pytest.mark.parametrize(
-    ("words", "code"), [(asked("nowhere.csv"), 3), ((*asked(), "--epsilon", "9"), 4), (("release",), 2), (asked(), 0)]
+    ("words", "code"), [(argv("nowhere.csv"), 3), ((*argv(), "--epsilon", "9"), 4), (("release",), 2), (argv(), 0)]
 )
-def test_the_console_script_ends_with_these_codes(clinic, words, code):
+def test_the_console_script_exits_with_these_codes(clinic, words, code):
     process = start("-m", "matrixdp", *words)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code, err
@@ -262,11 +263,11 @@ main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_being_told_to_end_leaves_nothing_behind(clinic, interruptible, number):
+def test_a_signal_before_the_charge_leaves_nothing_behind(clinic, interruptible, number):
     Path("out").mkdir()
     Path("out/old.txt").write_text("old")
     before = sorted(path.name for path in Path().iterdir())
-    with start("-c", STALLED, *asked(), "--force", "--workers", "2") as process:
+    with start("-c", STALLED, *argv(), "--force", "--workers", "2") as process:
         try:
             assert process.stdout.readline() == "reading\n"
             process.send_signal(number)
@@ -275,7 +276,7 @@ def test_being_told_to_end_leaves_nothing_behind(clinic, interruptible, number):
             process.kill()
     assert process.returncode == 130, err
     assert err.strip() == "matrixdp: interrupted; nothing was released."
-    assert spent() == []
+    assert read_charges() == []
     assert Path("out/old.txt").read_text() == "old"
     assert sorted(path.name for path in Path().iterdir()) == before
 

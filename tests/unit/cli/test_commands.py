@@ -9,8 +9,11 @@ import click
 import pytest
 
 import matrixdp as package
+from matrixdp.cli import options
+from matrixdp.cli.actions import design_options
+from matrixdp.cli.actions.schema_file import make_template, read_schema
 from matrixdp.cli.main import cli
-from matrixdp.cli.schema_file import new_schema, read_schema
+from matrixdp.design.calibration import CALIBRATIONS
 
 
 @pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
@@ -31,7 +34,7 @@ def test_a_new_schema_is_not_complete(clinic, matrixdp):
     assert "lower" in done.err
 
 
-def test_a_schema_is_not_overwritten_unless_asked(clinic, matrixdp):
+def test_a_schema_is_not_overwritten_without_force(clinic, matrixdp):
     before = Path("schema.toml").read_text()
     assert matrixdp("schema", "new", "clinic.csv", "-o", "schema.toml").code == 2
     assert Path("schema.toml").read_text() == before
@@ -41,7 +44,7 @@ def test_a_schema_is_not_overwritten_unless_asked(clinic, matrixdp):
 def test_strange_names_survive(tmp_path):
     names = ["body mass", 'a"b', "ü.x", "1st", "x\ty"]
     path = tmp_path / "schema.toml"
-    path.write_text(new_schema(names, "x.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1"))
+    path.write_text(make_template(names, "x.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1"))
     assert list(read_schema(path).columns) == names
 
 
@@ -52,7 +55,7 @@ def test_a_checked_schema_is_shown(clinic, matrixdp):
     assert facts["columns"]["smoker"] == {"categories": ["yes", "no"]}
 
 
-def test_a_schema_is_held_against_the_names_of_the_data(clinic, matrixdp):
+def test_a_schema_is_compared_with_the_names_of_the_data(clinic, matrixdp):
     Path("other.csv").write_text("age,weight\n1,2\n")
     done = matrixdp("schema", "check", "schema.toml", "--data", "other.csv")
     assert done.code == 3
@@ -88,17 +91,17 @@ def test_a_ledger_with_an_impossible_total_is_not_made(clinic, matrixdp, words):
     assert not Path("l.db").exists()
 
 
-def test_the_history_tells_what_was_released(clinic, matrixdp):
-    from unit.cli.conftest import asked
+def test_the_history_shows_what_was_released(clinic, matrixdp):
+    from unit.cli.conftest import argv
 
-    assert matrixdp(*asked()).code == 0
+    assert matrixdp(*argv()).code == 0
     (charge,) = matrixdp("ledger", "history", "clinic.db", "--json").json()
     assert charge["description"]["query"] == "Moments"
     assert charge["released"] is True
     assert "released" in matrixdp("ledger", "history", "clinic.db", "--dataset", "clinic").out
 
 
-def test_the_demo_goes_the_whole_way(tmp_path, monkeypatch, matrixdp):
+def test_the_demo_runs_the_whole_workflow(tmp_path, monkeypatch, matrixdp):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):  # the second replaces the first
         done = matrixdp("demo")
@@ -136,6 +139,12 @@ def test_every_command_has_help_with_an_example(matrixdp, path):
 def test_every_option_says_what_it_is(command):
     for parameter in command.params:
         assert isinstance(parameter, click.Argument) or parameter.help
+
+
+def test_names_of_options_are_those_of_the_library():
+    assert options.CALIBRATIONS == CALIBRATIONS
+    assert tuple(package.Neighbours) == options.NEIGHBOURS
+    assert set(options.QUERIES) == {*design_options.TABLES, *design_options.GRAPHS, "counts", "gram"}
 
 
 def test_help_imports_nothing_slow():
@@ -186,7 +195,7 @@ def test_bench_runs_the_repository_s_table(monkeypatch, matrixdp, tmp_path):
 def test_bench_says_where_the_benchmarks_are(monkeypatch, matrixdp, tmp_path):
     from matrixdp.cli.commands import bench
 
-    monkeypatch.setattr(bench, "_places", lambda: [tmp_path])
+    monkeypatch.setattr(bench, "_find_repositories", lambda: [tmp_path])
     done = matrixdp("bench")
     assert done.code == 2
     assert "repository" in done.err

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from unit.cli.conftest import BUDGET, spent
+from unit.cli.conftest import BUDGET, read_charges
 
 
 def words(query="moments", *more):
@@ -47,7 +47,7 @@ def test_a_release_has_the_noise_that_its_design_predicts(clinic, matrixdp):
 def test_every_query_can_be_designed_and_drawn(clinic, matrixdp, query):
     done = matrixdp(*words(query, "--plot", "design.svg"))
     assert done.code == 0, done.err
-    assert "Error against epsilon" in done.out
+    assert "Error at other epsilons" in done.out
     ElementTree.parse("design.svg")
 
 
@@ -64,11 +64,11 @@ def test_other_features_are_refused(clinic, matrixdp, features):
     assert not Path("design.svg").exists()
 
 
-def test_it_tells_what_would_be_left_and_charges_nothing(clinic, matrixdp):
+def test_it_shows_what_would_be_left_and_charges_nothing(clinic, matrixdp):
     facts = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic", "--json")).json()
     assert facts["ledger"]["epsilon_left_before"] == pytest.approx(4)
     assert facts["ledger"]["epsilon_left_after"] < 4
-    assert spent() == []
+    assert read_charges() == []
     over = matrixdp(*words("moments", "--ledger", "clinic.db", "--dataset", "clinic"), "--epsilon", "5")
     assert over.code == 4
 

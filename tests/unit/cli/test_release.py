@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.cli import release_command as releasing
+from matrixdp.cli.actions import release as releasing
 from matrixdp.records.files import FilePart, open_files
-from unit.cli.conftest import BUDGET, SECRET, asked, spent
+from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
 
 FILES = {
     "matrix.csv",
@@ -30,7 +30,7 @@ FILES = {
 
 @pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
 def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data):
-    done = matrixdp(*asked(data, "covariance", "--json"))
+    done = matrixdp(*argv(data, "covariance", "--json"))
     assert done.code == 0, done.err
     assert {path.name for path in Path("out").iterdir()} == FILES == set(done.json()["files"])
     matrix = np.load("out/matrix.npy")
@@ -41,7 +41,7 @@ def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data):
     assert np.array_equal(table.select(["age", "bmi"]).to_pandas().to_numpy(), matrix)
     release = mdp.Release.from_json(Path("out/release.json").read_text())
     assert np.array_equal(release.covariance().value, matrix)
-    (charge,) = spent()
+    (charge,) = read_charges()
     assert charge.released
     assert charge.event.mu == release.mu
     assert "charged to clinic" in Path("out/report.html").read_text().lower()
@@ -105,8 +105,8 @@ def test_graphs_are_read_as_edges_or_as_matrices(clinic, matrixdp, monkeypatch, 
 
 
 def test_learned_directions_and_their_release_cost_the_budget_together(clinic, matrixdp):
-    assert matrixdp(*asked("clinic.csv", "covariance", "--directions", "learned")).code == 0
-    charges = spent()
+    assert matrixdp(*argv("clinic.csv", "covariance", "--directions", "learned")).code == 0
+    charges = read_charges()
     assert len(charges) == 2
     total = sum(charge.event.mu**2 for charge in charges)
     assert total == pytest.approx(mdp.Privacy(1, 1e-6).mu ** 2, rel=1e-6)
@@ -115,7 +115,7 @@ def test_learned_directions_and_their_release_cost_the_budget_together(clinic, m
 
 
 def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, monkeypatch):
-    words = asked("clinic.csv", "covariance", "--directions", "learned", "--epsilon", "3.9")
+    words = argv("clinic.csv", "covariance", "--directions", "learned", "--epsilon", "3.9")
     blocks, calls = FilePart.blocks, []
 
     def vanishing(self, *a, **k):
@@ -128,39 +128,39 @@ def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, m
         patch.setattr(FilePart, "blocks", vanishing)
         failed = matrixdp(*words)
     assert failed.code == 3
-    assert len(spent()) == 1
+    assert len(read_charges()) == 1
     assert not Path("out").exists()
     request = failed.err.split("--request ")[1].strip().rstrip(".")
     again = matrixdp(*words, "--request", request)
     assert again.code == 0, again.err
-    assert len(spent()) == 2
+    assert len(read_charges()) == 2
 
 
 def test_values_outside_the_bounds_are_moved_and_counted_nowhere(clinic, matrixdp):
     Path("schema.toml").write_text("[columns.age]\nlower = 40\nupper = 41\n")
-    done = matrixdp(*asked())
+    done = matrixdp(*argv())
     assert done.code == 0
     everything = done.out + done.err + Path("out/report.html").read_text() + Path("out/release.json").read_text()
     assert "clip" not in everything.lower().replace("clipped records", "")
     assert str(SECRET)[:6] not in everything
 
 
-def test_the_budget_is_looked_at_before_the_data_are(clinic, matrixdp, monkeypatch):
+def test_the_budget_is_checked_before_the_data_are_read(clinic, matrixdp, monkeypatch):
     monkeypatch.setattr(FilePart, "blocks", lambda *a, **k: pytest.fail("the data were read"))
-    done = matrixdp(*asked("clinic.parquet"), "--epsilon", "9")
+    done = matrixdp(*argv("clinic.parquet"), "--epsilon", "9")
     assert done.code == 4
     assert "epsilon 4" in done.err
     assert not Path("out").exists()
 
 
-def test_a_request_is_given_back_at_no_cost(clinic, matrixdp):
-    assert matrixdp(*asked("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3")).code == 0
+def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp):
+    assert matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3")).code == 0
     first = Path("out/release.json").read_text()
-    again = matrixdp(*asked("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
+    again = matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
     assert again.code == 0, again.err
     assert Path("out/release.json").read_text() == first
-    assert "given back from the ledger" in again.err
-    assert len(spent()) == 1
+    assert "read from the ledger at no cost" in again.err
+    assert len(read_charges()) == 1
 
 
 def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monkeypatch):
@@ -169,12 +169,12 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(releasing, "write_folder", full)
-        failed = matrixdp(*asked())
+        failed = matrixdp(*argv())
     assert failed.code == 2
     assert not Path("out").exists()
     request = failed.err.split("--request ")[1].split(",")[0]
-    assert matrixdp(*asked("clinic.csv", "moments", "--request", request)).code == 0
-    assert len(spent()) == 1
+    assert matrixdp(*argv("clinic.csv", "moments", "--request", request)).code == 0
+    assert len(read_charges()) == 1
 
 
 def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch):
@@ -185,12 +185,12 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interrupt
         return write(result, folder)
 
     monkeypatch.setattr(releasing, "write_folder", interrupted)
-    done = matrixdp(*asked())
+    done = matrixdp(*argv())
     assert done.code == 0
     assert "was finished" in done.err
     assert "finishing first" in done.err
     assert Path("out/report.html").exists()
-    assert spent()[0].released
+    assert read_charges()[0].released
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -207,26 +207,26 @@ def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, mat
     monkeypatch.setattr(FilePart, "blocks", read)
     monkeypatch.setattr(module, "draw_gaussian", lambda *a, **k: order.append("noise") or draw(*a, **k))
     monkeypatch.setattr(mdp.Ledger, "charge", lambda *a, **k: order.append("charge") or charge(*a, **k))
-    assert matrixdp(*asked()).code == 0
+    assert matrixdp(*argv()).code == 0
     assert order == ["read", "charge", "noise"]
 
 
-def test_old_output_is_replaced_only_if_asked(clinic, matrixdp):
+def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     Path("out").mkdir()
     Path("out/mine.txt").write_text("mine")
-    refused = matrixdp(*asked())
+    refused = matrixdp(*argv())
     assert refused.code == 2
     assert "--force" in refused.err
     assert Path("out/mine.txt").read_text() == "mine"
-    assert spent() == []
-    assert matrixdp(*asked("clinic.csv", "moments", "--force")).code == 0
+    assert read_charges() == []
+    assert matrixdp(*argv("clinic.csv", "moments", "--force")).code == 0
     assert {path.name for path in Path("out").iterdir()} == FILES
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
 def test_a_request_for_something_else_is_refused(clinic, matrixdp):
-    assert matrixdp(*asked("clinic.csv", "moments", "--request", "a")).code == 0
-    other = matrixdp(*asked("clinic.csv", "second-moment", "--request", "a", "--force"))
+    assert matrixdp(*argv("clinic.csv", "moments", "--request", "a")).code == 0
+    other = matrixdp(*argv("clinic.csv", "second-moment", "--request", "a", "--force"))
     assert other.code == 4
     assert json.loads(Path("out/release.json").read_text())["design"]["query"]["kind"] == "Moments"
 
@@ -236,23 +236,23 @@ def test_folders_and_patterns_are_released(clinic, matrixdp, data):
     for i, piece in enumerate(np.array_split(np.arange(500), 2)):
         Path(f"set/year={i}").mkdir(parents=True)
         pq.write_table(clinic.table.take(piece), f"set/year={i}/part.parquet")
-    done = matrixdp(*asked(data), "--workers", "2")
+    done = matrixdp(*argv(data), "--workers", "2")
     assert done.code == 0, done.err
     assert json.loads(Path("out/release.json").read_text())["design"]
-    assert spent()[0].released
+    assert read_charges()[0].released
 
 
 def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(releasing, "_IN_MEMORY", 100)
-    done = matrixdp(*asked("clinic.parquet", "identity", "--json"))
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    done = matrixdp(*argv("clinic.parquet", "identity", "--json"))
     assert done.code == 0, done.err
     facts = json.loads(done.out)
     assert facts["shape"] == [500, 2]
     assert facts["files"][-1] == "_release.json"
     assert facts["ledger"]["epsilon_left_after"] < facts["ledger"]["epsilon_left_before"]
     assert pq.read_table("out", columns=["age"]).num_rows == 500
-    assert [charge.released for charge in spent()] == [True]
-    shown = matrixdp(*asked("clinic.parquet", "identity", "--force", "--epsilon", "0.5"))
+    assert [charge.released for charge in read_charges()] == [True]
+    shown = matrixdp(*argv("clinic.parquet", "identity", "--force", "--epsilon", "0.5"))
     assert "Wrote 500 noisy records of 2 columns to out" in shown.out
     assert "Standard deviation" in shown.out
     assert "Guarantee" in shown.out
@@ -262,40 +262,40 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     ("options", "words"),
     [(["--directions", "learned"], "learn them from moments"), (["--request", "week-7"], "--request must be left out")],
 )
-def test_what_a_large_data_set_cannot_have_is_said(clinic, matrixdp, monkeypatch, options, words):
-    monkeypatch.setattr(releasing, "_IN_MEMORY", 100)
-    done = matrixdp(*asked("clinic.parquet", "identity", *options))
+def test_options_that_a_large_data_set_cannot_have_are_refused(clinic, matrixdp, monkeypatch, options, words):
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    done = matrixdp(*argv("clinic.parquet", "identity", *options))
     assert done.code == 2
     assert words in done.err
-    assert spent() == []
+    assert read_charges() == []
 
 
 @pytest.mark.parametrize("workers", ["0", "many", "-2"])
-def test_workers_that_are_none_are_refused(clinic, matrixdp, workers):
-    done = matrixdp(*asked("clinic.parquet"), "--workers", workers)
+def test_invalid_workers_are_refused(clinic, matrixdp, workers):
+    done = matrixdp(*argv("clinic.parquet"), "--workers", workers)
     assert done.code == 2
     assert "workers must be" in done.err
-    assert spent() == []
+    assert read_charges() == []
     assert not Path("out").exists()
 
 
 @pytest.mark.parametrize("limit", [100, 10**6])
-def test_rows_that_a_folder_s_name_orders_are_refused(clinic, matrixdp, monkeypatch, limit):
-    monkeypatch.setattr(releasing, "_IN_MEMORY", limit)
+def test_rows_ordered_by_the_name_of_a_folder_are_refused(clinic, matrixdp, monkeypatch, limit):
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", limit)
     for i, piece in enumerate(np.array_split(np.arange(500), 2)):
         Path(f"set/ill={i}").mkdir(parents=True)
         pq.write_table(clinic.table.take(piece), f"set/ill={i}/part.parquet")
-    done = matrixdp(*asked("set", "identity"))
+    done = matrixdp(*argv("set", "identity"))
     assert done.code == 3
     assert "ordered by the key" in done.err
-    assert spent() == []
+    assert read_charges() == []
     assert not Path("out").exists()
 
 
 def test_several_files_are_one_table(clinic, matrixdp):
     for i, piece in enumerate(np.array_split(np.arange(500), 3)):
         pq.write_table(clinic.table.take(piece), f"part{i}.parquet")
-    words = asked("part0.parquet")
+    words = argv("part0.parquet")
     done = matrixdp(words[0], "part2.parquet", "part1.parquet", *words[1:])
     assert done.code == 0, done.err
     assert json.loads(Path("out/release.json").read_text())["design"]["query"]["records"] == 500

@@ -10,8 +10,9 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
+from matrixdp.release import MechanismRelease
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report import LedgerState, design_picture, make_result, matrix_picture, release_page, std_picture
+from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_page
 from matrixdp.report.ellipse import pair_covariance
 from matrixdp.report.files import write_folder
 
@@ -62,8 +63,8 @@ def check_page(page):
 
 
 @pytest.mark.parametrize("kind", ["matrix", "covariance", "correlation"])
-def test_the_page_is_whole_and_asks_for_nothing(kind):
-    page = check_page(release_page(make_result(moments(), kind), files=["matrix.csv"]))
+def test_the_page_is_complete_and_self_contained(kind):
+    page = check_page(render_page(make_content(moments(), kind), files=["matrix.csv"]))
     for words in (
         "(2, 1e-06)-differential privacy",
         "replace-one",
@@ -77,18 +78,18 @@ def test_the_page_is_whole_and_asks_for_nothing(kind):
 
 
 def test_a_simulation_is_marked():
-    assert "Simulation" in release_page(make_result(moments(simulation=True)))
+    assert "Simulation" in render_page(make_content(moments(simulation=True)))
 
 
 def test_private_numbers_of_records_are_called_private():
-    page = release_page(make_result(moments(neighbours="add-remove")))
+    page = render_page(make_content(moments(neighbours="add-remove")))
     assert "number of records is private" in page
     assert "about 400 records" in page
 
 
-def test_the_ledger_s_state_is_told():
-    state = LedgerState("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
-    page = release_page(make_result(moments(), ledger=state))
+def test_the_state_of_the_ledger_is_shown():
+    state = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
+    page = render_page(make_content(moments(), ledger=state))
     assert "No ledger was used" not in page
     assert "ε = 3.5 was left" in page
     assert "ε = 2.25 is left" in page
@@ -96,8 +97,8 @@ def test_the_ledger_s_state_is_told():
 
 @pytest.mark.parametrize("features", [1, 2, 12, 30, 70])
 def test_pictures_are_well_formed_and_named(features):
-    result = make_result(moments(features), "covariance")
-    for text in (matrix_picture(result), std_picture(result)):
+    result = make_content(moments(features), "covariance")
+    for text in (draw_matrix(result), draw_std(result)):
         root = ElementTree.fromstring(text)
         cells = [cell for cell in root.iter(f"{SVG}rect") if cell.find(f"{SVG}title") is not None]
         assert len(cells) == min(features, 60) ** 2
@@ -108,25 +109,25 @@ def test_pictures_are_well_formed_and_named(features):
 
 
 def test_cells_say_their_value_and_error_bar():
-    result = make_result(moments(2), "covariance")
-    titles = [node.text for node in ElementTree.fromstring(matrix_picture(result)).iter(f"{SVG}title")]
+    result = make_content(moments(2), "covariance")
+    titles = [node.text for node in ElementTree.fromstring(draw_matrix(result)).iter(f"{SVG}title")]
     assert any(re.fullmatch(r"feature <0> & co × feature <1> & co: \S+ ± \S+", title) for title in titles)
 
 
-def test_impossible_entries_are_shown_as_such():
+def test_undefined_entries_are_shown():
     release = moments()
     matrix = release.matrix.copy()
     matrix[1, 1] = -5.0
-    result = make_result(mdp.Release(matrix, release.design), "correlation")
+    result = make_content(mdp.Release(matrix, release.design), "correlation")
     assert np.isnan(result.matrix[0]).all()
-    check_page(release_page(result))
-    ElementTree.fromstring(matrix_picture(result))
+    check_page(render_page(result))
+    ElementTree.fromstring(draw_matrix(result))
 
 
 def test_a_data_set_shows_its_first_rows():
     bounds = mdp.Bounds([0, 0], [1, 1])
     release = mdp.make_design(mdp.Identity(bounds, 5000), mdp.Privacy(1, 1e-6)).release(RNG.uniform(0, 1, (5000, 2)))
-    page = check_page(release_page(make_result(release)))
+    page = check_page(render_page(make_content(release)))
     assert "the first 30 of 5,000 rows" in page
     assert len(page) < 200_000
 
@@ -148,21 +149,73 @@ def test_the_ellipse_has_the_covariance_of_the_noise(query):
     std = design.std[entries[type(query).__name__]]
     assert np.allclose(np.sqrt(np.diagonal(pair)), std, rtol=1e-9)
     assert pair[0, 1] != 0
-    names = [str(i) for i in range(query.shape[1])]
-    ElementTree.fromstring(design_picture(design, names, names, (0, 2), ("a", "b")))
+    ElementTree.fromstring(draw_design(design, (0, 2)))
 
 
 def test_a_covariance_needs_moments():
     bounds = mdp.Bounds([0, 0], [1, 1])
     release = mdp.make_design(mdp.SecondMoment(bounds, 5), mdp.Privacy(1, 1e-6)).release(np.zeros((5, 2)))
     with pytest.raises(ParameterError, match="Moments"):
-        make_result(release, "covariance")
+        make_content(release, "covariance")
     with pytest.raises(ParameterError, match="kind must be"):
-        make_result(release, "variance")
+        make_content(release, "variance")
+
+
+def run_mechanism(matrix, **facts):
+    """A release of a mechanism of one's own, which has no design."""
+    facts = {"epsilon": 1.0, "delta": 0.0, "comparison_only": False} | facts
+    privacy = mdp.Privacy(1, 1e-6)
+    return MechanismRelease(query=TWO_MOMENTS, matrix=matrix, mechanism="my <laplace>", privacy=privacy, **facts)
+
+
+TWO_MOMENTS = mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["age", "bmi"]), 50)
+
+
+def test_a_mechanism_without_a_design_is_shown_with_unknown_error_bars(tmp_path):
+    content = make_content(run_mechanism(np.eye(3)))
+    files = write_folder(content, tmp_path)
+    assert set(files) == {
+        "report.html", "matrix.csv", "matrix.npy", "matrix.parquet", "matrix.svg", "release.json",
+    }  # fmt: skip
+    page = check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    for words in ("1-differential privacy", "my &lt;laplace&gt;", "unknown", "of 50 records", ">bmi<", "one record"):
+        assert words in page
+    assert "±" not in page
+    assert "δ" not in page
+    assert "dot" not in page
+    with pytest.raises(ParameterError, match="unknown"):
+        draw_std(content)
+    with pytest.raises(ParameterError, match="kind must be 'matrix'"):
+        make_content(content.release, "covariance")
+
+
+def test_a_mechanism_that_knows_its_error_bars_shows_them(tmp_path):
+    release = run_mechanism(np.eye(3), std=np.full((3, 3), 0.25), delta=1e-6)
+    files = write_folder(make_content(release), tmp_path)
+    assert {"std.csv", "std.svg"} <= set(files)
+    page = check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "(1, 1e-06)-differential privacy" in page
+    assert "± 0.25" in page
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (7, 2), (2, 2)])
+def test_a_mechanism_may_release_a_matrix_of_another_shape(shape):
+    content = make_content(run_mechanism(np.ones(shape)))
+    assert (len(content.rows), len(content.columns)) == shape
+    assert ("age" in content.rows) == (shape[0] == 2)
+    assert f"output of my &lt;laplace&gt; of 50 records, {shape[0]} x {shape[1]}" in check_page(render_page(content))
+
+
+def test_a_matrix_of_zeros_can_be_drawn():
+    ElementTree.fromstring(draw_matrix(make_content(run_mechanism(np.zeros((2, 2))))))
+
+
+def test_a_mechanism_for_comparison_only_is_marked():
+    assert "do not publish" in render_page(make_content(run_mechanism(np.eye(3), comparison_only=True)))
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path):
-    result = make_result(moments(), "covariance")
+    result = make_content(moments(), "covariance")
     with OutputFolder(tmp_path / "out") as folder:
         files = write_folder(result, folder.path)
         assert not (tmp_path / "out").exists()
@@ -204,4 +257,4 @@ def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
 
 def test_parquet_is_left_out_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    assert "matrix.parquet" not in write_folder(make_result(moments()), tmp_path)
+    assert "matrix.parquet" not in write_folder(make_content(moments()), tmp_path)

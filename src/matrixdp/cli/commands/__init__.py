@@ -1,1 +1,1 @@
-"""One command a file. They import click and nothing that is slow."""
+"""The commands and their options, one module for each. They import `matrixdp.cli.actions` only when they run."""

@@ -1,4 +1,4 @@
-"""``matrixdp completion``: completion for shells."""
+"""``matrixdp completion``: completion of commands and options in a shell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matrixdp.cli.styles import Command
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a script for SHELL that completes commands and options."""
+    """Print a script that completes commands and options in SHELL."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

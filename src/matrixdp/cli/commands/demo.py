@@ -1,4 +1,4 @@
-"""``matrixdp demo``: the main job from end to end."""
+"""``matrixdp demo``: the whole workflow on public data."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from matrixdp.cli.styles import Command
     type=click.Path(path_type=Path),
     default=Path("matrixdp-demo"),
     show_default=True,
-    help="Folder for the picture, the report and the rest; a demo that is there already is replaced.",
+    help="Folder for the results. The folder of an earlier demo is replaced.",
 )
 def demo(out: Path) -> None:
-    """Go the whole way on patients' data that come with scikit-learn: design, release, report."""
-    from matrixdp.cli.demo_command import show
+    """Run the whole workflow on patient data from scikit-learn.
 
-    show(out)
+    It prints and runs the commands that create a ledger, design a release, release it and write a report.
+    """
+    from matrixdp.cli.actions.demo import run_demo
+
+    run_demo(out)

@@ -16,15 +16,15 @@ from matrixdp.cli.styles import Command
     "  --importance bmi=4 --plot design.svg",
 )
 @design_options
-@click.option("--plot", type=PATH, help="Draw the noise ellipse of two features and the standard deviations, as SVG.")
+@click.option("--plot", type=PATH, help="Draw the noise ellipse of two features and all standard deviations, as SVG.")
 @click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
-@click.option("--ledger", type=PATH, help="Tell what would be left in this ledger.")
+@click.option("--ledger", type=PATH, help="Show what would be left in this ledger.")
 @click.option("--dataset", help="Name of the data set in the ledger.")
 @json_option
 def design(**options: Any) -> None:
-    """Show how accurate a release would be, and what it would cost. Never touches the data."""
-    from matrixdp.cli.design_command import run_design
-    from matrixdp.cli.design_options import Asked
+    """Show how accurate a release would be and what it would cost. Reads no data."""
+    from matrixdp.cli.actions.design import run_design
+    from matrixdp.cli.actions.design_options import DesignOptions
 
-    asked, rest = split_options(options)
-    run_design(Asked(**asked), **rest)
+    chosen, rest = split_options(options, DesignOptions)
+    run_design(chosen, **rest)

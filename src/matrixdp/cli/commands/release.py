@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, delimiter_option, design_options, json_option, parse_delimiter, split_options
+from matrixdp.cli.options import PATH, delimiter_option, design_options, json_option, split_options
 from matrixdp.cli.styles import Command
 
 
@@ -24,43 +24,43 @@ from matrixdp.cli.styles import Command
     type=click.FloatRange(min=0),
     default=30.0,
     show_default=True,
-    help="Seconds to wait while another process holds the ledger.",
+    help="Seconds to wait while another process uses the ledger.",
 )
-@click.option("--no-ledger", is_flag=True, help="Release although nobody adds up what is spent; the report says so.")
-@click.option("--request", help="An id: asked for again, the same release is given back at no cost.")
-@click.option("--out", type=PATH, required=True, help="Folder for the release; it appears when it is complete.")
-@click.option("--force", is_flag=True, help="Put the release in the place of a folder that is there already.")
+@click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
+@click.option("--request", help="An id. A second run with the same id returns the same release at no cost.")
+@click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
+@click.option("--force", is_flag=True, help="Replace an existing folder.")
 @click.option(
     "--missing",
     type=click.Choice(("error", "midpoint")),
     default="error",
     show_default=True,
-    help="What empty, NaN and infinite entries are.",
+    help="Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
 )
 @click.option(
     "--workers",
     metavar="NUMBER|ADDRESS",
-    help="Threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread a core]",
+    help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
 )
 @delimiter_option
 @json_option
-def release(**options: Any) -> None:
-    """Release a private matrix of the table DATA: CSV, Parquet or Feather files, a folder or a pattern.
+def release(no_ledger: bool, **options: Any) -> None:
+    """Release a private matrix of the table DATA.
 
-    The data are read in bounded memory, the ledger is charged, and only then is noise drawn. Values outside their
-    bounds are moved to the bounds. A large data set with noise (--query identity) is written as a set of Parquet files.
+    DATA is one or more CSV, Parquet or Feather files, a folder of them, or a pattern. They are read in bounded memory,
+    then the ledger is charged, and only then is noise drawn. Values outside their bounds are moved to the bounds. A
+    large noisy data set (--query identity) is written as a set of Parquet files.
     """
-    if (options["ledger"] is None) != options.pop("no_ledger"):
+    if options["ledger"] is None and not no_ledger:
         raise click.UsageError(
-            "--ledger must be given, so that what is spent is added up. Make one: matrixdp ledger new clinic.db ... "
-            "To release without one, say --no-ledger."
-            if options["ledger"] is None
-            else "--ledger and --no-ledger exclude each other."
+            "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... "
+            "To release without one, add --no-ledger."
         )
-    from matrixdp.cli.design_options import Asked
-    from matrixdp.cli.release_command import run_release
-    from matrixdp.cli.release_options import Job
+    if options["ledger"] is not None and no_ledger:
+        raise click.UsageError("--ledger and --no-ledger cannot be used together.")
+    from matrixdp.cli.actions.design_options import DesignOptions
+    from matrixdp.cli.actions.release import run_release
+    from matrixdp.cli.actions.release_options import ReleaseOptions
 
-    asked, rest = split_options(options)
-    rest["delimiter"] = parse_delimiter(rest["delimiter"])
-    run_release(Asked(**asked), Job(**rest))
+    chosen, rest = split_options(options, DesignOptions)
+    run_release(chosen, ReleaseOptions(**rest))

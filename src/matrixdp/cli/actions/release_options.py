@@ -1,4 +1,4 @@
-"""What a release on the command line needs besides its design, and how its data are read."""
+"""The options of a release besides those of its design, and the records that they name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from matrixdp.cli.interrupts import Deferral
-from matrixdp.cli.progress import Progress
+from matrixdp.cli.actions.interrupts import DeferredInterrupts
+from matrixdp.cli.actions.progress import Progress
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What a release needs besides its design."""
+class ReleaseOptions:
+    """The options of a release besides those of its design, as they were given."""
 
     data: tuple[str, ...]
     out: Path
@@ -35,34 +35,36 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Watched(Records):
-    """Records with a bar that shows how far they are read; once they are, interrupts are put off."""
+class MonitoredRecords(Records):
+    """Records that show a progress bar while they are read; once all are read, interrupts are deferred."""
 
-    job: Job
+    options: ReleaseOptions
     query: MatrixQuery
-    deferral: Deferral
+    interrupts: DeferredInterrupts
     names: Sequence[str] | None = None
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether no folder's name says what the records in it are like."""
+        """Whether the order of the records is independent of their values."""
         return self._open(None).ordered
 
     def select(self, names: Sequence[str] | None) -> Records:
-        """Only these columns are read."""
+        """The same records with these columns only."""
         return replace(self, names=names)
 
     def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
-        """What the task makes of each part."""
+        """Results of `task` on each part."""
         total: int = self.query.records  # type: ignore[attr-defined]
-        quiet = self.job.as_json or self.query.neighbours is not Neighbours.REPLACE  # where their number is private
-        with Progress(total, f"reading {Path(self.job.data[0]).name}", quiet=quiet) as progress:
+        private = self.query.neighbours is not Neighbours.REPLACE  # then a bar would show the number of records
+        label = f"reading {Path(self.options.data[0]).name}"
+        with Progress(total, label, quiet=self.options.as_json or private) as progress:
             yield from self._open(progress.advance).select(self.names).map(task, whole=whole)
-        self.deferral.begin()
+        self.interrupts.defer()
 
     def _open(self, progress: Callable[[int], object] | None) -> Records:
-        workers: Any = self.job.workers
+        options = self.options
+        workers: Any = options.workers
         if workers is not None and workers.isdigit():
             workers = int(workers)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own message says what there is to say
-        return open_records(list(self.job.data), workers=workers, delimiter=self.job.delimiter, progress=progress)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
+        return open_records(list(options.data), workers=workers, delimiter=options.delimiter, progress=progress)

@@ -1,4 +1,4 @@
-"""The schema: a small TOML file with what is public about a table."""
+"""The schema: a TOML file with what is public about a table."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 
-_HEAD = """\
-# What is public about {name}. Fill in the bounds from what the values can be at all (a scale, a law of nature,
-# a rule of the survey), never from the data. Values outside are moved to the bounds.
-# Delete the columns that are not to be released. For a column of categories, write instead of the bounds:
+_HEADER = """\
+# What is public about {name}. Take the bounds from general knowledge of what the values can be (a scale, a physical
+# limit, a rule of the survey), never from the data. Values outside the bounds are moved to the bounds.
+# Delete the columns that are not to be released. For a column of categories, replace the bounds by:
 #   categories = ["yes", "no"]
 
-# Optional: records are also moved into a ball of this radius about the middle of their bounds.
+# Optional: records are also moved into a ball of this radius around the middle of their bounds.
 # radius = 1.0
 # Optional: the public number of records.
 # records = 10000
@@ -44,7 +44,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Schema:
-    """All that is public about a table."""
+    """Everything that is public about a table."""
 
     path: Path
     columns: dict[str, Column] = field(default_factory=dict)
@@ -65,78 +65,81 @@ class Schema:
             raise ParameterError(f"{self.path}: {error}") from None
 
     def check(self) -> None:
-        """An error unless there are columns, and their bounds will do."""
+        """Raise a `ParameterError` unless there are columns, with valid bounds or categories."""
         if not self.columns or any(column.categories is None for column in self.columns.values()):
             self.bounds()
 
     def categories(self, name: str) -> tuple[str | int, ...]:
         """The public categories of a column."""
         if name not in self.columns:
-            raise ParameterError(f"{self.path}: there is no [columns.{_key(name)}]. Add it, with its categories.")
+            raise ParameterError(f"{self.path}: there is no [columns.{_quote_key(name)}]. Add it with its categories.")
         found = self.columns[name].categories
         if found is None:
             raise ParameterError(f'{self.path}: column {name!r} needs categories = ["...", "..."] to be counted.')
         return found
 
 
-def new_schema(names: Sequence[str], source: str) -> str:
-    """Text of a schema with all columns and empty bounds."""
-    parts = [_HEAD.format(name=source)]
-    parts += [f'[columns.{_key(name)}]\nlower = ""\nupper = ""\n' for name in names]
-    return "\n".join(parts)
+def make_template(names: Sequence[str], source: str) -> str:
+    """Text of a schema for the columns `names` of the file `source`, with empty bounds."""
+    columns = (f'[columns.{_quote_key(name)}]\nlower = ""\nupper = ""\n' for name in names)
+    return "\n".join([_HEADER.format(name=source), *columns])
 
 
 def read_schema(path: Path) -> Schema:
-    """The schema in a file; errors name the file, the entry and the remedy."""
+    """The schema in a file; a `ParameterError` names the file, the entry and the remedy."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ParameterError(f"there is no schema at {path}. Make one: matrixdp schema new DATA -o {path}") from None
+        raise ParameterError(f"there is no schema at {path}. Create one: matrixdp schema new DATA -o {path}") from None
     except OSError as error:
         raise ParameterError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
-    _known(content, {"columns", "radius", "records", "graph"}, f"{path}")
-    columns = {name: _column(path, name, entry) for name, entry in _mapping(content, "columns", path).items()}
-    graph = _graph(path, _mapping(content, "graph", path)) if "graph" in content else None
-    radius = _optional_number(content, "radius", f"{path}")
+    _require_known(content, {"columns", "radius", "records", "graph"}, f"{path}")
+    columns = {name: _parse_column(path, name, entry) for name, entry in _read_table(content, "columns", path).items()}
+    graph = _parse_graph(path, _read_table(content, "graph", path)) if "graph" in content else None
+    radius = _read_number(content, "radius", f"{path}")
     records = content.get("records")
     if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 1):
         raise ParameterError(f"{path}: records must be a positive integer, got {records!r} instead.")
     return Schema(path, columns, radius, records, graph)
 
 
-def _column(path: Path, name: str, entry: Any) -> Column:
+def _parse_column(path: Path, name: str, entry: Any) -> Column:
     where = f"{path}: column {name!r}"
     if not isinstance(entry, dict):
         raise ParameterError(f"{where} must be a table with lower and upper.")
-    _known(entry, {"lower", "upper", "categories"}, where)
+    _require_known(entry, {"lower", "upper", "categories"}, where)
     if "categories" in entry:
         values = entry["categories"]
         if "lower" in entry or "upper" in entry:
-            raise ParameterError(f"{where} has bounds and categories; leave one of them out.")
+            raise ParameterError(f"{where} has bounds and categories; remove one of them.")
         if not isinstance(values, list) or not values or not all(isinstance(value, str | int) for value in values):
-            raise ParameterError(f"{where}: categories must be a list of texts or integers.")
+            raise ParameterError(f"{where}: categories must be a list of strings or integers.")
         return Column(categories=tuple(values))
-    ends = {end: _optional_number(entry, end, where) for end in ("lower", "upper")}
+    ends = {end: _read_number(entry, end, where) for end in ("lower", "upper")}
     for end, value in ends.items():
         if value is None:
-            raise ParameterError(f"{where} has no {end} bound yet. Fill it in, from public knowledge; see {path}.")
+            raise ParameterError(
+                f"{where} has no {end} bound yet. Fill it in from public knowledge, not from the data."
+            )
     return Column(ends["lower"], ends["upper"])
 
 
-def _graph(path: Path, entry: dict[str, Any]) -> Graph:
-    _known(entry, {"nodes", "weight"}, f"{path}: [graph]")
+def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
+    _require_known(entry, {"nodes", "weight"}, f"{path}: [graph]")
     nodes = entry.get("nodes")
     if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes >= 2:
         nodes = [str(i) for i in range(nodes)]
     if not isinstance(nodes, list) or len(nodes) < 2 or len(set(map(str, nodes))) != len(nodes):
-        raise ParameterError(f"{path}: [graph] nodes must be a list of at least two different names, or their number.")
-    weight = _optional_number(entry, "weight", f"{path}: [graph]")
+        raise ParameterError(
+            f"{path}: [graph] nodes must be a list of at least two different names, or a number of nodes."
+        )
+    weight = _read_number(entry, "weight", f"{path}: [graph]")
     return Graph(tuple(map(str, nodes)), 1.0 if weight is None else weight)
 
 
-def _optional_number(content: dict[str, Any], name: str, where: str) -> float | None:
+def _read_number(content: dict[str, Any], name: str, where: str) -> float | None:
     value = content.get(name)
     if value is None or value == "":
         return None
@@ -145,20 +148,20 @@ def _optional_number(content: dict[str, Any], name: str, where: str) -> float | 
     return float(value)
 
 
-def _mapping(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+def _read_table(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
     value = content.get(name, {})
     if not isinstance(value, dict):
         raise ParameterError(f"{path}: {name} must be a table, [{name}].")
     return value
 
 
-def _known(content: dict[str, Any], names: set[str], where: str) -> None:
+def _require_known(content: dict[str, Any], names: set[str], where: str) -> None:
     unknown = sorted(set(content) - names)
     if unknown:
-        raise ParameterError(f"{where}: unknown entry {unknown[0]!r}; there are {', '.join(sorted(names))}.")
+        raise ParameterError(f"{where}: unknown entry {unknown[0]!r}; it must be one of {', '.join(sorted(names))}.")
 
 
-def _key(name: str) -> str:
-    """A column's name as a TOML key."""
+def _quote_key(name: str) -> str:
+    """The name of a column as a TOML key."""
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if plain else json.dumps(name)

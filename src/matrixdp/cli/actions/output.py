@@ -1,4 +1,4 @@
-"""Files and JSON that commands put out."""
+"""JSON and text files that commands write."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from matrixdp.errors import ParameterError
 
 
 def echo_json(content: Any) -> None:
-    """`content` as JSON on stdout."""
-    click.echo(json.dumps(_finite(content), indent=2, allow_nan=False))
+    """Print `content` as JSON, with null for NaN and infinities."""
+    click.echo(json.dumps(_replace_nonfinite(content), indent=2, allow_nan=False))
 
 
-def _finite(content: Any) -> Any:
-    """`content` with None for numbers that JSON does not have."""
+def _replace_nonfinite(content: Any) -> Any:
     if isinstance(content, dict):
-        return {name: _finite(value) for name, value in content.items()}
+        return {name: _replace_nonfinite(value) for name, value in content.items()}
     if isinstance(content, list):
-        return [_finite(value) for value in content]
+        return [_replace_nonfinite(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def write_file(path: Path, text: str, *, option: str, keep: bool = False) -> None:
-    """Write a text file at once or not at all; with `keep`, one that is there already is an error."""
-    if keep and path.exists():
-        raise ParameterError(f"--{option}: {path} exists already. Choose another name, or say --force.")
+def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) -> None:
+    """Write a text file completely or not at all; `option` is the one that named it, for error messages."""
+    if not overwrite and path.exists():
+        raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -1,4 +1,4 @@
-"""A progress bar with rows a second and the time left, on a terminal, and nothing elsewhere."""
+"""A progress bar with rows per second and the time left, shown on terminals only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ import click
 
 
 class Progress:
-    """Records done of a public number of records; on stderr, and only if that is a terminal."""
+    """A progress bar on standard error, if that is a terminal.
+
+    Parameters
+    ----------
+    records : int
+        Public number of records.
+    label : str
+        Text before the bar.
+    quiet : bool
+        Show nothing.
+    """
 
     def __init__(self, records: int, label: str, *, quiet: bool = False) -> None:
         self._shown = sys.stderr.isatty() and not quiet
@@ -25,18 +35,18 @@ class Progress:
     def __enter__(self) -> Self:
         if self._shown:
             bar: Any = click.progressbar(
-                length=self._records, label=self._label, file=sys.stderr, item_show_func=lambda _: self._rate()
+                length=self._records, label=self._label, file=sys.stderr, item_show_func=lambda _: self._format_rate()
             )
             self._bar = self._stack.enter_context(bar)
         return self
 
     def advance(self, records: int) -> None:
-        """Count more records as done."""
+        """Add to the number of records that were read."""
         if self._bar is not None:
             self._done += records
             self._bar.update(records)
 
-    def _rate(self) -> str:
+    def _format_rate(self) -> str:
         return f"{self._done / max(time.monotonic() - self._start, 1e-3):,.0f} rows/s"
 
     def __exit__(

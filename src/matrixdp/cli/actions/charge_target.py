@@ -1,0 +1,91 @@
+"""Where a release is charged: a ledger, a data set and a request id."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from matrixdp.cli.actions.design_options import DesignOptions
+from matrixdp.cli.actions.ledger import open_ledger, require_dataset
+from matrixdp.cli.actions.release_options import ReleaseOptions
+from matrixdp.design import Design
+from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.report.content import LedgerSummary
+
+_MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
+DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
+
+
+@dataclass(frozen=True)
+class ChargeTarget:
+    """The ledger, data set and request id that a release is charged to; without a ledger, none of them.
+
+    Attributes
+    ----------
+    left_before : float
+        Epsilon left before the release.
+    released_before : bool
+        Whether the ledger has a release for the request id already.
+    """
+
+    ledger: Ledger | None = None
+    dataset: str | None = None
+    request: str | None = None
+    left_before: float = 0.0
+    released_before: bool = False
+
+    def make_arguments(self, suffix: str = "") -> dict[str, Any]:
+        """The arguments `ledger`, `dataset` and `request` of a release; `suffix` is added to the request id."""
+        if self.ledger is None:
+            return {}
+        request = None if self.request is None else self.request + suffix
+        return {"ledger": self.ledger, "dataset": self.dataset, "request": request}
+
+    def summarise(self) -> LedgerSummary | None:
+        """The state of the ledger after the release."""
+        if self.ledger is None or self.dataset is None:
+            return None
+        total = next(found.privacy for found in self.ledger.datasets() if found.dataset == self.dataset)
+        head = self.ledger.head
+        return LedgerSummary(
+            path=str(self.ledger.path),
+            dataset=self.dataset,
+            epsilon=total.epsilon,
+            delta=total.delta,
+            left_before=self.left_before,
+            left_after=self.ledger.remaining(self.dataset).epsilon,
+            entry=head.entry,
+            hash=head.hash,
+        )
+
+    def describe_recovery(self) -> str:
+        """How to get a release that was charged but could not be written."""
+        if self.request is not None:
+            return f"The ledger has the release: run again with --request {self.request}, at no cost."
+        return "Nothing was released." if self.ledger is None else "The release is lost, and its charge remains."
+
+
+@contextmanager
+def open_target(options: ReleaseOptions, design_options: DesignOptions, design: Design) -> Iterator[ChargeTarget]:
+    """The target of a charge, after a check that the budget is large enough for it."""
+    if options.ledger is None:
+        yield ChargeTarget()
+        return
+    dataset = require_dataset(options.dataset)
+    with open_ledger(options.ledger, timeout=options.ledger_timeout) as ledger:
+        left = ledger.remaining(dataset).epsilon
+        released = _has_release(ledger, dataset, options.request)
+        if not released:
+            ledger.whatif(dataset, design)
+            if design_options.learned and not _has_release(ledger, dataset, options.request, DIRECTIONS):
+                ledger.whatif(dataset, Gaussian(design_options.privacy.mu))  # directions and release together
+        height, width = design.query.shape
+        new_request = f"release-{uuid.uuid4().hex[:12]}" if height * width <= _MAX_STORED else None
+        yield ChargeTarget(ledger, dataset, options.request or new_request, left, released)
+
+
+def _has_release(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
+    return request is not None and ledger.stored(dataset, request + suffix) is not None

@@ -1,0 +1,177 @@
+"""What ``matrixdp design`` does: predict the accuracy and the cost of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from matrixdp.answers.moments import correlation, covariance
+from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records
+from matrixdp.cli.actions.ledger import open_ledger, require_dataset
+from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.design import Design
+from matrixdp.errors import ParameterError
+from matrixdp.ledger import Gaussian
+from matrixdp.privacy import share_mu
+from matrixdp.report.content import has_equal_rows
+from matrixdp.report.pictures import draw_design, feature_names
+from matrixdp.report.tables import format_matrix, format_table
+from matrixdp.types import Floats
+
+_EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def run_design(
+    options: DesignOptions,
+    *,
+    plot: Path | None,
+    features: str | None,
+    ledger: Path | None,
+    dataset: str | None,
+    as_json: bool,
+) -> None:
+    """Make a design and print what it predicts."""
+    schema = read_schema(options.schema)
+    design = build_design(options, build_query(options, schema, find_records(options, schema)))
+    left = None if ledger is None else _preview_ledger(ledger, require_dataset(dataset), options, design)
+    if plot is not None:
+        pair = _parse_pair(features, feature_names(design.query))
+        write_file(plot, draw_design(design, pair), option="plot")
+    if as_json:
+        echo_json(_collect_facts(options, design, left))
+    else:
+        _print_design(options, design, left)
+        if plot is not None:
+            click.echo(f"\nPicture: {plot}")
+
+
+def _preview_ledger(path: Path, dataset: str, options: DesignOptions, design: Design) -> tuple[float, float]:
+    """Epsilon left in the ledger, now and after a release."""
+    with open_ledger(path) as ledger:
+        before = ledger.remaining(dataset)
+        after = ledger.whatif(dataset, design)
+        if options.learned:  # directions and release together cost the whole budget
+            after = ledger.whatif(dataset, Gaussian(options.privacy.mu))
+    return before.epsilon, after.epsilon
+
+
+def _parse_pair(features: str | None, names: Sequence[str]) -> tuple[int, int] | None:
+    """Numbers of the two features of --features; by default the first two, if there are two."""
+    if features is None:
+        return (0, 1) if len(names) > 1 else None
+    chosen = [name.strip() for name in features.split(",")]
+    if len(chosen) != 2 or chosen[0] == chosen[1] or not set(chosen) <= set(names):
+        raise ParameterError(f"--features must name two of {', '.join(names[:20])}, got {features!r} instead.")
+    return names.index(chosen[0]), names.index(chosen[1])
+
+
+def _predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequence[str], Sequence[str]]:
+    """Standard deviation of every entry that a report would show, and the names of rows and columns.
+
+    For a covariance or correlation it depends on the data; the prediction is for uncorrelated features that are
+    distributed uniformly within their bounds.
+    """
+    rows, columns = design.query.entry_names
+    if options.kind == "matrix":
+        return design.std, rows, columns
+    assert design.query.moment_bounds is not None
+    moments = np.diag(np.concatenate([[1.0], design.query.moment_bounds.halfwidths**2 / 3]))
+    estimate = (covariance if options.kind == "covariance" else correlation)(moments, design)
+    return estimate.std, rows[1:], columns[1:]
+
+
+def _vary_epsilon(options: DesignOptions, design: Design) -> list[dict[str, float]]:
+    """Errors of the same design at smaller and larger epsilons."""
+    rows = []
+    for factor in _EPSILON_FACTORS:
+        try:
+            scaled = replace(options, epsilon=options.epsilon * factor)
+            other = design if factor == 1.0 else build_design(scaled, design.query)
+        except ParameterError:  # an epsilon for which no design can be made
+            continue
+        std, _, _ = _predict_std(options, other)
+        rows.append(
+            {
+                "epsilon": other.privacy.epsilon,
+                "mu": other.distance,
+                "median_std": float(np.nanmedian(std[std > 0])),
+                "largest_std": float(np.nanmax(std)),
+                "relative_error": other.relative_error,
+            }
+        )
+    return rows
+
+
+def _learning_mu(options: DesignOptions) -> float | None:
+    """Cost of learning the directions, if they are learned."""
+    return share_mu(options.privacy.mu, options.directions_share) if options.learned else None
+
+
+def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> dict[str, Any]:
+    std, rows, columns = _predict_std(options, design)
+    equal_rows = has_equal_rows(std)
+    facts: dict[str, Any] = {
+        "query": options.query,
+        "shape": list(design.query.shape),
+        "epsilon": design.privacy.epsilon,
+        "delta": design.privacy.delta,
+        "neighbours": str(design.neighbours),
+        "calibration": design.calibration,
+        "allocation": design.allocation.rule,
+        "mu": design.distance,
+        "mu_squared": design.distance**2,
+        "directions_mu": _learning_mu(options),
+        "exact": design.exact,
+        "gain": design.gain,
+        "relative_error": design.relative_error,
+        "rows": None if equal_rows else list(rows),
+        "columns": list(columns),
+        "std": (std[:1] if equal_rows else std).tolist(),
+        "budgets": _vary_epsilon(options, design),
+    }
+    if left is not None:
+        facts["ledger"] = {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}
+    return facts
+
+
+def _print_design(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> None:
+    click.echo(design.explain())
+    std, rows, columns = _predict_std(options, design)
+    subject, note = "every entry", ""
+    if has_equal_rows(std):
+        subject, std, rows = "each entry of every row", std[:1], ["all"]
+    if options.kind != "matrix":
+        subject += f" of the {options.kind}"
+        note = "\n  for uncorrelated features that fill their bounds evenly; larger for features that do not"
+    _print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
+    errors = [
+        [f"{row['epsilon']:g}", f"{row['median_std']:.3g}", f"{row['largest_std']:.3g}", f"{row['relative_error']:.2%}"]
+        for row in _vary_epsilon(options, design)
+    ]
+    header = ["epsilon", "median std", "largest std", "relative to range"]
+    _print_section("Error at other epsilons", format_table(header, errors))
+    _print_section("Cost in the ledger", _describe_cost(options, design, left))
+
+
+def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> str:
+    lines = [f"a release costs mu {design.distance:.6g}, that is mu^2 {design.distance**2:.6g}"]
+    learning = _learning_mu(options)
+    if learning is not None:
+        lines += [
+            f"learning its directions costs another mu {learning:.6g}",
+            "the errors above are for the standard directions; with learned ones they can be smaller, or much larger "
+            "if the ranges of the features differ a lot",
+        ]
+    if left is not None:
+        lines.append(f"epsilon {left[0]:.4g} is left, and {left[1]:.4g} would be left after a release")
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _print_section(title: str, text: str) -> None:
+    click.echo(f"\n{click.style(title, bold=True)}\n{text}")

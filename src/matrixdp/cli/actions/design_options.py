@@ -1,0 +1,154 @@
+"""From the options of the command line to a query and a design. Reads no private data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from matrixdp.cli.actions.input_files import read_matrix, read_points
+from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.design import Allocation, Design, make_design, optimal, uniform
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import (
+    Adjacency,
+    ContingencyTable,
+    GramMatrix,
+    Identity,
+    Laplacian,
+    MatrixQuery,
+    Moments,
+    SecondMoment,
+)
+from matrixdp.types import Floats
+
+GRAPHS: dict[str, type[Adjacency | Laplacian]] = {"adjacency": Adjacency, "laplacian": Laplacian}
+TABLES: dict[str, type[Moments | SecondMoment | Identity]] = {
+    "moments": Moments,
+    "covariance": Moments,
+    "correlation": Moments,
+    "second-moment": SecondMoment,
+    "identity": Identity,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions:
+    """The options that determine a design, as they were given."""
+
+    schema: Path
+    query: str
+    epsilon: float
+    delta: float
+    records: int | None = None
+    neighbours: str | None = None
+    importance: str | None = None
+    directions: str = "standard"
+    directions_share: float = 0.2
+    calibration: str = "exact"
+    cells: str | None = None
+    points: Path | None = None
+    kernel: str = "gaussian"
+    bandwidth: float = 1.0
+
+    @cached_property
+    def privacy(self) -> Privacy:
+        """The whole budget."""
+        return Privacy(self.epsilon, self.delta)
+
+    @property
+    def learned(self) -> bool:
+        """Whether directions are learned from the data, for a share of the budget."""
+        return self.directions == "learned"
+
+    @property
+    def kind(self) -> str:
+        """What the report shows: 'covariance', 'correlation', or the released 'matrix'."""
+        return self.query if self.query in ("covariance", "correlation") else "matrix"
+
+    def parse_cells(self) -> tuple[str, str]:
+        """The two columns of a table of counts."""
+        names = [name.strip() for name in (self.cells or "").split(",")]
+        if len(names) != 2 or not all(names):
+            raise ParameterError("--cells must name two columns, as in --cells smoker,outcome, for --query counts.")
+        return names[0], names[1]
+
+
+def find_records(options: DesignOptions, schema: Schema, count: Callable[[], int] | None = None) -> int | None:
+    """Public number of records, from --records, the schema or, where it is public, `count()`; None for a graph."""
+    if options.query in GRAPHS:
+        return None
+    records = schema.records if options.records is None else options.records
+    if records is not None:
+        return records
+    if count is None:
+        raise ParameterError("--records must be given, or records in the schema: the public number of records.")
+    if options.neighbours == Neighbours.ADD_REMOVE:
+        raise ParameterError(
+            "--records must be given for add-remove neighbours: a public estimate of the number of records, since "
+            "the true number is private."
+        )
+    return count()
+
+
+def build_query(options: DesignOptions, schema: Schema, records: int | None) -> MatrixQuery:
+    """The query that the options name."""
+    default = Neighbours.ADD_REMOVE if options.query in GRAPHS else Neighbours.REPLACE
+    neighbours = Neighbours.parse(options.neighbours or default)
+    if options.query in GRAPHS:
+        if schema.graph is None:
+            raise ParameterError(f"{schema.path}: a graph needs [graph] with its public nodes.")
+        nodes, weight = schema.graph.nodes, schema.graph.weight
+        return GRAPHS[options.query](len(nodes), weight, node_names=nodes, neighbours=neighbours)
+    assert records is not None  # only graphs have none
+    if options.query == "counts":
+        rows, columns = (schema.categories(name) for name in options.parse_cells())
+        return ContingencyTable(rows, columns, records, neighbours=neighbours)
+    bounds = schema.bounds()
+    if options.query == "gram":
+        points = None if options.points is None else read_points(options.points, bounds.names or ())
+        return GramMatrix(
+            bounds, records, points, kernel=options.kernel, bandwidth=options.bandwidth, neighbours=neighbours
+        )
+    return TABLES[options.query](bounds, records, neighbours=neighbours)
+
+
+def build_design(options: DesignOptions, query: MatrixQuery, learned: Floats | None = None) -> Design:
+    """The design for a query; `learned` are the directions that were learned, if any."""
+    given = options.directions not in ("standard", "learned")
+    directions = read_matrix(Path(options.directions), "directions") if given else learned
+    return make_design(
+        query,
+        options.privacy,
+        allocation=parse_importance(options.importance, query, directions),
+        directions=directions,
+        calibration=options.calibration,
+        share=1 - options.directions_share if options.learned else 1.0,
+    )
+
+
+def parse_importance(text: str | None, query: MatrixQuery, directions: Floats | None) -> Allocation:
+    """The allocation for ``alt=4,bmi=2``: weights of squared errors relative to the range, 1 for other features."""
+    if text is None:
+        return uniform()
+    names = query.names if directions is None and query.names else tuple(map(str, range(query.features)))
+    weights = np.ones(query.features)
+    for part in text.split(","):
+        name, mark, value = part.rpartition("=")
+        name = name.strip()
+        if not mark or name not in names:
+            known = ", ".join(names[:20])
+            raise ParameterError(
+                f"--importance must be NAME=NUMBER,... with names among {known}; got {part!r} instead."
+            )
+        try:
+            weights[names.index(name)] = float(value)
+        except ValueError:
+            raise ParameterError(f"--importance of {name} must be a number, got {value!r} instead.") from None
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ParameterError("--importance must be positive and finite for every feature.")
+    return optimal(weights / query.extent(directions) ** 2)

@@ -1,0 +1,178 @@
+"""What ``matrixdp ledger`` does."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from matrixdp.cli.actions.output import echo_json
+from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.ledger.chain import Head
+from matrixdp.ledger.events import event_to_json
+from matrixdp.privacy import Privacy
+from matrixdp.report.tables import format_table
+
+
+def open_ledger(path: Path, *, timeout: float = 30.0) -> Ledger:
+    """The ledger at `path`; the error for a missing one names the command that creates it."""
+    if not path.exists():
+        raise LedgerError(
+            f"there is no ledger at {path}. Check the path, or create one: "
+            f"matrixdp ledger new {path} --dataset NAME --epsilon E --delta D"
+        )
+    return Ledger.open(path, timeout=timeout)
+
+
+def require_dataset(dataset: str | None) -> str:
+    """The value of --dataset; an error if it was left out."""
+    if dataset is None:
+        raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
+    return dataset
+
+
+def create_ledger(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+    """Create a ledger with one data set and print it."""
+    privacy = Privacy(epsilon, delta)
+    if not dataset.isprintable() or not dataset:
+        raise ParameterError("--dataset must be a printable, non-empty text.")
+    with Ledger.create(path) as ledger:
+        ledger.register(dataset, privacy, neighbours=neighbours)
+    show_ledger(path, as_json=as_json)
+
+
+def add_dataset(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+    """Register a data set in a ledger and print the ledger."""
+    privacy = Privacy(epsilon, delta)
+    with open_ledger(path) as ledger:
+        ledger.register(dataset, privacy, neighbours=neighbours)
+    show_ledger(path, as_json=as_json)
+
+
+def show_ledger(path: Path, *, as_json: bool) -> None:
+    """Print the total of every data set and what is left of it."""
+    with open_ledger(path) as ledger:
+        facts = [_collect_facts(ledger, registration) for registration in ledger.datasets()]
+        head = ledger.head
+    if as_json:
+        echo_json({"ledger": str(path), "datasets": facts, "head": {"entry": head.entry, "hash": head.hash}})
+        return
+    rows = [
+        [
+            fact["dataset"],
+            f"{fact['epsilon']:g}",
+            f"{fact['delta']:g}",
+            fact["neighbours"],
+            str(fact["charges"]),
+            str(fact["unfinished"]),
+            f"{fact['epsilon_left']:.4g}",
+            f"{fact['mu_left']:.4g}",
+        ]
+        for fact in facts
+    ]
+    header = ["data set", "epsilon", "delta", "neighbours", "charges", "unfinished", "epsilon left", "mu left"]
+    click.echo(format_table(header, rows))
+
+
+def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
+    left = ledger.remaining(registration.dataset)
+    history = ledger.history(registration.dataset)
+    return {
+        "dataset": registration.dataset,
+        "epsilon": registration.privacy.epsilon,
+        "delta": registration.privacy.delta,
+        "neighbours": str(registration.neighbours),
+        "reserve": asdict(registration.reserve),
+        "charges": len(history),
+        "unfinished": sum(not charge.released for charge in history),
+        "epsilon_left": left.epsilon,
+        "mu_left": left.mu,
+    }
+
+
+def show_history(path: Path, dataset: str | None, *, as_json: bool) -> None:
+    """Print all charges, or those to one data set, in their order."""
+    with open_ledger(path) as ledger:
+        history = ledger.history(dataset)
+    if as_json:
+        echo_json(
+            [
+                {
+                    "entry": charge.entry,
+                    "time": charge.time,
+                    "dataset": charge.dataset,
+                    "event": event_to_json(charge.event),
+                    "description": dict(charge.description),
+                    "request": charge.request,
+                    "released": charge.released,
+                }
+                for charge in history
+            ]
+        )
+        return
+    if not history:
+        click.echo("Nothing has been charged.")
+        return
+    rows = [
+        [
+            str(charge.entry),
+            charge.time,
+            charge.dataset,
+            str(charge.description.get("query", "")),
+            _format_event(charge.event),
+            "released" if charge.released else "not released",
+            charge.request or "",
+        ]
+        for charge in history
+    ]
+    click.echo(format_table(["entry", "time", "data set", "query", "event", "state", "request"], rows))
+
+
+def _format_event(event: Any) -> str:
+    content = event_to_json(event)
+    numbers = (f"{name} {value:.4g}" for name, value in content.items() if isinstance(value, float))
+    return " ".join([content["kind"], *numbers])
+
+
+def verify_ledger(path: Path, anchor: str | None, *, as_json: bool) -> None:
+    """Check the whole ledger and print an anchor of it."""
+    with open_ledger(path) as ledger:
+        head = ledger.verify(None if anchor is None else _parse_anchor(anchor))
+    if as_json:
+        echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True})
+        return
+    click.echo(f"{path} is intact: {head.entry} entries. Keep this anchor elsewhere, to check them again later:")
+    click.echo(f"  --anchor {head.entry}:{head.hash}")
+
+
+def _parse_anchor(text: str) -> Head:
+    entry, mark, digest = text.partition(":")
+    if not mark or not entry.isdigit() or not digest:
+        raise ParameterError(
+            f"--anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {text!r} instead."
+        )
+    return Head(int(entry), digest)
+
+
+def show_whatif(path: Path, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:
+    """Print what would be left of a data set's total after a release."""
+    privacy = Privacy(epsilon, delta)
+    with open_ledger(path) as ledger:
+        before = ledger.remaining(dataset)
+        after = ledger.whatif(dataset, Gaussian(privacy.mu))
+    if as_json:
+        echo_json(
+            {
+                "dataset": dataset,
+                "delta": before.delta,
+                "epsilon_left_before": before.epsilon,
+                "epsilon_left_after": after.epsilon,
+                "mu_left_after": after.mu,
+            }
+        )
+        return
+    rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
+    click.echo(format_table([dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows))

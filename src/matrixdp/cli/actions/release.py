@@ -1,0 +1,193 @@
+"""What ``matrixdp release`` does: write a folder with a private matrix and its report, or with a noisy data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+
+from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
+from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, open_target
+from matrixdp.cli.actions.design_options import (
+    GRAPHS,
+    TABLES,
+    DesignOptions,
+    build_design,
+    build_query,
+    find_records,
+)
+from matrixdp.cli.actions.input_files import read_graph, read_pairs
+from matrixdp.cli.actions.interrupts import DeferredInterrupts
+from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
+from matrixdp.cli.actions.release_output import print_dataset, print_release
+from matrixdp.cli.actions.schema_file import Schema, read_schema
+from matrixdp.design import Design
+from matrixdp.errors import DataError, MatrixDPError, ParameterError
+from matrixdp.privacy import Neighbours
+from matrixdp.queries import MatrixQuery
+from matrixdp.records.files import Files, open_files
+from matrixdp.release import release_dataset
+from matrixdp.release.output_folder import OutputFolder
+from matrixdp.report.content import ReportContent, make_content
+from matrixdp.report.files import write_folder
+
+_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files, without a report
+
+
+@dataclass(frozen=True)
+class _ReleaseJob:
+    """One run of the command: its options, the schema, the files and the design.
+
+    Where directions are still to be learned, `design` is one with other directions but the same cost.
+    """
+
+    design_options: DesignOptions
+    release_options: ReleaseOptions
+    schema: Schema
+    source: Files
+    design: Design
+
+    @property
+    def query(self) -> MatrixQuery:
+        """The query of the design."""
+        return self.design.query
+
+
+def run_release(design_options: DesignOptions, release_options: ReleaseOptions) -> None:
+    """Read the data, charge the ledger, draw the noise and write the folder, in this order."""
+    schema = read_schema(design_options.schema)
+    source = open_files(release_options.data, delimiter=release_options.delimiter)
+    source.check_output(release_options.out)
+    records = find_records(design_options, schema, lambda: _count_records(source))
+    query = build_query(design_options, schema, records)
+    job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query))
+    if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
+        _release_dataset(job)
+    else:
+        _release_matrix(job)
+
+
+def _count_records(source: Files) -> int:
+    count = source.count()
+    if count == 0:
+        raise DataError(f"{source.place} has no records.")
+    return count
+
+
+def _plan_design(options: DesignOptions, query: MatrixQuery) -> Design:
+    """The design, with the standard directions in place of those to be learned; raises for every invalid option."""
+    if not options.learned:
+        return build_design(options, query)
+    if options.query not in TABLES or query.neighbours is not Neighbours.REPLACE:
+        raise ParameterError(
+            f"--directions learned is for {', '.join(TABLES)}, with replace neighbours. Leave it out, or give a file."
+        )
+    return build_design(options, query, np.eye(query.features))
+
+
+def _release_matrix(job: _ReleaseJob) -> None:
+    options = job.release_options
+    with (
+        DeferredInterrupts() as interrupts,
+        open_target(options, job.design_options, job.design) as target,
+        OutputFolder(options.out, force=options.force) as out,
+    ):
+        content, learned = _make_release(job, target, interrupts)
+        try:
+            if learned is not None:
+                (out.path / "directions.json").write_text(learned.release.to_json(), encoding="utf-8")
+            files = write_folder(content, out.path)
+            out.finish()
+        except OSError as error:
+            reason = error.strerror or error
+            raise ParameterError(
+                f"out: {out.place} cannot be written: {reason}. {target.describe_recovery()}"
+            ) from None
+        if interrupts.pending:
+            click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
+        if target.released_before:
+            click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+    print_release(content, options, files)
+
+
+def _make_release(
+    job: _ReleaseJob, target: ChargeTarget, interrupts: DeferredInterrupts
+) -> tuple[ReportContent, PrincipalDirections | None]:
+    """The release, ready to be shown, and the directions that were learned for it, if any."""
+    options = job.design_options
+    data = _open_data(job, interrupts)
+    learned = _learn_directions(job, data, target) if options.learned else None
+    design = job.design if learned is None else build_design(options, job.query, learned.directions)
+    try:
+        release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
+    except MatrixDPError as error:
+        if learned is None or target.request is None:
+            raise
+        raise type(error)(
+            f"{error}\nThe directions are charged and stored: run again with --request {target.request}."
+        ) from None
+    notes = () if learned is None else (_describe_learning(options, learned.mu),)
+    return make_content(release, options.kind, ledger=target.summarise(), notes=notes), learned
+
+
+def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
+    """The private data as the query takes them; interrupts are deferred once they are read."""
+    data: Any
+    if job.design_options.query in GRAPHS:
+        assert job.schema.graph is not None  # otherwise there is no query
+        data = read_graph(job.source, job.schema.graph)
+    elif job.design_options.query == "counts":
+        data = read_pairs(job.source, job.design_options.parse_cells(), job.schema)
+    else:
+        job.source.require(list(job.query.names or ()))
+        return MonitoredRecords(job.release_options, job.query, interrupts)
+    interrupts.defer()
+    return data
+
+
+def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> PrincipalDirections:
+    """Private principal directions, for their share of the budget."""
+    return principal_directions(
+        data,
+        job.schema.bounds(),
+        job.design_options.privacy,
+        records=job.query.records,  # type: ignore[attr-defined]
+        share=job.design_options.directions_share,
+        missing=job.release_options.missing,
+        **target.make_arguments(DIRECTIONS),
+    )
+
+
+def _describe_learning(options: DesignOptions, mu: float) -> str:
+    return (
+        f"The directions were learned from the same data in a separate release (directions.json), which spent "
+        f"μ = {mu:.6g}, {options.directions_share:.0%} of the budget; both together are "
+        f"({options.epsilon:g}, {options.delta:.3g})-differentially private."
+    )
+
+
+def _release_dataset(job: _ReleaseJob) -> None:
+    """Write a noisy data set that is too large for a report as Parquet files."""
+    options, design = job.release_options, job.design
+    if job.design_options.learned:
+        raise ParameterError(
+            f"--directions learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
+            "moments, and pass them as a file."
+        )
+    if options.request is not None:
+        raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
+    with DeferredInterrupts() as interrupts, open_target(options, job.design_options, design) as target:
+        data = _open_data(job, interrupts)
+        release = release_dataset(
+            design,
+            data,
+            options.out,
+            missing=options.missing,
+            force=options.force,
+            ledger=target.ledger,
+            dataset=target.dataset,
+        )
+        ledger = target.summarise()
+    print_dataset(release, options, ledger)
