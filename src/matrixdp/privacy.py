@@ -26,12 +26,13 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 
 _EPS = float(np.finfo(float).eps)
 _TINY = math.ulp(0.0)
 _SMALLEST_DELTA = sys.float_info.min  # smaller floats are subnormal, with fewer digits
 _LARGEST_EPSILON = 1e12
+_LARGEST_MU = 1e150  # so that its square is a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -51,7 +52,7 @@ class Neighbours(StrEnum):
             raise ParameterError(f"neighbours must be {names}, got {show(value)} instead.") from None
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True)
 class Privacy:
     """An (epsilon, delta)-DP guarantee that Gaussian noise can satisfy.
@@ -102,7 +103,11 @@ def gdp_delta(*, mu: float, epsilon: float) -> float:
     >>> gdp_delta(mu=1.0, epsilon=1.0)  # doctest: +ELLIPSIS
     0.1269...
     """
-    mu, epsilon = check_number(mu, "mu", above=0), check_number(epsilon, "epsilon", at_least=0)
+    return _delta_at(check_number(mu, "mu", above=0), check_number(epsilon, "epsilon", at_least=0))
+
+
+def _delta_at(mu: float, epsilon: float) -> float:
+    """`gdp_delta` without checks, for searches."""
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if mu >= 1.0:
         value = ndtr(-a) if a < -30.0 else ndtr(-a) * (1.0 - _mills(b) / _mills(a))
@@ -122,13 +127,13 @@ def gdp_epsilon(*, mu: float, delta: float) -> float:
     >>> round(gdp_epsilon(mu=0.268051123, delta=1e-5), 6)
     1.0
     """
-    mu, delta = check_number(mu, "mu", above=0), _check_delta(delta)
-    if gdp_delta(mu=mu, epsilon=0.0) <= delta:
+    mu, delta = check_number(mu, "mu", above=0, below=_LARGEST_MU), _check_delta(delta)
+    if _delta_at(mu, 0.0) <= delta:
         return 0.0
     high = max(mu, mu * mu)
-    while gdp_delta(mu=mu, epsilon=high) > delta:
+    while _delta_at(mu, high) > delta:
         high *= 2
-    return _root(lambda epsilon: gdp_delta(mu=mu, epsilon=epsilon), delta, high, toward=math.inf)
+    return _root(lambda epsilon: _delta_at(mu, epsilon), delta, high, toward=math.inf)
 
 
 def gdp_mu(*, epsilon: float, delta: float) -> float:
@@ -141,11 +146,11 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
     """
     epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta)
     low = 1.0
-    while gdp_delta(mu=low, epsilon=epsilon) > delta:
+    while _delta_at(low, epsilon) > delta:
         low /= 2
-    while gdp_delta(mu=2 * low, epsilon=epsilon) <= delta:
+    while _delta_at(2 * low, epsilon) <= delta:
         low *= 2
-    return _root(lambda mu: gdp_delta(mu=mu, epsilon=epsilon), delta, low, toward=0.0, other=2 * low)
+    return _root(lambda mu: _delta_at(mu, epsilon), delta, low, toward=0.0, other=2 * low)
 
 
 def pure_mu(epsilon: float) -> float:

@@ -20,7 +20,7 @@ _KIND_OF: dict[type, str] = {}
 _READERS: dict[str, Callable[..., Any]] = {}
 
 
-def plain(cls: C) -> C:
+def builtin_kind(cls: C) -> C:
     """Class decorator for classes of this package: store instances under the bare name of the class."""
     return _add(cls, cls.__name__, cls)
 
@@ -44,7 +44,7 @@ def register(cls: C) -> C:
     ... class Annulus:
     ...     inner: float
     ...     outer: float
-    >>> to_plain(Annulus(1.0, 2.0)) == {"kind": f"{__name__}.Annulus", "inner": 1.0, "outer": 2.0}
+    >>> to_json_content(Annulus(1.0, 2.0)) == {"kind": f"{__name__}.Annulus", "inner": 1.0, "outer": 2.0}
     True
     """
     if not isinstance(cls, type) or not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
@@ -65,12 +65,12 @@ def _add(cls: C, kind: str, read: Callable[..., Any]) -> C:
     return cls
 
 
-def to_plain(value: Any) -> Any:
+def to_json_content(value: Any) -> Any:
     """`value` as dicts, lists, numbers and strings; floats keep every bit.
 
     Examples
     --------
-    >>> to_plain(np.array([1.0, 2.5]))
+    >>> to_json_content(np.array([1.0, 2.5]))
     {'array': [1.0, 2.5]}
     """
     if value is None or (isinstance(value, bool | str) and not isinstance(value, Enum)):
@@ -86,14 +86,14 @@ def to_plain(value: Any) -> Any:
             return {"repeat": float(value[0]), "times": value.size}
         return {"array": value.tolist()}
     if isinstance(value, tuple | list):
-        return [to_plain(item) for item in value]
+        return [to_json_content(item) for item in value]
     kind = _KIND_OF.get(type(value))
     if kind is None:
         raise ParameterError(
             f"{type(value).__name__} cannot be written as JSON. Put @matrixdp.register on the class, above its "
             "@dataclass(frozen=True)."
         )
-    return {"kind": kind, **{name: to_plain(field) for name, field in _fields(value).items()}}
+    return {"kind": kind, **{name: to_json_content(field) for name, field in _fields(value).items()}}
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -101,7 +101,7 @@ def _fields(value: Any) -> Mapping[str, Any]:
     if hasattr(value, "to_fields"):
         return dict(value.to_fields())
     return {
-        field.name: field.metadata.get("plain", _same)(getattr(value, field.name))
+        field.name: field.metadata.get("to_json", _same)(getattr(value, field.name))
         for field in dataclasses.fields(value)
         if field.init
     }
@@ -111,16 +111,16 @@ def _same(value: Any) -> Any:
     return value
 
 
-def from_plain(value: Any) -> Any:
-    """What `to_plain` was given.
+def from_json_content(value: Any) -> Any:
+    """What `to_json_content` was given.
 
     Examples
     --------
-    >>> from_plain({'array': [1.0, 2.5]})
+    >>> from_json_content({'array': [1.0, 2.5]})
     array([1. , 2.5])
     """
     if isinstance(value, list):
-        return tuple(from_plain(item) for item in value)
+        return tuple(from_json_content(item) for item in value)
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -131,7 +131,7 @@ def from_plain(value: Any) -> Any:
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None and isinstance(kind, str) and "." in kind:
         raise ParameterError(f"{kind!r} is not registered. Import the module that registers it, and read again.")
-    fields = {name: from_plain(item) for name, item in value.items() if name != "kind"}
+    fields = {name: from_json_content(item) for name, item in value.items() if name != "kind"}
     try:
         return read(**fields)  # type: ignore[misc]  # None is a TypeError, too
     except (KeyError, TypeError, ValueError):

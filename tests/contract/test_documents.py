@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import matrixdp
+from matrixdp.release import registry
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -25,8 +26,9 @@ def name(document):
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```python" in d.read_text()], ids=name)
 def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_MECHANISMS", dict(registry._MECHANISMS))  # what a document registers ends with it
     blocks = BLOCK.findall(document.read_text())
-    scope = {}
+    scope = {"__name__": document.stem}
     for i, (language, code) in enumerate(blocks):
         if language != "python":
             continue

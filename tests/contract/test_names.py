@@ -7,17 +7,15 @@ import pkgutil
 import matrixdp
 
 NAMES = {
-    "Allocation", "Distance", "MatrixQuery", "Records", "Sensitivity", "gdp_mu", "register", "register_engine", "MechanismRelease", "register_mechanism",
-    "release_mechanism",
-    "register_source",
-    "Adjacency", "Blocks", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance", "DataError",
-    "DatasetRelease", "Design", "EngineError", "FrobeniusBall", "GramMatrix", "Identity", "Laplacian", "Ledger",
-    "LedgerError", "MatrixDPError",
-    "MatrixGaussian", "MissingExtraError", "Moments", "Neighbours", "ParameterError", "PrincipalDirections",
-    "Privacy", "Query", "Release", "SecondMoment", "Stream", "StreamError", "Vertices",
-    "__version__", "binary", "draw_gaussian", "equimodal", "gdp_delta", "gdp_epsilon", "isotropic",
-    "isotropic_scale", "make_design", "open_records", "optimal", "principal_directions",
-    "release_dataset", "shares", "uniform", "unimodal",
+    "Adjacency", "Allocation", "Blocks", "Bounds", "BudgetExceededError", "ContingencyTable", "Covariance",
+    "DataError", "DatasetRelease", "Design", "Distance", "EngineError", "FrobeniusBall", "GramMatrix", "Identity",
+    "Laplacian", "Ledger", "LedgerError", "MatrixDPError", "MatrixGaussian", "MatrixQuery", "MechanismRelease",
+    "MissingExtraError", "Moments", "Neighbours", "ParameterError", "PrincipalDirections", "Privacy", "Query",
+    "Records", "Release", "SecondMoment", "Sensitivity", "Stream", "StreamError", "Vertices", "__version__",
+    "binary", "draw_gaussian", "equimodal", "gdp_delta", "gdp_epsilon", "gdp_mu", "isotropic", "isotropic_scale",
+    "make_design", "open_records", "optimal", "principal_directions", "register", "register_engine",
+    "register_mechanism", "register_source", "release_dataset", "release_mechanism", "shares", "uniform",
+    "unimodal",
 }  # fmt: skip
 
 

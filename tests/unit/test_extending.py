@@ -116,7 +116,7 @@ def test_a_class_that_is_not_registered_is_refused_before_the_charge(ledger):
 
 def test_a_text_with_a_class_that_is_not_registered_names_it():
     with pytest.raises(mdp.ParameterError, match=r"'somewhere\.Else' is not registered"):
-        serialise.from_plain({"kind": "somewhere.Else", "size": 3})
+        serialise.from_json_content({"kind": "somewhere.Else", "size": 3})
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ import numpy as np
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.sensitivity import FrobeniusBall
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _EPS = float(np.finfo(float).eps)
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class TracedMoments(MatrixQuery):
     """Mean, second moment and ``|x|^2`` of records in a ball about the origin, as one row.

@@ -19,20 +19,16 @@ from matrixdp.baselines.laplace import laplace
 from matrixdp.baselines.ppca import ppca
 from matrixdp.baselines.separate_cov import separate_cov
 from matrixdp.baselines.sulq import sulq
-from matrixdp.release import (
-    Mechanism,
-    MechanismRelease,
-    find_mechanism,
-    gaussian_cost,
-    pure_cost,
-    register_mechanism,
-    registered_mechanisms,
-    release_mechanism,
-)
+from matrixdp.release import Mechanism as Mechanism
+from matrixdp.release import MechanismRelease as MechanismRelease
+from matrixdp.release import find_mechanism as find_mechanism
+from matrixdp.release import gaussian_cost as gaussian_cost
+from matrixdp.release import pure_cost as pure_cost
+from matrixdp.release import register_mechanism as register_mechanism
+from matrixdp.release import registered_mechanisms as registered_mechanisms
+from matrixdp.release import release_mechanism as release_mechanism
 
 __all__ = [
-    "Mechanism",
-    "MechanismRelease",
     "adaptive_cov",
     "adassp",
     "analytic_gaussian",
@@ -40,15 +36,9 @@ __all__ = [
     "classical_gaussian",
     "coinpress",
     "exponential",
-    "find_mechanism",
-    "gaussian_cost",
     "johnson_lindenstrauss",
     "laplace",
     "ppca",
-    "pure_cost",
-    "register_mechanism",
-    "registered_mechanisms",
-    "release_mechanism",
     "separate_cov",
     "sulq",
 ]

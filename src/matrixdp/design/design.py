@@ -20,14 +20,14 @@ from matrixdp.noise.stream import Stream
 from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
     from matrixdp.release import Release
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Design:
     """What will be released, with how much noise, and at what cost. Made by `make_design`, `unimodal` or `equimodal`.

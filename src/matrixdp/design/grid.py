@@ -16,7 +16,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity.distance import is_diagonal
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
 DEFAULT_BITS = 48
@@ -24,7 +24,7 @@ _HEADROOM = 61  # an answer of 2^61 grid steps, plus noise, fits into int64
 _EPS = float(np.finfo(float).eps)
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True)
 class Grid:
     """Resolution of a release, and the distance between neighbours with all rounding in it.

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _LARGEST = 1e60  # products of two records neither overflow nor underflow
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """A public interval for each feature, and optionally an L2 radius about the midpoint.

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky
 
 from matrixdp.errors import ParameterError, show
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
 ORTHONORMAL = 1e-8  # tolerance of W'W; distances are computed for W as it is
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Covariance:
     """A positive definite covariance, ``W diag(variances) W'``.

@@ -15,11 +15,11 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, parse_records
 from matrixdp.records import as_records
 from matrixdp.sensitivity import CellChange
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class ContingencyTable(MatrixQuery):
     """Counts of pairs of categories, of shape (rows, columns).

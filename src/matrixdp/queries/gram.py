@@ -18,7 +18,7 @@ from matrixdp.queries.base import check_count, require_replace
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _MOST = 1 << 28  # entries, which are held in memory
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much w
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class GramMatrix(BoundedQuery):
     """Values of a kernel between 0 and 1: ``exp(-|x - y|^2/(2 bandwidth^2))`` or ``exp(-|x - y|_1/bandwidth)``.

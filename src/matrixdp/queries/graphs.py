@@ -18,7 +18,7 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.records import is_out_of_core, read_array
 from matrixdp.sensitivity import EdgeChange
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _GRID = 1 << 20  # steps from no edge to one of full weight
@@ -101,7 +101,7 @@ class _Graph(MatrixQuery):
         return np.asarray(np.rint(np.minimum(shares, 1.0) * _GRID).astype(np.int64))
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Adjacency(_Graph):
     """Adjacency matrix of an undirected graph without loops, of shape (nodes, nodes).
@@ -161,7 +161,7 @@ class Adjacency(_Graph):
         return np.eye(self.nodes, dtype=bool)
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Laplacian(_Graph):
     """Laplacian, degrees less weights, of an undirected graph given by its adjacency matrix, of shape (nodes, nodes).

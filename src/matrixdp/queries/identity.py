@@ -16,11 +16,11 @@ from matrixdp.queries.base import RowRounding, check_count, require_replace
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import RecordChange
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Identity(BoundedQuery):
     """All records, of shape (records, m), each with noise of its own.

@@ -22,7 +22,7 @@ from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.queries.moment_sums import MomentTask
 from matrixdp.records import as_records
 from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
@@ -85,7 +85,7 @@ class _MomentQuery(BoundedQuery):
         return moments.value()
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class SecondMoment(_MomentQuery):
     """``(1/N) sum (x - centre)(x - centre)'``, of shape (m, m).
@@ -161,7 +161,7 @@ class SecondMoment(_MomentQuery):
         return self._sum(data, self._box, constant=False, clip=clip, missing=missing)
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Moments(_MomentQuery):
     """Mean and second moment in one matrix, of shape (m + 1, m + 1): ``(1/N) sum (1, x)(1, x)'``.

@@ -13,7 +13,7 @@ from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 SIDES = ("rows", "columns", "both")
@@ -24,7 +24,7 @@ def _function_name(function: Any) -> str | None:
     return function if function is None or isinstance(function, str) else getattr(function, "__qualname__", "function")
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Query(MatrixQuery):
     """A function of your own, with the changes that one person can make to its value.
@@ -62,7 +62,7 @@ class Query(MatrixQuery):
     shape: tuple[int, int]
     sensitivity: Sensitivity
     bound: Any
-    function: Callable[[Any], Any] | str | None = field(default=None, metadata={"plain": _function_name})
+    function: Callable[[Any], Any] | str | None = field(default=None, metadata={"to_json": _function_name})
     side: str = field(default="columns", kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     gamma_bound: float | None = field(default=None, kw_only=True)

@@ -14,7 +14,7 @@ from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Event, Ledger, Receipt
 from matrixdp.privacy import Neighbours
-from matrixdp.serialise import to_plain
+from matrixdp.serialise import to_json_content
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def describe_design(design: Design) -> dict[str, Any]:
 
 
 def digest(values: Any) -> str:
-    """SHA-256 of values that `matrixdp.serialise.to_plain` can write."""
-    return hashlib.sha256(json.dumps(to_plain(values), allow_nan=False).encode()).hexdigest()
+    """SHA-256 of values that `matrixdp.serialise.to_json_content` can write."""
+    return hashlib.sha256(json.dumps(to_json_content(values), allow_nan=False).encode()).hexdigest()
 
 
 def check_account(ledger: Any, dataset: str | None, request: str | None = None, *, simulation: bool) -> None:

@@ -26,7 +26,7 @@ from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism import check_rowwise
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.result import Guaranteed
-from matrixdp.serialise import from_plain
+from matrixdp.serialise import from_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -80,7 +80,7 @@ class DatasetRelease(Guaranteed):
             if content["format"] != _FORMAT:
                 raise KeyError(content["format"])
             files = tuple(map(str, content["files"]))
-            design = from_plain(content["design"])
+            design = from_json_content(content["design"])
             found = cls(place, design, files, str(content["version"]), bool(content["simulation"]))
         except OSError:
             raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None

@@ -13,7 +13,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.result import Release
-from matrixdp.serialise import from_plain, to_plain
+from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -107,9 +107,9 @@ class MechanismRelease:
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
             "mu": None if self.mu is None else float(self.mu),
-            "parameters": {name: to_plain(value) for name, value in self.parameters.items()},
-            "privacy": to_plain(self.privacy),
-            "query": to_plain(self.query),
+            "parameters": {name: to_json_content(value) for name, value in self.parameters.items()},
+            "privacy": to_json_content(self.privacy),
+            "query": to_json_content(self.query),
             "std": None if self.std is None else self.std.tolist(),
             "matrix": self.matrix.tolist(),
         }
@@ -123,10 +123,10 @@ class MechanismRelease:
             if content["format"] != _FORMAT:
                 raise KeyError("format")
             released = cls(
-                query=from_plain(content["query"]),
+                query=from_json_content(content["query"]),
                 matrix=np.array(content["matrix"], np.float64),
                 mechanism=_typed(content, "mechanism", str),
-                privacy=from_plain(content["privacy"]),
+                privacy=from_json_content(content["privacy"]),
                 epsilon=_typed(content, "epsilon", float),
                 delta=_typed(content, "delta", float),
                 comparison_only=_typed(content, "comparison_only", bool),

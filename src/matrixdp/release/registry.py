@@ -88,7 +88,7 @@ class Mechanism:
     @property
     def builtin(self) -> bool:
         """Whether it is one of `matrixdp.baselines`."""
-        return self.function.__module__.startswith("matrixdp.")
+        return str(self.function.__module__).startswith("matrixdp.")
 
 
 def register_mechanism(

@@ -13,7 +13,7 @@ from matrixdp.answers.moments import Estimate, correlation, covariance, mean, ne
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.serialise import from_plain, to_plain
+from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -50,7 +50,7 @@ class Guaranteed:
             "simulation": self.simulation,
             "neighbours": str(self.neighbours),
             "mu": self.mu,
-            "design": to_plain(self.design),
+            "design": to_json_content(self.design),
         }
 
 
@@ -125,7 +125,9 @@ class Release(Guaranteed):
             if content["format"] != _FORMAT:
                 raise KeyError(content["format"])
             matrix = np.array(content["matrix"], np.float64)
-            released = cls(matrix, from_plain(content["design"]), str(content["version"]), bool(content["simulation"]))
+            released = cls(
+                matrix, from_json_content(content["design"]), str(content["version"]), bool(content["simulation"])
+            )
             if not isinstance(released.design, Design) or matrix.shape != released.design.query.shape:
                 raise KeyError("design")
             if (content["mu"], content["neighbours"]) != (released.mu, released.neighbours):

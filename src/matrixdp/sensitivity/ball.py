@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from matrixdp.checks import check_number
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, spectral_norm
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True)
 class FrobeniusBall(Sensitivity):
     """All D with ``||D||_F <= radius``.

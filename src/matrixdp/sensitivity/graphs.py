@@ -10,10 +10,10 @@ import numpy as np
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, precision
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True)
 class EdgeChange(Sensitivity):
     """All changes of one edge's weight by up to `weight`, in an adjacency or a Laplacian matrix.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, spectral_norm
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True)
 class KernelChange(Sensitivity):
     """All symmetric D that are zero outside row and column r, and on the diagonal, with entries of at most `spread`.

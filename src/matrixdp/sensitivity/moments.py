@@ -12,11 +12,11 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, is_diagonal
 from matrixdp.sensitivity.quadratic import max_quadratic
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class RankOneChange(Sensitivity):
     """All ``D = (x x' - y y')/N`` (replace) or ``+-x x'/N`` (add or remove) for records x, y of the domain.
@@ -90,7 +90,7 @@ class RankOneChange(Sensitivity):
         return Distance(math.sqrt(2) * q.value, attained).times(1 / self.records)
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class MomentsChange(Sensitivity):
     """Like `RankOneChange`, for records with a constant 1 put before them.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
 from matrixdp.sensitivity.quadratic import max_quadratic
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class RecordChange(Sensitivity):
     """All ``D = e_r d'``: row r changes by d, the difference of two records of the domain.

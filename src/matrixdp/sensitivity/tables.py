@@ -10,10 +10,10 @@ import numpy as np
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True)
 class CellChange(Sensitivity):
     """All ``D = E_a - E_b`` for two cells (replace), or ``+-E_a`` (add or remove).

@@ -13,11 +13,11 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
 from matrixdp.sensitivity.best_covariance import best_covariance
 from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity
-from matrixdp.serialise import plain
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
 
-@plain
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Vertices(Sensitivity):
     """The changes ``changes[k]``, each with its negative, and all mixtures of them.
