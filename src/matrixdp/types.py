@@ -1,4 +1,4 @@
-"""Array types that signatures name."""
+"""Array types that signatures name, and how they are told apart."""
 
 from __future__ import annotations
 
@@ -11,3 +11,14 @@ Floats: TypeAlias = NDArray[np.float64]
 
 # One side of a linear map: a number times the identity, a diagonal of shape (n,), or a matrix of shape (n, n).
 Factor: TypeAlias = float | Floats
+
+
+def is_diagonal(factor: Factor) -> bool:
+    """Whether a factor is a number or a diagonal.
+
+    Examples
+    --------
+    >>> is_diagonal(2.0), is_diagonal(np.ones(3)), is_diagonal(np.eye(3))
+    (True, True, False)
+    """
+    return not isinstance(factor, np.ndarray) or factor.ndim == 1

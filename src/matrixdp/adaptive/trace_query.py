@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ class TracedMoments(MatrixQuery):
 
     moments: Moments
     ratio: float
+    side = "columns"
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
@@ -71,27 +73,22 @@ class TracedMoments(MatrixQuery):
         """Squared weight of the trace: k."""
         return 1 + 2 * self.ratio
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(1, d (d + 3)/2 + 1) for d features."""
-        d = self.moments.features
+        d = self.moments.bounds.size
         return 1, d * (d + 3) // 2 + 1
 
-    @property
-    def side(self) -> str:
-        """Noise is shaped along the columns."""
-        return "columns"
-
-    @property
+    @cached_property
     def sensitivity(self) -> FrobeniusBall:
         """Largest change when one record is replaced."""
         square = self.radius**2 * (1 + self.ratio)
         return FrobeniusBall(math.sqrt(2) * square / self.moments.records * _ROUNDING)
 
-    @property
+    @cached_property
     def magnitude(self) -> Floats:
         """Largest absolute value of each entry, rounded up for records that exceed the radius by rounding."""
-        d, square = self.moments.features, self.radius**2 * (1 + 1e-9)
+        d, square = self.moments.bounds.size, self.radius**2 * (1 + 1e-9)
         first = np.full(d, math.sqrt(2 * self.ratio) * square)
         products = np.full(d * (d - 1) // 2, math.sqrt(2) * square)
         squares = np.full(d, square)
@@ -100,7 +97,7 @@ class TracedMoments(MatrixQuery):
     @property
     def relative_error(self) -> float:
         """Relative rounding error of exact integers as floats, and of the sum in the trace."""
-        return (self.moments.features + 8) * _EPS
+        return (self.moments.bounds.size + 8) * _EPS
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The row of moments and trace, of shape (1, d (d + 3)/2 + 1), from exact integer sums."""
@@ -118,7 +115,7 @@ class TracedMoments(MatrixQuery):
 
     def matrix(self, row: Floats) -> Floats:
         """Noisy moment of ``(1, x)``, of shape (d + 1, d + 1); both measurements of the trace are averaged."""
-        d = self.moments.features
+        d = self.moments.bounds.size
         first, products, squares, trace = np.split(row, np.cumsum([d, d * (d - 1) // 2, d]))
         own, other = float(squares.sum()), float(trace[0]) / math.sqrt(self.weight)
         both = (own + d * self.weight * other) / (1 + d * self.weight)  # variances d and 1/k

@@ -15,9 +15,8 @@ import numpy as np
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import MatrixQuery
-from matrixdp.sensitivity.distance import is_diagonal
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import Factor, Floats
+from matrixdp.types import Factor, Floats, is_diagonal
 
 DEFAULT_BITS = 48
 _HEADROOM = 61  # an answer of 2^61 grid steps, plus noise, fits into int64
@@ -57,7 +56,8 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
         Whether the noise treats the answer's entries as one column.
     """
     left, right = noise.rowcov.whitening, noise.colcov.whitening
-    largest, norm = _whitened_magnitude(query, left, right, noise.shape)
+    m, n = noise.shape
+    largest, norm = _whitened_magnitude(query, left, right, (m, n))
     bits = min(DEFAULT_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
     if bits < 0:
         raise ParameterError(
@@ -72,7 +72,6 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
             limit,
             math.nextafter(math.sqrt(sum(k * k for k in steps)) * (1 + _EPS), math.inf) * 2.0**-bits,
         )
-    m, n = noise.shape
     entries = m * (m + 1) // 2 if query.symmetric and not flat else m * n
     product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
     float_error = 2 * (query.relative_error + product * (1 + product)) * norm

@@ -114,7 +114,7 @@ class Bounds:
                 f"radius must be from {1 / _LARGEST:g} to {_LARGEST:g}, got {show(self.radius)} instead."
             )
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of features m."""
         return int(self.lower.size)

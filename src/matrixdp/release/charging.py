@@ -70,6 +70,9 @@ def open_account(
     simulation: bool,
 ) -> Account | None:
     """The account that the release of a design names, or None if it names none."""
+    if ledger is None:  # nothing to describe
+        check_account(ledger, dataset, request, simulation=simulation)
+        return None
     describe = partial(describe_design, design)
     return open_account_for(design.event, design.neighbours, describe, ledger, dataset, request, simulation=simulation)
 

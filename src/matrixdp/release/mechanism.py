@@ -73,13 +73,14 @@ def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     """Noisy integers in the answer's units; post-processing."""
     noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
     left, right = design.noise.factors()
+    symmetric = design.query.symmetric
     if design.flat:
         matrix = apply_factors(left, noisy, right).reshape(design.query.shape)
-    elif design.query.symmetric:
+    elif symmetric:
         matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
     else:
         return apply_factors(left, noisy, right)
-    return (matrix + matrix.T) / 2 if design.query.symmetric else matrix
+    return (matrix + matrix.T) / 2 if symmetric else matrix
 
 
 class _EntrywiseRows:

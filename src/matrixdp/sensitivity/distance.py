@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -107,8 +106,3 @@ def precision(factor: Factor, size: int) -> Floats:
     if isinstance(factor, np.ndarray) and factor.ndim == 2:
         return factor.T @ factor
     return np.diag(column_norms(factor, size))
-
-
-def is_diagonal(factor: Any) -> bool:
-    """Whether a factor is a number or a diagonal."""
-    return not isinstance(factor, np.ndarray) or factor.ndim == 1

@@ -9,8 +9,9 @@ import numpy as np
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, precision
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, precision
 from matrixdp.serialise import builtin_kind
+from matrixdp.types import is_diagonal
 
 
 @builtin_kind

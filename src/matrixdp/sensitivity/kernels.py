@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal, spectral_norm
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, spectral_norm
 from matrixdp.serialise import builtin_kind
+from matrixdp.types import is_diagonal
 
 
 @builtin_kind

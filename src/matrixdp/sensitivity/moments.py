@@ -10,10 +10,10 @@ import numpy as np
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity, is_diagonal
+from matrixdp.sensitivity.distance import Distance, Sensitivity
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import Factor, Floats
+from matrixdp.types import Factor, Floats, is_diagonal
 
 
 @builtin_kind

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.sensitivity.distance import EPS, Distance, column_norms, is_diagonal
-from matrixdp.types import Factor, Floats
+from matrixdp.sensitivity.distance import EPS, Distance, column_norms
+from matrixdp.types import Factor, Floats, is_diagonal
 
 ENUMERATE = 16  # features up to which all sign vertices are tried
 _SWEEPS = 40

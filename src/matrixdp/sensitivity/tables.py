@@ -9,8 +9,9 @@ import numpy as np
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, is_diagonal
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
 from matrixdp.serialise import builtin_kind
+from matrixdp.types import is_diagonal
 
 
 @builtin_kind
