@@ -19,7 +19,7 @@ from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries.base import parse_records
 from matrixdp.types import Floats
 
@@ -174,12 +174,6 @@ def _basis(directions: Any, size: int) -> Floats | None:
             )
         return None if directions == "learned" else np.eye(size)
     return check_orthonormal(directions, size)
-
-
-def check_privacy(privacy: Any) -> None:
-    """Raise unless `privacy` is a Privacy."""
-    if not isinstance(privacy, Privacy):
-        raise ParameterError(f"privacy must be Privacy(epsilon, delta), got {type(privacy).__name__} instead.")
 
 
 def public_records(records: Any, found: int, neighbours: Neighbours) -> int:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.ball_moment import positive_count
 from matrixdp.adaptive.budget import FitBudget, charge_fit
-from matrixdp.adaptive.moment import check_privacy, public_records
+from matrixdp.adaptive.moment import public_records
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import Query
 from matrixdp.records import as_records, to_array
 from matrixdp.sensitivity import FrobeniusBall
@@ -63,7 +63,7 @@ def private_scales(
 ) -> Scales:
     """Mean and variance of each feature, from one noisy sum of values and squares.
 
-    Parameters are those of `matrixdp.estimators.private_moment`.
+    Parameters are those of `matrixdp.adaptive.private_moment`.
 
     Privacy
     -------

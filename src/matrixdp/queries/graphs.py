@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,15 @@ _GRID = 1 << 20  # steps from no edge to one of full weight
 
 @dataclass(frozen=True, eq=False)
 class _Graph(MatrixQuery):
+    """A matrix of an undirected graph, from its adjacency matrix in whole steps of weight."""
+
     nodes: int
     weight: float = 1.0
     node_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
     side = "both"
     protects = "one edge"
+    kind: ClassVar[str]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", check_integer(self.nodes, "nodes", at_least=2))
@@ -71,6 +75,20 @@ class _Graph(MatrixQuery):
     def relative_error(self) -> float:
         """Of turning integers into weights."""
         return 2 * float(np.finfo(float).eps)
+
+    @cached_property
+    def sensitivity(self) -> EdgeChange:
+        """One edge changes."""
+        return EdgeChange(self.kind, self.weight)
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The matrix, from integers."""
+        steps = self._entries(self._weights(data, clip=clip, missing=missing))
+        return steps.astype(np.float64) * (self.weight / _GRID)
+
+    @abstractmethod
+    def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The matrix of the graph with these weights."""
 
     def _weights(self, data: Any, *, clip: bool, missing: str) -> NDArray[np.int64]:
         """Weights in grid units, of shape (nodes, nodes)."""
@@ -125,11 +143,7 @@ class Adjacency(_Graph):
     """
 
     title = "adjacency matrix"
-
-    @cached_property
-    def sensitivity(self) -> EdgeChange:
-        """Two entries change."""
-        return EdgeChange("adjacency", self.weight)
+    kind = "adjacency"
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -141,9 +155,8 @@ class Adjacency(_Graph):
         """Norm of the complete graph."""
         return self.weight * math.sqrt(self.nodes * (self.nodes - 1))
 
-    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The weights."""
-        return self._weights(data, clip=clip, missing=missing).astype(np.float64) * (self.weight / _GRID)
+    def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        return weights
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
@@ -166,13 +179,7 @@ class Adjacency(_Graph):
 class Laplacian(_Graph):
     """Laplacian, degrees less weights, of an undirected graph given by its adjacency matrix, of shape (nodes, nodes).
 
-    Parameters
-    ----------
-    nodes : int
-        The public number of nodes.
-    weight : float
-        Largest weight of an edge; weights lie between 0 and this.
-    node_names : sequence of str, optional
+    Parameters are those of `Adjacency`.
 
     Privacy
     -------
@@ -185,21 +192,15 @@ class Laplacian(_Graph):
     """
 
     title = "graph Laplacian"
-
-    @cached_property
-    def sensitivity(self) -> EdgeChange:
-        """Four entries change."""
-        return EdgeChange("laplacian", self.weight)
+    kind = "laplacian"
 
     @cached_property
     def magnitude(self) -> Floats:
         """The largest degree and the largest weight."""
         return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)
 
-    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """Degrees less weights, from integer sums."""
-        weights = self._weights(data, clip=clip, missing=missing)
-        return (np.diag(weights.sum(axis=1)) - weights).astype(np.float64) * (self.weight / _GRID)
+    def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.diag(weights.sum(axis=1)) - weights
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
