@@ -6,18 +6,15 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-.PHONY: demo test coverage nightly spark bench accuracy clean
+.PHONY: demo test nightly spark bench accuracy clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
 
-test: .venv/dev           ## lint, types, all tests
+test: .venv/dev           ## lint, types, all tests, and the lines that they leave out
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --quiet
-
-coverage: .venv/dev       ## all tests again, with the lines that they leave out
 	$(BIN)/python -m pytest -n auto --quiet --cov
 
 nightly: .venv/dev        ## property tests on new examples, statistical tests from new seeds; repeat with SEED=...

@@ -1,4 +1,4 @@
-"""Array types that signatures name, and how they are told apart."""
+"""Array types of signatures."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class Design:
         simulation: bool = False,
     ) -> Release:
         """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
-        from matrixdp.release import release  # the one door from a design to the data
+        from matrixdp.release import release  # the only import of a higher layer
 
         account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
         return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)

@@ -1,4 +1,4 @@
-"""The paper's sufficient condition, as printed and with its slips mended. Greek letters are the paper's.
+"""The paper's sufficient condition, as printed and corrected. Greek letters are those of the paper.
 
 Theorem 2: the mechanism is (epsilon, delta)-DP if ``||sigma(Sigma^-1)||_2 ||sigma(Psi^-1)||_2 <= phi^2``, where phi
 solves ``alpha phi^2 + beta phi = 2 epsilon``. The printed root ``(-beta + sqrt(beta^2 + 8 alpha epsilon))/(2 alpha)``

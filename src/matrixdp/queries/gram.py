@@ -160,7 +160,7 @@ class GramMatrix(BoundedQuery):
         return low[None, :], high[None, :]
 
     def finish(self, matrix: Floats) -> Floats:
-        """The middle of the range is put back, and the diagonal of ones."""
+        """The middle of the range is added, and the diagonal set to one."""
         low, high = self._range
         matrix += (low + high) / 2
         if self.symmetric:
