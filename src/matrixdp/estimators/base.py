@@ -92,7 +92,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         copy._cloned = True
         return copy
 
-    def _moment(self, records: Floats | Records, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
+    def _moment(self, records: Floats | Records, bounds: Bounds, aim: str) -> PrivateMoment:
         """The private moment that an estimator is made from; sets the guarantee's attributes."""
         simulation, stream = self._stream()
         self._warn(simulation)
@@ -101,7 +101,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             bounds,
             Privacy(self.epsilon, self.delta),
             aim=aim,
-            targets=targets,
             directions=self.directions,
             records=self.records,
             neighbours=self.neighbours,

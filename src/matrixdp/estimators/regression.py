@@ -94,7 +94,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type:
             as_bounds(self.target_bounds, targets, "target_bounds"),
             y if isinstance(y, tuple) else None,
         )
-        moment = self._moment(table, joint, "regression", targets=targets)
+        moment = self._moment(table, joint, "regression")
         coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
