@@ -109,7 +109,7 @@ def find_final_ball(
     precision = math.sqrt(tail / (budget.remaining - tail))  # relative to that of the final moment
     limit = settings.tail_noise * precision * plan.noise * plan.mean_square / plan.clipping
     limit = min(limit, settings.tail_limit) * radius**2
-    return FinalBall(radius, private_excess(records, radius, limit, budget, records=public, share=tail))
+    return FinalBall(radius, private_excess(records, radius, limit, budget, public=public, share=tail))
 
 
 def measure_final_moment(

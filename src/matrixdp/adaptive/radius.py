@@ -92,7 +92,7 @@ def find_radius(
     countable = settings.search_precision * count_std(goal.bisections, share, budget.privacy.mu)
     above = min(max(goal.clipped, countable), settings.most_clipped * public)
     search = Search(goal.least, goal.most, above, goal.bisections)
-    radius = private_radius(name, records, search, budget, records=public, share=share)
+    radius = private_radius(name, records, search, budget, public=public, share=share)
     few = settings.few_clipped * (1 - 1 / goal.freedom) * public
     wanted = max(goal.clipped, few, 1.0) / public
     return min(extrapolate_radius(radius, above / public, wanted, goal.freedom), max(radius, goal.longest))
@@ -116,7 +116,7 @@ def count_std(counts: int, share: float, mu: float) -> float:
 
 
 def private_radius(
-    name: str, private: PrivateRecords, search: Search, budget: FitBudget, *, records: int, share: float
+    name: str, records: PrivateRecords, search: Search, budget: FitBudget, *, public: int, share: float
 ) -> float:
     """Radius that about `search.above` of the records exceed, from noisy counts.
 
@@ -124,11 +124,11 @@ def private_radius(
     ----------
     name : str
         Name of the step in reports.
-    private : PrivateRecords
-        The records.
+    records : PrivateRecords
+        Private.
     search : Search
     budget : FitBudget
-    records : int
+    public : int
         The public number of records.
     share : float
         Share of ``mu^2`` for all counts together.
@@ -138,10 +138,10 @@ def private_radius(
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
     of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
     """
-    query = count_query(records, budget.neighbours)
+    query = count_query(public, budget.neighbours)
     low, high = search.bracket
-    below, beyond = float(records), 0.0  # counts at the ends of the bracket
-    above = private.counter(search.cuts())
+    below, beyond = float(public), 0.0  # counts at the ends of the bracket
+    above = records.counter(search.cuts())
     for _ in range(search.steps):
         middle = (low + high) / 2
         data = Cut(above, math.exp(middle))

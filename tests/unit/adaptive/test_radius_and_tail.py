@@ -46,7 +46,7 @@ def test_about_as_many_records_exceed_the_radius_as_searched_for():
     lengths = np.random.default_rng(0).exponential(size=100_000)
     search = radius.Search(0.01, 20.0, above=5_000, steps=12)
     found = radius.private_radius(
-        "radius", Lengths(lengths), search, spend(privacy=mdp.Privacy(5, 1e-6)), records=100_000, share=1.0
+        "radius", Lengths(lengths), search, spend(privacy=mdp.Privacy(5, 1e-6)), public=100_000, share=1.0
     )
     assert (lengths > found).sum() == pytest.approx(5_000, rel=0.05)
 
@@ -54,7 +54,7 @@ def test_about_as_many_records_exceed_the_radius_as_searched_for():
 def test_counts_have_the_noise_of_their_share():
     account = spend()
     radius.private_radius(
-        "radius", Lengths(np.ones(10)), radius.Search(0.1, 1.0, 1.0, 4), account, records=10, share=0.1
+        "radius", Lengths(np.ones(10)), radius.Search(0.1, 1.0, 1.0, 4), account, public=10, share=0.1
     )
     (step,) = account.steps
     assert step.releases == 4
@@ -105,11 +105,11 @@ def test_an_excess_in_floats_changes_by_no_more_than_its_query_declares(records)
 
 def test_an_excess_is_found_and_noise_alone_gives_zero():
     lengths = np.random.default_rng(6).exponential(size=100_000)
-    options = {"records": 100_000, "share": 0.5}
+    options = {"public": 100_000, "share": 0.5}
     found = tail.private_excess(Lengths(lengths), 1.0, 9.0, spend(privacy=mdp.Privacy(5, 1e-6)), **options)
     assert found == pytest.approx(np.clip(lengths**2 - 1, 0, 9).mean(), rel=0.01)
     none = [
-        tail.private_excess(Lengths(np.ones(100)), 1.0, 9.0, spend(seed), records=100, share=0.5) for seed in range(50)
+        tail.private_excess(Lengths(np.ones(100)), 1.0, 9.0, spend(seed), public=100, share=0.5) for seed in range(50)
     ]
     assert np.mean(np.array(none) == 0) > 0.8
 
