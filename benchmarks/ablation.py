@@ -1,10 +1,10 @@
-"""What each setting of the adaptive fits is worth: its error with a neutral value, over that with its own.
+"""What each setting of the adaptive fits is worth: the error with a neutral value, relative to the error with its own.
 
 ``python -m benchmarks.accuracy --ablation [--trials 20] [--first 500000]``
 
-Each setting is replaced by itself, for the aims that it affects, with the same seeds. A cell is a data set with an
-epsilon; the ratio is the geometric mean over all cells. Seeds and half of the data sets had no part in choosing the
-settings.
+Settings are replaced one at a time, for the aims whose value differs from the neutral one (off, or the value of another
+aim or setting), with the same seeds. The ratio is the geometric mean over cells; a cell is a data set with an epsilon.
+The simulated families among the data sets, and seeds from 500000 on, had no part in choosing the settings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from benchmarks.accuracy_data import DataSet, ablation_moment_sets, ablation_regression_sets
 from matrixdp import Privacy, Stream
 from matrixdp.adaptive import PrivateMoment, principal_components, private_moment, solve_regression
-from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.adaptive.settings import SETTINGS, Settings
 from matrixdp.types import Floats
 
 DELTA = 1e-6
@@ -31,16 +32,58 @@ Errors = dict[str, Floats]  # a task's errors, of shape (data sets, epsilons, tr
 
 @dataclass(frozen=True)
 class Ablation:
-    """One setting, or a few that only matter together, with neutral values for some aims."""
+    """One setting, its neutral value, and the aims whose own value differs from it."""
 
-    name: str
-    neutral: str
-    changes: dict[str, dict[str, Any]]
+    setting: str
+    neutral: float
+    aims: tuple[str, ...] = ("covariance", "components", "regression")
+
+    @property
+    def label(self) -> str:
+        """Setting and neutral value."""
+        return f"`{self.setting}` = {self.neutral:g}"
+
+
+_DIRECTIONS = ("components", "regression")
+ABLATIONS = [
+    Ablation("clip_factor", 4.0, ("covariance",)),
+    Ablation("clip_factor", 1.5, _DIRECTIONS),
+    Ablation("first_count", 1.0),
+    Ablation("radius_share", 0.03),
+    Ablation("usual_radius_share", 0.06),
+    Ablation("least_radius_share", 0.03),
+    Ablation("count_precision", 0.0),
+    Ablation("total_precision", 0.0),
+    Ablation("search_precision", 0.0),
+    Ablation("most_clipped", 1.0),
+    Ablation("few_clipped", 0.0),
+    Ablation("first_bisections", 4),
+    Ablation("second_bisections", 5),
+    Ablation("first_span", 16.0),
+    Ablation("second_span", 64.0),
+    Ablation("lost_counts", math.inf),
+    Ablation("public_radius", 1.0),
+    Ablation("scarce", math.inf),
+    Ablation("rough_share", 0.06),
+    Ablation("rough_ratio", 1 / 16),
+    Ablation("least_ratio", 1 / 8),
+    Ablation("about_mean", True, ("covariance",)),
+    Ablation("about_mean", False, _DIRECTIONS),
+    Ablation("floor", 1.0, ("covariance",)),
+    Ablation("floor", 0.2, _DIRECTIONS),
+    Ablation("pull", 0.0, ("covariance",)),
+    Ablation("tail_share", 0.0, ("covariance",)),
+    Ablation("tail_noise", 1.0, ("covariance",)),
+    Ablation("tail_limit", math.inf, ("covariance",)),
+    Ablation("shrink", False, ("covariance", "regression")),
+    Ablation("shrink", True, ("components",)),
+    Ablation("level", 0.0),
+]
 
 
 @contextmanager
 def substituted(aim: str, changes: dict[str, Any]) -> Iterator[None]:
-    """Fits with other settings than the library's; for measurements only."""
+    """Replace settings of an aim within the block; for measurements only."""
     own = SETTINGS[aim]
     SETTINGS[aim] = replace(own, **changes)
     try:
@@ -50,14 +93,19 @@ def substituted(aim: str, changes: dict[str, Any]) -> Iterator[None]:
 
 
 def errors(aim: str, first: int, trials: int, changes: dict[str, Any] | None = None) -> Errors:
-    """Errors of each task that an aim serves, in every cell, for each seed."""
-    sets = ablation_regression_sets() if aim == "regression" else ablation_moment_sets()
+    """Errors of the tasks of an aim, in each cell, for each seed."""
+    sets = _data_sets(aim)
     seeds = range(first, first + trials)
     with substituted(aim, changes or {}):
         found = np.array(
             [[[_fit_error(aim, data, epsilon, seed) for seed in seeds] for epsilon in EPSILONS[aim]] for data in sets]
         )
     return {task: found[..., i] for i, task in enumerate(TASKS[aim])}
+
+
+@cache
+def _data_sets(aim: str) -> list[DataSet]:
+    return ablation_regression_sets() if aim == "regression" else ablation_moment_sets()
 
 
 def _fit_error(aim: str, data: DataSet, epsilon: float, seed: int) -> tuple[float, ...]:
@@ -105,3 +153,22 @@ def ratio(ablated: Floats, full: Floats) -> tuple[float, float]:
     value = math.exp(float(np.log(means / others).mean()))
     influence = (ablated / means[..., None] - full / others[..., None]).mean(axis=(0, 1))
     return value, 1.96 * value * float(influence.std(ddof=1)) / math.sqrt(influence.size)
+
+
+def run(first: int, trials: int) -> str:
+    """Table of all ablations, as Markdown."""
+    if missing := {field.name for field in fields(Settings)} - {ablation.setting for ablation in ABLATIONS}:
+        raise AssertionError(f"no neutral value for {missing}")
+    full = {aim: errors(aim, first, trials) for aim in TASKS}
+    tasks = [task for served in TASKS.values() for task in served]
+    lines = [f"| setting | {' | '.join(tasks)} |", "| --- " * (len(tasks) + 1) + "|"]
+    for ablation in ABLATIONS:
+        cells = dict.fromkeys(tasks, "")
+        for aim in ablation.aims:
+            ablated = errors(aim, first, trials, {ablation.setting: ablation.neutral})
+            for task, values in ablated.items():
+                value, bar = ratio(values, full[aim][task])
+                cells[task] = f"{value:.3f} ± {bar:.3f}"
+        lines.append(f"| {ablation.label} | {' | '.join(cells.values())} |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines)

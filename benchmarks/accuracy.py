@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks import ablation
 from benchmarks.accuracy_data import DataSet, moment_sets, regression_sets
 from benchmarks.accuracy_methods import (
     LIBRARIES,
@@ -152,15 +153,20 @@ def _geometric(values: list[float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--ablation", action="store_true", help="what each setting of our own method is worth")
+    parser.add_argument("--trials", type=int, help="default 100, or 20 with --ablation")
     parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--without", action="append", default=[], help="a method to leave out, such as OpenDP")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, help="the first seed; default 0, or 500000 with --ablation")
     parser.add_argument("--plugin", action="append", default=[], help="a module that registers mechanisms")
     asked = parser.parse_args()
     load_plugins(asked.plugin)
     warnings.simplefilter("ignore")  # peers warn about their own bounds
-    tables = [run(task, asked.trials, tuple(asked.without), asked.first) for task in asked.task or TASKS]
+    if asked.ablation:
+        print("\n" + ablation.run(500_000 if asked.first is None else asked.first, asked.trials or 20))
+        return
+    options = asked.trials or 100, tuple(asked.without), asked.first or 0
+    tables = [run(task, *options) for task in asked.task or TASKS]
     print("\n\n".join(["", *tables]))
 
 

@@ -20,20 +20,20 @@ _LEAST = 1e-8  # smallest sum of variances, relative to the squared length, that
 
 
 def private_excess(
-    private: PrivateRecords, radius: float, limit: float, budget: FitBudget, *, records: int, share: float
+    records: PrivateRecords, radius: float, limit: float, budget: FitBudget, *, public: int, share: float
 ) -> float:
     """Noisy mean of ``min(max(l^2 - r^2, 0), limit)`` over records of length l, shrunk by its noise.
 
     Parameters
     ----------
-    private : PrivateRecords
-        The records.
+    records : PrivateRecords
+        Private.
     radius : float
         Clipping norm r.
     limit : float
         Largest excess of one record.
     budget : FitBudget
-    records : int
+    public : int
         The public number of records.
     share : float
         Share of ``mu^2``.
@@ -45,13 +45,13 @@ def private_excess(
     """
     query = Query(
         (1, 1),
-        FrobeniusBall(limit / records * _ROUNDING),
+        FrobeniusBall(limit / public * _ROUNDING),
         bound=2.5 * limit,
-        function=_Mean(limit, records),
+        function=_Mean(limit, public),
         neighbours=budget.neighbours,
         relative_error=_FLOAT_ERROR,
     )
-    released = budget.release("tail", query, private.excess(radius, limit), share=share)
+    released = budget.release("tail", query, records.excess(radius, limit), share=share)
     noisy, std = float(released.matrix[0, 0]), float(released.std[0, 0])
     return noisy * max(0.0, 1 - (std / noisy) ** 2) if noisy > 0 else 0.0
 

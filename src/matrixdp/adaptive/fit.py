@@ -10,16 +10,7 @@ from matrixdp.adaptive.clipped_tail import private_excess
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
 from matrixdp.adaptive.postprocess import Fitted, finish_combined, finish_single
-from matrixdp.adaptive.radius import (
-    Search,
-    count_query,
-    count_share,
-    count_std,
-    extrapolate_radius,
-    private_radius,
-    searched_count,
-    target_count,
-)
+from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius
 from matrixdp.adaptive.settings import Settings
 from matrixdp.design import isotropic, make_design
 from matrixdp.privacy import share_mu
@@ -33,7 +24,6 @@ def fit_moment(
     *,
     public: int,
     basis: Floats | None = None,
-    targets: int = 0,
 ) -> Fitted:
     """Mean and covariance of records on their grid.
 
@@ -47,8 +37,6 @@ def fit_moment(
         The public number of records.
     basis : float64 array of shape (d, d), optional
         Public orthonormal columns to use; learned by default.
-    targets : int
-        How many of the last features a regression is to predict from the others.
 
     Privacy
     -------
@@ -59,7 +47,7 @@ def fit_moment(
     if is_scarce(records.shape[1], public, budget.privacy.mu, settings):
         return finish_single(measure_only_moment(records, radius, settings, budget, public=public), radius, settings)
     rough = measure_rough_moment(records, radius, settings, budget, public=public)
-    plan = plan_final_moment(rough, settings, basis=basis, levels=records.levels, targets=targets)
+    plan = plan_final_moment(rough, settings, basis=basis, levels=records.levels)
     transformed = records.transform(plan.coordinates)
     ball = find_final_ball(transformed, plan, settings, budget, public=public)
     final = measure_final_moment(transformed, plan, ball, budget, public=public)
@@ -74,35 +62,32 @@ def is_scarce(features: int, records: int, mu: float, settings: Settings) -> boo
 def find_first_radius(records: PrivateRecords, settings: Settings, budget: FitBudget, *, public: int) -> float:
     """Clipping norm about the midpoint that balances clipping error and noise.
 
-    Spends up to `settings.radius_share`; nothing where counts would be lost in their noise, for a public radius.
+    Spends `count_share`; nothing where the counts would be lost in their noise, for a public radius.
     """
-    d, mu = records.shape[1], budget.privacy.mu
-    share = count_share(settings.first_steps, settings, features=d, records=public, mu=mu)
-    std = count_std(mu, share, settings.first_steps)
-    if std > settings.lost_counts * public:
-        return settings.public_radius * math.sqrt(d)
-    most, wanted = math.sqrt(d), settings.clip_factor * settings.first_count * d / mu
-    search = Search(
-        most / settings.first_span, most, searched_count(wanted, std, public, settings), settings.first_steps
-    )
-    radius = private_radius("radius", records, search, budget, records=public, share=share)
-    return _extrapolated(radius, search, wanted, public, settings, freedom=d, longest=most)[0]
+    d, mu, counts = records.shape[1], budget.privacy.mu, settings.first_bisections
+    longest = math.sqrt(d)
+    share = count_share(counts, settings, features=d, public=public, mu=mu)
+    if count_std(counts, share, mu) > settings.lost_counts * public:
+        return settings.public_radius * longest
+    clipped = settings.clip_factor * settings.first_count * d / mu
+    goal = Goal(clipped, longest / settings.first_span, longest, counts, freedom=d, longest=longest)
+    return find_radius("radius", records, goal, settings, budget, public=public)
 
 
 def measure_rough_moment(
     records: PrivateRecords, radius: float, settings: Settings, budget: FitBudget, *, public: int
 ) -> BallMoment:
     """Noisy moment about the midpoint, from which coordinates are learned. Spends `rough_share`."""
-    share = rough_share(settings, features=records.shape[1], records=public, mu=budget.privacy.mu)
-    return ball_moment("rough moment", records, radius, budget, share=share, public=public, ratio=settings.rough_ratio)
+    share, ratio = settings.rough_share, settings.rough_ratio
+    return ball_moment("rough moment", records, radius, budget, share=share, public=public, ratio=ratio)
 
 
 def measure_only_moment(
     records: PrivateRecords, radius: float, settings: Settings, budget: FitBudget, *, public: int
 ) -> BallMoment:
     """Noisy moment about the midpoint where records are scarce. Spends all that remains."""
-    share = budget.remaining
-    return ball_moment("moment", records, radius, budget, share=share, public=public, ratio=settings.rough_ratio)
+    share, ratio = budget.remaining, settings.rough_ratio
+    return ball_moment("moment", records, radius, budget, share=share, public=public, ratio=ratio)
 
 
 def find_final_ball(
@@ -112,21 +97,19 @@ def find_final_ball(
 
     Spends up to `settings.radius_share` on counts and `settings.tail_share` on the excess.
     """
-    mu, steps, tail = budget.privacy.mu, settings.second_steps, settings.tail_share
-    share = count_share(steps, settings, features=records.shape[1], records=public, mu=mu)
+    mu, tail, counts = budget.privacy.mu, settings.tail_share, settings.second_bisections
+    share = count_share(counts, settings, features=records.shape[1], public=public, mu=mu)
     final = share_mu(mu, budget.remaining - share - tail)
-    wanted = settings.clip_factor * plan.noise * plan.mean_square / plan.clipping / final
-    if tail and plan.even:
-        wanted *= settings.surplus_factor
-    above = searched_count(wanted, count_std(mu, share, steps), public, settings)
-    half = math.sqrt(settings.second_span)
-    search = Search(math.sqrt(plan.mean_square) / half, math.sqrt(plan.mean_square) * half, above, steps)
-    found = private_radius("second radius", records, search, budget, records=public, share=share)
-    radius, clipped = _extrapolated(found, search, wanted, public, settings, freedom=plan.freedom, longest=plan.longest)
+    clipped = settings.clip_factor * plan.noise * plan.mean_square / plan.clipping / final
+    typical, half = math.sqrt(plan.mean_square), math.sqrt(settings.second_span)
+    goal = Goal(clipped, typical / half, typical * half, counts, freedom=plan.freedom, longest=plan.longest)
+    radius = find_radius("second radius", records, goal, settings, budget, public=public)
     if not tail:
-        return FinalBall(radius, clipped, 0.0)
-    limit = radius**2 * plan.excess_limit(math.sqrt(tail / (budget.remaining - tail)), settings)
-    return FinalBall(radius, clipped, private_excess(records, radius, limit, budget, records=public, share=tail))
+        return FinalBall(radius, 0.0)
+    precision = math.sqrt(tail / (budget.remaining - tail))  # relative to that of the final moment
+    limit = settings.tail_noise * precision * plan.noise * plan.mean_square / plan.clipping
+    limit = min(limit, settings.tail_limit) * radius**2
+    return FinalBall(radius, private_excess(records, radius, limit, budget, public=public, share=tail))
 
 
 def measure_final_moment(
@@ -137,22 +120,7 @@ def measure_final_moment(
     return ball_moment("final moment", records, ball.radius, budget, share=share, public=public, ratio=plan.ratio)
 
 
-def rough_share(settings: Settings, *, features: int, records: int, mu: float) -> float:
-    """Share of ``mu^2`` for the rough moment: with more records, less of the budget finds where they lie."""
-    share = settings.rough_scale * math.sqrt(features / (records * mu))
-    return min(max(share, settings.least_rough_share), settings.rough_share)
-
-
 def check_designs(budget: FitBudget, size: int, records: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
     for query in (count_query(records, budget.neighbours), ball_query(size, 1.0, records, budget.neighbours)):
         make_design(query, budget.privacy, allocation=isotropic())
-
-
-def _extrapolated(
-    radius: float, search: Search, wanted: float, records: int, settings: Settings, *, freedom: float, longest: float
-) -> tuple[float, float]:
-    """A radius for as many records as wanted, from one found for more; and the share of records above it then."""
-    share = target_count(wanted, search.above, records, freedom, settings) / records
-    further = extrapolate_radius(radius, search.above / records, share, freedom)
-    return min(further, max(radius, longest)), share

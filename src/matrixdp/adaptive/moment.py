@@ -94,7 +94,6 @@ def private_moment(
     privacy: Privacy,
     *,
     aim: str = "covariance",
-    targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
@@ -115,8 +114,6 @@ def private_moment(
         The whole budget.
     aim : 'covariance', 'components' or 'regression'
         Use of the result; selects the settings.
-    targets : int
-        Number of targets, which are the last features; for the aim 'regression' only.
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Directions of the coordinates of the final moment; a matrix must have orthonormal columns, for features scaled
         to [-1, 1].
@@ -151,9 +148,6 @@ def private_moment(
     check_privacy(privacy)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
-    if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets <= bounds.size:
-        raise ParameterError(f"targets must be an integer from 1 to {bounds.size}, got {targets!r} instead.")
-    predicted = int(targets) if aim == "regression" else 0
     count, on_grid = validate_records(data, bounds)
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
@@ -162,7 +156,7 @@ def private_moment(
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         grid_records = on_grid(grid_levels(public))
         with charge:
-            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis, targets=predicted)
+            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis)
     return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.settings import Settings
-from matrixdp.adaptive.shrinkage import partly_level
+from matrixdp.adaptive.shrinkage import shrink_spectrum
 from matrixdp.types import Floats
 
 
@@ -32,8 +33,6 @@ class FinalPlan:
     freedom : float
         ``|u|^2`` varies like a sum of that many squares of Gaussian numbers.
     noise, clipping : float
-    covariance : float
-        The covariance's part of `clipping`; the rest comes from the mean.
     """
 
     coordinates: Coordinates
@@ -42,30 +41,12 @@ class FinalPlan:
     freedom: float
     noise: float
     clipping: float
-    covariance: float
 
     @property
     def longest(self) -> float:
         """A length ``|u|`` that no record in [-1, 1]^d exceeds."""
         centre = np.abs(self.coordinates.centre)
         return float(np.linalg.norm(np.abs(self.coordinates.matrix) @ (1 + centre)))
-
-    @property
-    def even(self) -> bool:
-        """Whether clipping costs more by the covariance than by a mean that lies far from the midpoint.
-
-        If not, the losses of the two may cancel in the second moment, and restoring one alone would hurt.
-        """
-        return 2 * self.covariance**2 > self.clipping**2
-
-    def excess_limit(self, precision: float, settings: Settings) -> float:
-        """How much of a square beyond r^2 to count, in units of r^2, when that number gets ``mu precision``.
-
-        Small enough that its noise is small beside the moment's own.
-        """
-        return min(
-            settings.tail_noise * self.noise * self.mean_square / self.covariance * precision, settings.tail_limit
-        )
 
 
 @dataclass(frozen=True)
@@ -76,20 +57,15 @@ class FinalBall:
     ----------
     radius : float
         Clipping norm, in the plan's coordinates.
-    clipped : float
-        Share of the records that should lie outside.
     excess : float
         Noisy mean of what clipping takes from ``|u|^2``; zero where it is not measured.
     """
 
     radius: float
-    clipped: float
     excess: float
 
 
-def plan_final_moment(
-    rough: BallMoment, settings: Settings, *, basis: Floats | None, levels: int, targets: int
-) -> FinalPlan:
+def plan_final_moment(rough: BallMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
     """Coordinates along the rough moment's directions, and the constant with the least expected error there.
 
     Spends nothing: a function of the rough moment and public numbers.
@@ -102,22 +78,20 @@ def plan_final_moment(
         Public orthonormal columns to use; the rough moment's eigenvectors by default.
     levels : int
         Grid of the records, to which the centre is rounded.
-    targets : int
-        How many of the last features a regression predicts.
     """
-    coordinates, variances, weight = new_coordinates(rough, settings, basis, levels, targets)
-    return _expect_errors(coordinates, variances, settings, stretch=targets * (weight - 1))
+    coordinates, variances = new_coordinates(rough, settings, basis, levels)
+    return _expect_errors(coordinates, variances, settings)
 
 
 def new_coordinates(
-    rough: BallMoment, settings: Settings, basis: Floats | None, levels: int, targets: int
-) -> tuple[Coordinates, Floats, float]:
-    """Coordinates along the rough moment's directions, its variances along them, and the weight of the targets.
+    rough: BallMoment, settings: Settings, basis: Floats | None, levels: int
+) -> tuple[Coordinates, Floats]:
+    """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
 
-    Variances are raised by some of their noise. For a regression, coordinates are turned so that the last ones are the
-    residuals of the targets, and those are stretched by the square root of the weight.
+    Each coordinate is divided by the fourth root of its variance: of all powers, 1/4 has the least noise in the
+    Frobenius norm for a given clipping error.
     """
-    spectrum = partly_level(settings.rough_level)
+    spectrum = partial(shrink_spectrum, level=settings.level)
     mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
@@ -125,14 +99,9 @@ def new_coordinates(
         values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
     values = np.maximum(values, 0.0)
     variances = values + settings.floor * math.sqrt(2) * rough.std
-    matrix, weight = (basis / variances**settings.power).T, 1.0
-    if targets and settings.stretch_targets:
-        real = float((values / variances).mean())
-        weight = target_weight(values.size - targets, targets, real, settings.least_target_weight)
-        matrix = np.asarray(np.linalg.qr(matrix[:, ::-1], mode="r"))[::-1, ::-1]  # turned, into a lower triangle
-        matrix[-targets:] *= math.sqrt(weight)
+    matrix = (basis / variances**0.25).T
     centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
-    return Coordinates.of(matrix, centre, levels), variances, weight
+    return Coordinates.of(matrix, centre, levels), variances
 
 
 def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
@@ -149,37 +118,20 @@ def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float
     return mean * max(0.0, 1 - pull * math.sqrt(variance) / far)
 
 
-def target_weight(features: int, targets: int, real: float, least: float) -> float:
-    """Square of the factor on targets that balances the noise of their moments with that of the features' own.
-
-    With m features and t targets of variance `real` (the rest is room left for noise), and the weight w, noise is
-    ``m real + t w``; it counts ``1/w`` by the targets' moments, and by the features' own ``|b|^2``, taken for
-    ``1/(2 real)``: half of the variance is explained. So ``w^2/real + w = real m/t``. It is at least `least`:
-    coefficients are shrunk, which takes more from the second kind of noise.
-    """
-    return max(real * (math.sqrt(1 + 4 * features / targets) - 1) / 2, least)
-
-
-def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settings, *, stretch: float) -> FinalPlan:
+def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settings) -> FinalPlan:
     """The ratio with the least error of the moment, and the sizes that follow.
 
     All noise grows with ``1 + y``. The mean's is ``1/sqrt(y)`` times larger, and moves the second moment about the
     midpoint by its product with the centre, as clipping does when it is lopsided; about the mean it hardly matters.
-    `stretch` is the squared length that stretched coordinates have beyond their variance.
     """
-    back = variances ** (2 * settings.power)
-    within = variances ** (1 - 2 * settings.power)
-    inner, outer = float(within.sum()) + stretch, float(back.sum())
-    freedom = float(within.sum() ** 2 / (within @ within))
-    norm = float(np.linalg.norm(variances))
+    total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
+    freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))
     if settings.about_mean:
         ratio = settings.least_ratio
-        return FinalPlan(coordinates, ratio, inner, freedom, (1 + ratio) * outer, norm, norm)
-    ratios = 2.0 ** np.arange(
-        math.log2(settings.least_ratio), math.log2(settings.most_ratio) + 0.01, settings.ratio_step
-    )
+        return FinalPlan(coordinates, ratio, total, freedom, (1 + ratio) * total, clipping)
     far = float(coordinates.centre @ coordinates.centre)
-    errors = (1 + ratios) ** 2 * (outer**2 + float((back**2).sum()) + 2 * far * outer / inner / ratios)
-    best = int(np.argmin(errors))
-    clipping = math.sqrt(norm**2 + settings.lopsided**2 * far * float(variances.sum()) / 2)
-    return FinalPlan(coordinates, float(ratios[best]), inner, freedom, math.sqrt(float(errors[best])), clipping, norm)
+    own = total**2 + trace
+    best = (math.sqrt(far**2 + 4 * own * far) - far) / (2 * own)  # least (1 + y)^2 (own + 2 far/y)
+    ratio = max(best, settings.least_ratio)
+    noise = (1 + ratio) * math.sqrt(own + 2 * far / ratio)
+    return FinalPlan(coordinates, ratio, total, freedom, noise, clipping)

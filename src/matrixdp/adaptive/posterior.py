@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.adaptive.settings import Settings
 from matrixdp.types import Floats
 
+_ROUNDS = 3  # fixed-point iterations: the noise depends on the coefficients
 _TINY = float(np.finfo(float).tiny) ** 0.5
 
 
@@ -19,15 +19,13 @@ def posterior_coefficients(
     variance: float,
     std: float,
     records: int,
-    settings: Settings,
 ) -> Floats:
     """Posterior mean of the coefficients b in ``cross = gram b + noise``, of shape (m,).
 
     In coordinates in which the noise of `gram` is isotropic, the prior of the coefficients is Gaussian with one
-    variance. Several variances are tried, which explain different shares of the target's variance; the results are
-    averaged with the likelihood of `cross` as weights (Bayesian model averaging). So the coefficients are close to zero
-    where `cross` may be noise alone. The noise of `gram` adds ``s^2 |b - a|^2`` to the variance ``s^2 l`` of `cross`,
-    for a and l given in `target`, and sampling adds the residual variance over the number of records.
+    variance, for which they explain all of the target's variance on average. The noise of `gram` adds ``s^2 |b - a|^2``
+    to the variance ``s^2 l`` of `cross`, for a and l given in `target`, and sampling adds the residual variance over
+    the number of records. So the coefficients are close to zero where `cross` may be noise alone.
 
     Parameters
     ----------
@@ -42,13 +40,10 @@ def posterior_coefficients(
     std : float
         Standard deviation of the noise off the diagonal, in coordinates in which it is isotropic.
     records : int
-    settings : Settings
 
     Examples
     --------
-    >>> from matrixdp.adaptive.settings import settings_for
     >>> options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": 10**6}
-    >>> options["settings"] = settings_for("regression")
     >>> cross = np.array([0.5, 0.0])
     >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).round(3).tolist()
     [0.5, 0.0]
@@ -62,13 +57,9 @@ def posterior_coefficients(
     values = np.maximum(values, _TINY)
     seen, centre = cross @ turn, target[0] @ turn
     own = max(target[1] - float(centre @ centre), 0.0)
-    shares = 2.0 ** -np.arange(float(settings.prior_levels))[:, None]
-    prior = shares * max(variance, _TINY) / values.sum()
-    found = np.zeros((len(shares), values.size))
-    for _ in range(settings.posterior_rounds):
-        noise = std**2 * (own + ((centre - found) ** 2).sum(axis=1, keepdims=True)) + values * variance / records
-        spread = prior * values**2 + noise + _TINY**2
-        found = prior * values / spread * seen
-    likely = -0.5 * (seen**2 / spread + np.log(spread)).sum(axis=1)
-    weights = np.exp(likely - likely.max())
-    return np.asarray(turn @ (weights @ found / weights.sum()))
+    prior = max(variance, _TINY) / values.sum()
+    found = np.zeros(values.size)
+    for _ in range(_ROUNDS):
+        noise = std**2 * (own + float(((centre - found) ** 2).sum())) + values * variance / records
+        found = prior * values / (prior * values**2 + noise + _TINY**2) * seen
+    return np.asarray(turn @ found)

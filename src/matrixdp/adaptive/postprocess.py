@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from matrixdp.adaptive.clipped_tail import restore_excess
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
 from matrixdp.adaptive.settings import Settings
-from matrixdp.adaptive.shrinkage import clean_spectrum, keep_spikes, nearest_of_same_trace, partly_level
+from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
 from matrixdp.types import Floats
 
 
@@ -24,9 +25,6 @@ class Fitted:
     ----------
     mean, covariance : float64 arrays of shape (d,) and (d, d)
         The covariance is positive semidefinite.
-    second : float64 array of shape (d, d)
-        Second moment about the midpoint of the box. Not always ``covariance + mean mean'``: the errors that clipping
-        makes in those may cancel in it.
     mean_std, std : float64 arrays of shape (d,) and (d, d)
         Standard deviation of the noise in each entry of mean and covariance before shrinkage, to first order.
     unshrunk : float64 array of shape (d, d)
@@ -43,7 +41,6 @@ class Fitted:
 
     mean: Floats
     covariance: Floats
-    second: Floats
     mean_std: Floats
     std: Floats
     unshrunk: Floats
@@ -51,6 +48,11 @@ class Fitted:
     noise_std: float
     radius: float
     learned: bool
+
+    @property
+    def second(self) -> Floats:
+        """Second moment about the midpoint of the box, of shape (d, d)."""
+        return self.covariance + np.multiply.outer(self.mean, self.mean)
 
 
 def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitted:
@@ -64,13 +66,11 @@ def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitt
     if not settings.shrink:
         mean, covariance = _unshrunk(second, variances)
     else:
-        mean, covariance = denoise(
-            second, moment.constant, moment.std, keep_spikes if settings.spikes else clean_spectrum
-        )
-        kept = _wiener_factor(second, moment.trace_std) if settings.wiener else 1.0
+        mean, covariance = denoise(second, moment.constant, moment.std, keep_spikes)
+        kept = _wiener_factor(second, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
     identity = Coordinates.of(np.eye(d), np.zeros(d))
-    return _fitted(second, variances, mean, covariance, covariance, identity, moment.std, radius, learned=False)
+    return _fitted(second, variances, mean, covariance, identity, moment.std, radius, learned=False)
 
 
 def finish_combined(
@@ -78,8 +78,7 @@ def finish_combined(
 ) -> Fitted:
     """Mean and covariance from both moments, combined by their precisions in the plan's coordinates.
 
-    What clipping took from the mean squared length is added back to the covariance along the directions of long
-    records; to the second moment about the midpoint only where the plan says so.
+    The mean excess of clipped records is added back along the directions of long records.
     """
     d = final.mean.size
     second, variances = final.transform(np.eye(d), np.zeros(d))
@@ -89,14 +88,11 @@ def finish_combined(
     variances = weights * variances
     second[0, 0] = 1.0
     if not settings.shrink:
-        mean, inner = _unshrunk(second, variances)
-        whole = inner
+        mean, covariance = _unshrunk(second, variances)
     else:
-        mean, inner = denoise(second, final.constant, final.std, partly_level(settings.final_level))
-        whole = restore_excess(inner, ball.excess / final.count, ball.radius)
-        mean = (1 + settings.mean_growth * ball.clipped) * mean
-    found = whole if plan.even or settings.restore_second else inner
-    return _fitted(second, variances, mean, whole, found, plan.coordinates, final.std, ball.radius, learned=True)
+        mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
+        covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
+    return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, learned=True)
 
 
 def _unshrunk(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
@@ -110,21 +106,19 @@ def _fitted(
     variances: Floats,
     mean: Floats,
     covariance: Floats,
-    about_midpoint: Floats,
     coordinates: Coordinates,
     noise_std: float,
     radius: float,
     *,
     learned: bool,
 ) -> Fitted:
-    """Map everything back from the coordinates u to [-1, 1]^d, and make covariances possible ones."""
+    """Map everything back from the coordinates u to [-1, 1]^d, and make the covariance a possible one."""
     back = coordinates.inverse
     squares = back**2
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
     return Fitted(
         mean=location,
         covariance=_nearest_possible(back @ covariance @ back.T),
-        second=_nearest_possible(back @ about_midpoint @ back.T) + np.multiply.outer(location, location),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
         std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
         unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,

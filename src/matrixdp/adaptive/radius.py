@@ -19,6 +19,32 @@ from matrixdp.types import Floats
 
 
 @dataclass(frozen=True)
+class Goal:
+    """The clipping norm that a step needs.
+
+    Attributes
+    ----------
+    clipped : float
+        Number of records that should be longer than it.
+    least, most : float
+        Bracket of the search.
+    bisections : int
+        Number of noisy counts.
+    freedom : float
+        Squared lengths vary like chi-squared numbers with that many degrees of freedom.
+    longest : float
+        Length that no record exceeds.
+    """
+
+    clipped: float
+    least: float
+    most: float
+    bisections: int
+    freedom: float
+    longest: float
+
+
+@dataclass(frozen=True)
 class Search:
     """A bisection for a radius on a log scale.
 
@@ -54,13 +80,43 @@ class Search:
         return found
 
 
-def count_std(mu: float, share: float, steps: int) -> float:
-    """Standard deviation of each noisy count, when `share` of ``mu^2`` is spent on `steps` of them."""
-    return math.sqrt(steps / share) / mu
+def find_radius(
+    name: str, records: PrivateRecords, goal: Goal, settings: Settings, budget: FitBudget, *, public: int
+) -> float:
+    """Radius that about `goal.clipped` records exceed. Spends `count_share`.
+
+    Where that number is too small to be counted with the noise, the search is for a larger one, and the radius is
+    extrapolated from there.
+    """
+    share = count_share(goal.bisections, settings, features=records.shape[1], public=public, mu=budget.privacy.mu)
+    countable = settings.search_precision * count_std(goal.bisections, share, budget.privacy.mu)
+    above = min(max(goal.clipped, countable), settings.most_clipped * public)
+    search = Search(goal.least, goal.most, above, goal.bisections)
+    radius = private_radius(name, records, search, budget, public=public, share=share)
+    few = settings.few_clipped * (1 - 1 / goal.freedom) * public
+    wanted = max(goal.clipped, few, 1.0) / public
+    return min(extrapolate_radius(radius, above / public, wanted, goal.freedom), max(radius, goal.longest))
+
+
+def count_share(counts: int, settings: Settings, *, features: int, public: int, mu: float) -> float:
+    """Share of ``mu^2`` for the counts of one radius: what makes them exact enough, within limits.
+
+    About features/mu records are to be clipped, and the counts should resolve that number; where records are few, they
+    should at least resolve the number of all records.
+    """
+    clipped = counts * (settings.count_precision / features) ** 2
+    everything = counts * (settings.total_precision / (public * mu)) ** 2
+    share = max(min(clipped, settings.usual_radius_share), everything, settings.least_radius_share)
+    return min(share, settings.radius_share)
+
+
+def count_std(counts: int, share: float, mu: float) -> float:
+    """Standard deviation of the noise in each of some counts that together spend `share` of ``mu^2``."""
+    return math.sqrt(counts / share) / mu
 
 
 def private_radius(
-    name: str, private: PrivateRecords, search: Search, budget: FitBudget, *, records: int, share: float
+    name: str, records: PrivateRecords, search: Search, budget: FitBudget, *, public: int, share: float
 ) -> float:
     """Radius that about `search.above` of the records exceed, from noisy counts.
 
@@ -68,11 +124,11 @@ def private_radius(
     ----------
     name : str
         Name of the step in reports.
-    private : PrivateRecords
-        The records.
+    records : PrivateRecords
+        Private.
     search : Search
     budget : FitBudget
-    records : int
+    public : int
         The public number of records.
     share : float
         Share of ``mu^2`` for all counts together.
@@ -82,10 +138,10 @@ def private_radius(
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
     of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
     """
-    query = count_query(records, budget.neighbours)
+    query = count_query(public, budget.neighbours)
     low, high = search.bracket
-    below, beyond = float(records), 0.0  # counts at the ends of the bracket
-    above = private.counter(search.cuts())
+    below, beyond = float(public), 0.0  # counts at the ends of the bracket
+    above = records.counter(search.cuts())
     for _ in range(search.steps):
         middle = (low + high) / 2
         data = Cut(above, math.exp(middle))
@@ -112,34 +168,6 @@ def extrapolate_radius(radius: float, found: float, wanted: float, freedom: floa
         return radius
     longer, shorter = gammaincinv(freedom / 2, [1 - wanted, 1 - found])
     return radius * math.sqrt(longer / shorter)
-
-
-def count_share(steps: int, settings: Settings, *, features: int, records: int, mu: float) -> float:
-    """Share of ``mu^2`` for a radius: what makes its counts exact enough, between a least and a largest one.
-
-    `steps` counts have noise of ``sqrt(steps/share)/mu``. Those aimed at are about ``2.25 features/mu``; for them no
-    more than half of the largest share is spent, since a radius that is a little off does little harm where records
-    are many.
-    """
-    most = settings.radius_share
-    near = steps * (settings.count_precision / (settings.expected_count * features)) ** 2
-    whole = steps * (settings.total_precision / (records * mu)) ** 2
-    return min(max(min(near, settings.near_radius_share * most), whole, settings.least_radius_share * most), most)
-
-
-def searched_count(wanted: float, std: float, records: int, settings: Settings) -> float:
-    """How many records should lie above a radius: no fewer than stand out from the counts' noise, at most half."""
-    return min(max(wanted, settings.search_precision * std), settings.most_clipped * records)
-
-
-def target_count(wanted: float, searched: float, records: int, freedom: float, settings: Settings) -> float:
-    """How many records should lie above a radius in the end, if more had to be searched for: those wanted, or a few.
-
-    The more freedom their lengths have, the less is cut off of a record, and the worse is a guess at a longer radius.
-    """
-    if not settings.extrapolate:
-        return searched
-    return min(searched, max(wanted, settings.few_clipped * (1 - 1 / freedom) * records, 1.0))
 
 
 def count_query(records: int, neighbours: Neighbours) -> Query:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.posterior import posterior_coefficients
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.settings import Settings, settings_for
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -20,10 +17,8 @@ _MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
 def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
     """Coefficients of shape (targets, m) and intercepts of shape (targets,), from a joint private moment.
 
-    Post-processing. Averages two estimates whose errors differ: ridge regression on the shrunk covariance, with a
-    penalty of the size of the noise in the coordinates in which it is isotropic (without it, noisy small eigenvalues
-    would make coefficients large); and `posterior_coefficients` of the unshrunk covariance. Where records were too few
-    for learned coordinates, coefficients are zero and intercepts are the private mean.
+    Post-processing: `posterior_coefficients` of the covariance before shrinkage. Where records were too few for learned
+    coordinates, coefficients are zero and intercepts are the private mean.
 
     Parameters
     ----------
@@ -40,20 +35,15 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
     location = moment.mean
     if not fitted.learned:
         return np.zeros((targets, m)), location[m:]
-    settings = settings_for("regression")
     half = moment.bounds.halfwidths
     with np.errstate(over="ignore"):
         penalty = np.diag(np.minimum(alpha / moment.records / half[:m] ** 2, _MOST_PENALTY))
-    ridge = settings.noise_ridge * fitted.noise_std * math.sqrt(d) * fitted.noise_shape[:m, :m]
-    gram = fitted.covariance[:m, :m] + ridge + penalty
-    shrunk = np.linalg.lstsq(gram, fitted.covariance[:m, m:], rcond=None)[0]
-    weight = settings.posterior_weight
-    scaled = (1 - weight) * shrunk + weight * _posterior(fitted, m, penalty, moment.records, settings)
+    scaled = _posterior(fitted, m, penalty, moment.records)
     coefficients = np.asarray((scaled * half[m:] / half[:m, None]).T)
     return coefficients, location[m:] - coefficients @ location[:m]
 
 
-def _posterior(fitted: Fitted, features: int, penalty: Floats, records: int, settings: Settings) -> Floats:
+def _posterior(fitted: Fitted, features: int, penalty: Floats, records: int) -> Floats:
     """Posterior coefficients for each target, of shape (features, targets)."""
     m, scale = features, fitted.noise_shape
     seen = nearest_of_same_trace(fitted.unshrunk)
@@ -66,7 +56,6 @@ def _posterior(fitted: Fitted, features: int, penalty: Floats, records: int, set
             variance=float(seen[k, k]),
             std=fitted.noise_std,
             records=records,
-            settings=settings,
         )
         for k in range(m, len(seen))
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from matrixdp.types import Floats
@@ -25,21 +23,16 @@ def clean_spectrum(values: Floats, std: float) -> Floats:
     return project_simplex(shrink_eigenvalues(values, std))
 
 
-def level_spectrum(values: Floats, std: float) -> Floats:
-    """Clean eigenvalues, with those up to ``2 s sqrt(d)``, the largest that noise alone has, replaced by their mean.
+def shrink_spectrum(values: Floats, std: float, *, level: float) -> Floats:
+    """Clean eigenvalues, with those that may be noise alone, up to ``2 s sqrt(d)``, moved towards their mean.
 
-    Differences between them are noise, and so are their directions.
+    Differences between them are mostly noise, and so are their directions. `level` is how far they move, from 0 to 1.
     """
     clean = clean_spectrum(values, std)
     within = values <= 2 * std * np.sqrt(values.size)
     if within.any():
-        clean[within] = clean[within].mean()
+        clean[within] += level * (clean[within].mean() - clean[within])
     return clean
-
-
-def partly_level(weight: float) -> Callable[[Floats, float], Floats]:
-    """A mean of clean and level eigenvalues, with the weight given for the level ones."""
-    return lambda values, std: (1 - weight) * clean_spectrum(values, std) + weight * level_spectrum(values, std)
 
 
 def keep_spikes(values: Floats, std: float) -> Floats:

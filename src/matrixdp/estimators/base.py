@@ -196,11 +196,9 @@ class MomentEstimator(PrivateEstimator):
 
     directions: Any = "learned"
 
-    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
+    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str) -> PrivateMoment:
         """Spend the budget on a private moment, and set the attributes of the guarantee."""
         self._warn_if_repeated()
-        moment = private_moment(
-            records, bounds, aim=aim, targets=targets, directions=self.directions, **self._fit_options()
-        )
+        moment = private_moment(records, bounds, aim=aim, directions=self.directions, **self._fit_options())
         self._set_guarantee(moment)
         return moment

@@ -1,17 +1,14 @@
 """Noisy moments in other coordinates, and their mean and covariance."""
 
 import math
+from functools import partial
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
-from matrixdp.adaptive.shrinkage import (
-    clean_spectrum,
-    keep_spikes,
-    level_spectrum,
-)
+from matrixdp.adaptive.shrinkage import clean_spectrum, keep_spikes, shrink_spectrum
 
 
 def test_transformed_moments_are_those_of_transformed_records():
@@ -39,7 +36,7 @@ def test_transformed_moments_are_those_of_transformed_records():
 def test_a_denoised_covariance_is_positive_semidefinite(seed, std, constant):
     noise = np.random.default_rng(seed).normal(size=(5, 5)) * std
     second = np.eye(5) + (noise + noise.T) / 2
-    for spectrum in (clean_spectrum, level_spectrum, keep_spikes):
+    for spectrum in (clean_spectrum, partial(shrink_spectrum, level=0.5), keep_spikes):
         mean, covariance = denoise(second, constant, std, spectrum)
         assert np.linalg.eigvalsh(covariance)[0] >= -1e-9 * (1 + np.abs(covariance).max())
         assert np.isfinite(mean).all()

@@ -108,8 +108,6 @@ def test_the_order_of_records_does_not_matter():
     ("options", "message"),
     [
         ({"aim": "mean"}, "aim must be"),
-        ({"aim": "regression", "targets": 0}, "targets must be"),
-        ({"aim": "regression", "targets": 5}, "targets must be"),
         ({"directions": "random"}, "directions must be"),
         ({"directions": np.ones((4, 4))}, "orthonormal"),
         ({"records": 7}, "records must be .*, as the data have, or be left out"),

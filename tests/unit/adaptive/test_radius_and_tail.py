@@ -46,7 +46,7 @@ def test_about_as_many_records_exceed_the_radius_as_searched_for():
     lengths = np.random.default_rng(0).exponential(size=100_000)
     search = radius.Search(0.01, 20.0, above=5_000, steps=12)
     found = radius.private_radius(
-        "radius", Lengths(lengths), search, spend(privacy=mdp.Privacy(5, 1e-6)), records=100_000, share=1.0
+        "radius", Lengths(lengths), search, spend(privacy=mdp.Privacy(5, 1e-6)), public=100_000, share=1.0
     )
     assert (lengths > found).sum() == pytest.approx(5_000, rel=0.05)
 
@@ -54,12 +54,12 @@ def test_about_as_many_records_exceed_the_radius_as_searched_for():
 def test_counts_have_the_noise_of_their_share():
     account = spend()
     radius.private_radius(
-        "radius", Lengths(np.ones(10)), radius.Search(0.1, 1.0, 1.0, 4), account, records=10, share=0.1
+        "radius", Lengths(np.ones(10)), radius.Search(0.1, 1.0, 1.0, 4), account, public=10, share=0.1
     )
     (step,) = account.steps
     assert step.releases == 4
     assert step.mu**2 == pytest.approx(0.1 * PRIVACY.mu**2, rel=1e-9)
-    assert radius.count_std(PRIVACY.mu, 0.1, 4) == pytest.approx(1 / math.sqrt(0.025) / PRIVACY.mu)
+    assert radius.count_std(4, 0.1, PRIVACY.mu) == pytest.approx(1 / math.sqrt(0.025) / PRIVACY.mu)
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.01, 0.5), st.floats(1, 50))
@@ -74,33 +74,23 @@ def test_a_radius_is_extrapolated_to_fewer_records_only(share, wanted, freedom):
         assert shares == pytest.approx(wanted)
 
 
-def test_a_radius_is_not_extrapolated_below_a_small_share_of_the_records():
-    assert radius.target_count(10.0, 400.0, 1000, 4, COVARIANCE) == pytest.approx(56.25)
-    assert radius.target_count(10.0, 400.0, 1000, 1, COVARIANCE) == 10.0
-    assert radius.target_count(0.1, 400.0, 1000, 1, COVARIANCE) == 1.0
-    assert radius.target_count(100.0, 400.0, 1000, 4, COVARIANCE) == 100.0
-    assert radius.target_count(10.0, 50.0, 1000, 4, COVARIANCE) == 50.0
-
-
-def test_shares_and_searched_counts_follow_from_public_numbers():
+def test_shares_of_counts_follow_from_public_numbers():
     options = {"mu": 0.2}
-    assert radius.count_share(5, COVARIANCE, features=4, records=10**5, **options) == 0.03
-    assert radius.count_share(5, COVARIANCE, features=60, records=10**5, **options) == 0.006
-    assert 0.006 < radius.count_share(5, COVARIANCE, features=25, records=10**5, **options) < 0.03
-    assert radius.count_share(5, COVARIANCE, features=60, records=300, **options) == 0.06
-    assert radius.searched_count(10.0, 20.0, 1000, COVARIANCE) == 45.0
-    assert radius.searched_count(10.0, 20.0, 50, COVARIANCE) == 25.0
-    assert radius.searched_count(100.0, 20.0, 1000, COVARIANCE) == 100.0
+    assert radius.count_share(5, COVARIANCE, features=4, public=10**5, **options) == 0.03
+    assert radius.count_share(5, COVARIANCE, features=60, public=10**5, **options) == 0.006
+    assert 0.006 < radius.count_share(5, COVARIANCE, features=25, public=10**5, **options) < 0.03
+    assert radius.count_share(5, COVARIANCE, features=60, public=300, **options) == 0.06
+    assert radius.count_std(5, 0.05, 0.2) == pytest.approx(50.0)
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9), st.floats(0.01, 50))
-def test_an_excess_changes_by_its_limit_at_most(lengths, other, cut, reach):
+def test_an_excess_changes_by_its_limit_at_most(lengths, other, cut, limit):
     def steps(numbers):
-        return Lengths(numbers).excess(cut, reach)
+        return Lengths(numbers).excess(cut, limit)
 
     assert abs(steps(lengths) - steps([other, *lengths[1:]])) <= EXCESS_STEPS
     assert 0 <= steps(lengths) - steps(lengths[1:]) <= EXCESS_STEPS
-    assert tail._Mean(reach, 1)(EXCESS_STEPS)[0, 0] <= reach * (1 + 1e-12)
+    assert tail._Mean(limit, 1)(EXCESS_STEPS)[0, 0] <= limit * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("records", [10**3, 10**7, 10**9])
@@ -115,11 +105,11 @@ def test_an_excess_in_floats_changes_by_no_more_than_its_query_declares(records)
 
 def test_an_excess_is_found_and_noise_alone_gives_zero():
     lengths = np.random.default_rng(6).exponential(size=100_000)
-    options = {"records": 100_000, "share": 0.5}
+    options = {"public": 100_000, "share": 0.5}
     found = tail.private_excess(Lengths(lengths), 1.0, 9.0, spend(privacy=mdp.Privacy(5, 1e-6)), **options)
     assert found == pytest.approx(np.clip(lengths**2 - 1, 0, 9).mean(), rel=0.01)
     none = [
-        tail.private_excess(Lengths(np.ones(100)), 1.0, 9.0, spend(seed), records=100, share=0.5) for seed in range(50)
+        tail.private_excess(Lengths(np.ones(100)), 1.0, 9.0, spend(seed), public=100, share=0.5) for seed in range(50)
     ]
     assert np.mean(np.array(none) == 0) > 0.8
 

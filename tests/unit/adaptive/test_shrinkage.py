@@ -7,10 +7,10 @@ import pytest
 
 from matrixdp.adaptive.shrinkage import (
     keep_spikes,
-    level_spectrum,
     nearest_of_same_trace,
     project_simplex,
     shrink_eigenvalues,
+    shrink_spectrum,
 )
 
 
@@ -37,6 +37,6 @@ def test_spikes_are_kept_with_the_trace():
     assert np.ptp(kept[:-1]) == pytest.approx(0.0, abs=1e-12)
     assert kept[-1] == pytest.approx(5.0 - 0.2**2 * 40 / 5.0, rel=0.2)
     assert keep_spikes(np.array([-2.0, 1.0]), 0.1).tolist() == [0.0, 0.0]
-    level = level_spectrum(values, 0.2)
+    level = shrink_spectrum(values, 0.2, level=1.0)
     assert level.sum() == pytest.approx(values.sum())
     assert np.unique(level.round(12)).size == 1 + np.count_nonzero(values > 2 * 0.2 * math.sqrt(40))
