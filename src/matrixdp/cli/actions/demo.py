@@ -18,10 +18,11 @@ _MARK = "made-by-matrixdp-demo"
 _COLUMNS = {  # public: from general knowledge of such measurements, not from these patients
     "age": (18, 90),
     "bmi": (15, 45),
+    "blood_pressure": (60, 140),
     "progression": (0, 350),
 }
 _BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
-_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET, "--importance", "bmi=2,progression=2"]
+_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET, "--importance", "bmi=4,progression=4"]
 _LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
 
 
@@ -54,7 +55,7 @@ def run_demo(place: Path) -> None:
 
 
 def _load_patients() -> Any:
-    """Age, body mass index and progression of diabetes, of shape (442, 3)."""
+    """Age, body mass index, blood pressure and progression of diabetes, of shape (442, 4)."""
     try:
         from sklearn.datasets import load_diabetes
     except ImportError:
@@ -62,7 +63,7 @@ def _load_patients() -> Any:
             "the demo uses data from scikit-learn. Install it: pip install 'matrixdp[demo]'"
         ) from None
     data = load_diabetes(scaled=False)
-    columns = [data.feature_names.index(name) for name in ("age", "bmi")]
+    columns = [data.feature_names.index(name) for name in ("age", "bmi", "bp")]
     return np.column_stack([data.data[:, columns], data.target])
 
 
