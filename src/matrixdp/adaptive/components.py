@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.errors import ParameterError
+from matrixdp.checks import check_integer
 from matrixdp.types import Floats
 
 
@@ -48,9 +48,5 @@ def check_count(count: Any, size: int) -> int | float:
         return size
     if isinstance(count, float | np.floating) and 0 < count < 1:
         return float(count)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= size:
-        raise ParameterError(
-            f"n_components must be an integer from 1 to {size}, or a share strictly between 0 and 1, "
-            f"got {count!r} instead."
-        )
-    return int(count)
+    rule = f"an integer from 1 to {size}, or a share strictly between 0 and 1"
+    return check_integer(count, "n_components", at_least=1, at_most=size, rule=rule)

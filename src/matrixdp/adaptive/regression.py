@@ -8,7 +8,7 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.posterior import posterior_coefficients
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
-from matrixdp.errors import ParameterError
+from matrixdp.checks import check_integer
 from matrixdp.types import Floats
 
 _MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
@@ -29,9 +29,7 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
         Ridge penalty in the data's units, for sums over records.
     """
     fitted, d = moment.fitted, moment.bounds.size
-    if isinstance(targets, bool) or not isinstance(targets, int | np.integer) or not 1 <= targets < d:
-        raise ParameterError(f"targets must be an integer from 1 to {d - 1}, got {targets!r} instead.")
-    m = d - int(targets)
+    m = d - check_integer(targets, "targets", at_least=1, at_most=d - 1)
     location = moment.mean
     if not fitted.learned:
         return np.zeros((targets, m)), location[m:]

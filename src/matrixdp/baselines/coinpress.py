@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.baselines.unit_records import SharedBudget, moment_release, unit_records
-from matrixdp.errors import ParameterError
+from matrixdp.checks import check_integer
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
@@ -50,8 +50,7 @@ def coinpress(
     >>> coinpress(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 2)
     """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise ParameterError(f"rounds must be a positive integer, got {rounds!r} instead.")
+    rounds = check_integer(rounds, "rounds", at_least=1)
     moment, records = unit_records(query, privacy, data, "CoinPress")
     budget = SharedBudget(privacy, stream, simulation)
     n, d = records.shape

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import ParameterError, show
+from matrixdp.checks import check_integer
 from matrixdp.noise.envelope import exp_bounds
 from matrixdp.noise.stream import Stream
 
@@ -38,8 +38,7 @@ def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDA
     >>> draw_laplace(Stream(seed=1), 40, (2, 3)).dtype
     dtype('int64')
     """
-    if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= MAX_BITS:
-        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {show(bits)} instead.")
+    bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
     out = np.empty(shape, np.int64)
     size = out.size
     signs = -(stream.words(size) & np.uint64(1)).astype(np.int64)

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaincc, gammainccinv, gammaincinv, gammaln
 
+from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 
@@ -52,9 +53,8 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
     """
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ParameterError(f"draws must be a positive integer, got {show(draws)} instead.")
-    return _largest_leverage(privacy.epsilon, privacy.delta, int(draws), calibration)
+    draws = check_integer(draws, "draws", at_least=1)
+    return _largest_leverage(privacy.epsilon, privacy.delta, draws, calibration)
 
 
 @cache

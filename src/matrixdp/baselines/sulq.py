@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matrixdp.adaptive.directions import principal_directions
+from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
@@ -31,9 +30,7 @@ def _check(query: Any, privacy: Any, components: int | None = None, share: float
     m = query.bounds.size
     if components is None:
         return m
-    if isinstance(components, bool) or not isinstance(components, int | np.integer) or not 1 <= components <= m:
-        raise ParameterError(f"components must be an integer from 1 to {m}, got {show(components)} instead.")
-    return int(components)
+    return check_integer(components, "components", at_least=1, at_most=m)
 
 
 @register_mechanism("SuLQ", cost=gaussian_cost, tasks=("components",), check=_check)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky
 
+from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
@@ -51,9 +52,8 @@ class Covariance:
     @classmethod
     def identity(cls, size: int, variance: float = 1.0) -> Covariance:
         """Return `variance` times the identity, stored as one number."""
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ParameterError(f"size must be a positive integer, got {show(size)} instead.")
-        return cls(np.broadcast_to(_variances([variance], "variance"), (int(size),)))
+        shape = (check_integer(size, "size", at_least=1),)
+        return cls(np.broadcast_to(_variances([variance], "variance"), shape))
 
     @classmethod
     def diagonal(cls, variances: ArrayLike) -> Covariance:

@@ -16,6 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.envelope import (
     BLOCKS,
@@ -63,8 +64,7 @@ def draw_gaussian(
     >>> draw_gaussian(Stream(seed=1), 40, shape=(2, 3)).shape
     (2, 3)
     """
-    if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= MAX_BITS:
-        raise ParameterError(f"bits must be an integer from 0 to {MAX_BITS}, got {show(bits)} instead.")
+    bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
     words = np.empty(min(flat.size, _CHUNK), np.uint64)

@@ -23,7 +23,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from matrixdp.errors import ParameterError, StreamError, show
+from matrixdp.checks import check_integer
+from matrixdp.errors import StreamError
 
 _CHUNK = 1 << 17  # words enciphered at a time
 _ZEROS = memoryview(bytes(8 * _CHUNK))
@@ -64,9 +65,8 @@ class Stream:
     def __init__(self, seed: int | None = None) -> None:
         if seed is None:
             secret = os.urandom(32)
-        elif isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ParameterError(f"seed must be a non-negative integer or None, got {show(seed)} instead.")
         else:
+            seed = check_integer(seed, "seed", at_least=0, rule="a non-negative integer or None")
             secret = hashlib.sha256(b"matrixdp seed %d" % seed).digest()
         self._start(secret, seeded=seed is not None)
 
@@ -108,8 +108,7 @@ class Stream:
         For blocks of one release that are drawn separately, in any order, possibly more than once. Two releases from
         the same child would have the same noise.
         """
-        if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
-            raise ParameterError(f"index must be a non-negative integer, got {show(index)} instead.")
+        index = check_integer(index, "index", at_least=0)
         with self._ready():
             secret = _derive(self._secret, b"child %d" % index)
         child = object.__new__(Stream)

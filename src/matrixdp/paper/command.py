@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from matrixdp.checks import check_integer
 from matrixdp.errors import MissingExtraError, ParameterError
 from matrixdp.paper.build_report import Run, write_report
 from matrixdp.paper.cells import DATA, origins, part_cells, part_rows
@@ -64,8 +65,7 @@ def reproduce(
     load_plugins(plugins)
     part_rows.cache_clear()
     for name, value, least in (("trials", trials, 2), ("seed", seed, 0), ("processes", processes, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ParameterError(f"{name} must be an integer of at least {least}, got {value!r} instead.")
+        check_integer(value, name, at_least=least, rule=f"an integer of at least {least}")
     _require_extra()
     out = Path(out)
     measured = [part for part in DATA if part in chosen]
