@@ -107,7 +107,7 @@ def new_coordinates(
 def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
     """The mean, `pull` standard deviations nearer to the midpoint, or the midpoint itself if that is nearer.
 
-    If the mean is far from the midpoint, the box has more room on the midpoint's side, and most long records lie there;
+    If the mean is far from the midpoint, the box extends further on the midpoint's side, where most long records lie;
     if it is close, it may be noise. The standard deviation is that along the line to the midpoint, where noise of the
     mean adds to it; so it is limited to the root of the mean variance.
     """
