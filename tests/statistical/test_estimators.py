@@ -1,7 +1,7 @@
 """An audit of a whole fit, all steps together, by the best attack on its transcript.
 
 The attacker knows both neighbouring data sets and sees every noisy count and moment. By Neyman and Pearson nothing
-tells the two apart better than the likelihood ratio of the transcript. Level: `levels.LEVEL`. Seeds are fixed; a twin
+tells the two apart better than the likelihood ratio of the transcript. Level: `levels.LEVEL`. Seeds are fixed; a fit
 with a third of the noise is caught.
 """
 

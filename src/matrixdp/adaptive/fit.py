@@ -60,7 +60,7 @@ def is_scarce(features: int, records: int, mu: float, settings: Settings) -> boo
 
 
 def find_first_radius(records: PrivateRecords, settings: Settings, budget: FitBudget, *, public: int) -> float:
-    """Clipping norm about the midpoint that balances clipping error and noise.
+    """Step 1: clipping norm about the midpoint that balances clipping error and noise.
 
     Spends `count_share`; nothing where the counts would be lost in their noise, for a public radius.
     """
@@ -77,7 +77,7 @@ def find_first_radius(records: PrivateRecords, settings: Settings, budget: FitBu
 def measure_rough_moment(
     records: PrivateRecords, radius: float, settings: Settings, budget: FitBudget, *, public: int
 ) -> BallMoment:
-    """Noisy moment about the midpoint, from which coordinates are learned. Spends `rough_share`."""
+    """Step 2: noisy moment about the midpoint, from which coordinates are learned. Spends `rough_share`."""
     share, ratio = settings.rough_share, settings.rough_ratio
     return ball_moment("rough moment", records, radius, budget, share=share, public=public, ratio=ratio)
 
@@ -85,7 +85,7 @@ def measure_rough_moment(
 def measure_only_moment(
     records: PrivateRecords, radius: float, settings: Settings, budget: FitBudget, *, public: int
 ) -> BallMoment:
-    """Noisy moment about the midpoint where records are scarce. Spends all that remains."""
+    """Step 2 where records are scarce: noisy moment about the midpoint. Spends all that remains."""
     share, ratio = budget.remaining, settings.rough_ratio
     return ball_moment("moment", records, radius, budget, share=share, public=public, ratio=ratio)
 
@@ -93,7 +93,7 @@ def measure_only_moment(
 def find_final_ball(
     records: PrivateRecords, plan: FinalPlan, settings: Settings, budget: FitBudget, *, public: int
 ) -> FinalBall:
-    """Clipping norm in the plan's coordinates, and what it takes from the mean squared length.
+    """Step 4: clipping norm in the plan's coordinates, and the mean excess of squared lengths over its square.
 
     Spends up to `settings.radius_share` on counts and `settings.tail_share` on the excess.
     """
@@ -115,7 +115,7 @@ def find_final_ball(
 def measure_final_moment(
     records: PrivateRecords, plan: FinalPlan, ball: FinalBall, budget: FitBudget, *, public: int
 ) -> BallMoment:
-    """Noisy moment of records in the plan's coordinates, clipped to the ball. Spends all that remains."""
+    """Step 5: noisy moment of records in the plan's coordinates, clipped to the ball. Spends all that remains."""
     share = budget.remaining
     return ball_moment("final moment", records, ball.radius, budget, share=share, public=public, ratio=plan.ratio)
 

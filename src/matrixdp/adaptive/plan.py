@@ -66,7 +66,7 @@ class FinalBall:
 
 
 def plan_final_moment(rough: BallMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
-    """Coordinates along the rough moment's directions, and the constant with the least expected error there.
+    """Step 3: coordinates along the rough moment's directions, and the constant with the least expected error there.
 
     Spends nothing: a function of the rough moment and public numbers.
 
@@ -107,9 +107,9 @@ def new_coordinates(
 def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
     """The mean, `pull` standard deviations nearer to the midpoint, or the midpoint itself if that is nearer.
 
-    Records that lie far from the midpoint of their box have more room on its side: long ones lie there more often than
-    not. And a noisy mean that is not far may be noise. Noise also shows as variance on the way to the midpoint, which
-    therefore counts up to the mean variance only.
+    If the mean is far from the midpoint, the box extends further on the midpoint's side, where most long records lie;
+    if it is close, it may be noise. The standard deviation is that along the line to the midpoint, where noise of the
+    mean adds to it; so it is limited to the root of the mean variance.
     """
     far = float(np.linalg.norm(mean))
     if not far:
@@ -119,10 +119,10 @@ def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float
 
 
 def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settings) -> FinalPlan:
-    """The ratio with the least error of the moment, and the sizes that follow.
+    """Plan with the ratio y that has the least expected error, and the sizes of noise and clipping error.
 
-    All noise grows with ``1 + y``. The mean's is ``1/sqrt(y)`` times larger, and moves the second moment about the
-    midpoint by its product with the centre, as clipping does when it is lopsided; about the mean it hardly matters.
+    All noise is proportional to ``1 + y``, and that of the mean to ``(1 + y)/sqrt(y)``. The mean's error changes the
+    second moment about the midpoint by its product with the centre; the covariance hardly depends on it.
     """
     total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
     freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))

@@ -61,7 +61,7 @@ class Settings:
         stretch its coordinate.
     pull : float
         Distance by which the centre moves from the rough mean to the midpoint, in standard deviations of the data: the
-        box has more room on that side, so most long records lie there.
+        box extends further on that side, so most long records lie there.
     tail_share : float
         Share of ``mu^2`` for the mean excess of clipped records, which is added back: only variances need it.
     tail_noise : float
