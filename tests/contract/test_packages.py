@@ -1,0 +1,34 @@
+"""Packages are there as attributes, without an import of their own, and a bare import stays light."""
+
+import subprocess
+import sys
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_packages_are_attributes():
+    code = "import matrixdp as mdp; print(mdp.estimators.PrivateRidge.__name__, mdp.baselines.laplace.__name__)"
+    assert run(code) == "PrivateRidge laplace"
+
+
+def test_what_is_exported_lies_where_it_says():
+    code = (
+        "import matrixdp as mdp; print([name for name in mdp.__all__ if not hasattr(mdp, name)], "
+        "all(name in dir(mdp) for name in ('adaptive', 'estimators', 'Moments')))"
+    )
+    assert run(code) == "[] True"
+
+
+def test_a_bare_import_loads_neither_numpy_nor_scipy():
+    assert run("import matrixdp, sys; print({'numpy', 'scipy', 'sklearn'} & set(sys.modules))") == "set()"
+
+
+def test_the_functions_behind_the_estimators_need_no_scikit_learn():
+    code = (
+        "import sys; sys.modules['sklearn'] = None; import matrixdp as mdp; print(mdp.adaptive.private_moment.__name__)"
+    )
+    assert run(code) == "private_moment"
