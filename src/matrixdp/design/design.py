@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matrixdp.checks import root_mean_square
 from matrixdp.design.allocation import Allocation, isotropic
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
@@ -140,7 +141,7 @@ class Design:
     def rmse(self) -> float:
         """Root mean square of the standard deviations."""
         std = self.std[:1] if self.std.strides[0] == 0 else self.std  # rows that are alike are taken once
-        return float(np.sqrt(np.square(std).mean()))
+        return root_mean_square(std)
 
     @property
     def directional(self) -> bool:
@@ -151,7 +152,7 @@ class Design:
     def relative_error(self) -> float:
         """Root mean square of the standard deviations over the largest absolute value that each entry can have."""
         rows = 1 if self.std.strides[0] == 0 else None
-        return float(np.sqrt(np.square(self.std[:rows] / self.query.magnitude[:rows]).mean()))
+        return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
 
     @cached_property
     def isotropic(self) -> Design:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
+from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, column_norms, scale_free
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -39,6 +39,9 @@ class RecordChange(Sensitivity):
     radius: float | None = None
     filled: bool = True
 
+    def __post_init__(self) -> None:
+        check_halfwidths(self.halfwidths, self.radius)
+
     @property
     def frobenius(self) -> float:
         """Diameter of the domain."""
@@ -54,6 +57,7 @@ class RecordChange(Sensitivity):
         """Whether the box leaves nothing of the ball outside."""
         return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for diagonal noise, and in a box of up to 16 features; certified otherwise."""
         widest = 2 * math.sqrt(column_norms(rowcov.whitening, rowcov.size).max())
