@@ -138,10 +138,13 @@ def check_magnitude(value: Any, name: str, *, largest: float = LARGEST) -> float
     return number
 
 
-def check_magnitudes(values: Floats, name: str, *, largest: float = LARGEST, signed: bool = False) -> None:
+def check_magnitudes(
+    values: Floats, name: str, *, largest: float = LARGEST, signed: bool = False, remedy: str = "change the units"
+) -> None:
     """Raise a `ParameterError` unless all entries pass `check_magnitude`.
 
-    With `signed`, entries may be zero, negative or small, and only absolute values above `largest` are errors.
+    With `signed`, entries may be zero, negative or small, and only absolute values above `largest` are errors. `remedy`
+    ends the message.
 
     Examples
     --------
@@ -152,11 +155,11 @@ def check_magnitudes(values: Floats, name: str, *, largest: float = LARGEST, sig
         worst = high if high > -low else low
         if not abs(worst) <= largest:
             rule = f"finite, with absolute values of at most {largest:g}"
-            raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; change the units.")
+            raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")
     elif not (1 / largest <= low and high <= largest):
         worst = low if not low >= 1 / largest else high
         rule = f"finite, positive and from {1 / largest:g} to {largest:g}"
-        raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; change the units.")
+        raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")
 
 
 def to_floats(values: Any, name: str) -> Floats:

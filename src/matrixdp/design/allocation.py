@@ -254,7 +254,7 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
     array = to_floats(weights, "weights")
     if not array.size:
         raise ParameterError("weights must be at least one number.")
-    check_magnitudes(array, "weights", largest=LARGEST**2)
+    check_magnitudes(array, "weights", largest=1e120)  # squares of magnitudes
     return Optimal(array)
 
 
@@ -273,7 +273,7 @@ def check_theta(theta: ArrayLike) -> Floats:
     array = to_floats(theta, "theta")
     if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array > 0)).all():
         raise ParameterError("theta must be a vector of positive shares: noise must be added in every direction.")
-    check_magnitudes(array, "theta")
+    check_magnitudes(array, "theta", remedy="give shares that are closer to each other")
     if abs(array.sum() - 1) > 1e-9:
         raise ParameterError(f"theta must sum to 1, got {array.sum():.12g} instead; divide the shares by their sum.")
     return array
