@@ -122,7 +122,9 @@ def _fit(plan: Design, scale: float) -> Design:
         ideal = scaled.ideal_distance()
         grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat)
         if grid.distance <= plan.mu:
-            return replace(scaled, grid=grid, attained=ideal.attained)
+            design = replace(scaled, grid=grid, attained=ideal.attained)
+            design.mark_checked()
+            return design
         scale *= max(grid.distance / plan.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
     raise ParameterError(
         f"the bounds are too wide for epsilon {plan.privacy.epsilon:g} at delta {plan.privacy.delta:g}: rounding "

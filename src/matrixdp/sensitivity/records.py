@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, column_norms, scale_free
 from matrixdp.sensitivity.quadratic import max_quadratic
@@ -60,7 +62,8 @@ class RecordChange(Sensitivity):
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for diagonal noise, and in a box of up to 16 features; certified otherwise."""
-        widest = 2 * math.sqrt(column_norms(rowcov.whitening, rowcov.size).max())
+        left = rowcov.whitening
+        widest = 2 * math.sqrt(column_norms(left, rowcov.size if isinstance(left, np.ndarray) else 1).max())
         record = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
         attained = math.sqrt(record.attained) if self.filled else 0.0
         return Distance(math.sqrt(record.value), attained).times(widest)
