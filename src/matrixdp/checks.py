@@ -11,6 +11,9 @@ from typing import Any, NoReturn, SupportsFloat
 import numpy as np
 
 from matrixdp.errors import ParameterError, show
+from matrixdp.types import Floats
+
+LARGEST = 1e60  # of public magnitudes; products of four of them neither overflow nor underflow
 
 
 def check_number(
@@ -101,6 +104,106 @@ def check_integer(
     ):
         _reject(name, rule or _integer_rule(at_least, at_most), scalar)
     return scalar
+
+
+def check_magnitude(value: Any, name: str, *, largest: float = LARGEST) -> float:
+    """`value` as a float, if it is positive and neither too large nor too small for its squares to be floats.
+
+    Parameters
+    ----------
+    value : number
+    name : str
+        Of the parameter, for the message.
+    largest : float
+        Largest magnitude; one over it is the smallest.
+
+    Raises
+    ------
+    ParameterError
+        For any other value.
+
+    Examples
+    --------
+    >>> check_magnitude(3, "weight")
+    3.0
+    >>> check_magnitude(1e165, "weight")
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: weight must be from 1e-60 to 1e+60, got 1e+165 instead; change the units.
+    """
+    number = check_number(value, name, above=0)
+    if not 1 / largest <= number <= largest:
+        raise ParameterError(
+            f"{name} must be from {1 / largest:g} to {largest:g}, got {show(_scalar(value))} instead; change the units."
+        )
+    return number
+
+
+def check_magnitudes(
+    values: Floats, name: str, *, largest: float = LARGEST, signed: bool = False, remedy: str = "change the units"
+) -> None:
+    """Raise a `ParameterError` unless all entries pass `check_magnitude`.
+
+    With `signed`, entries may be zero, negative or small, and only absolute values above `largest` are errors. `remedy`
+    ends the message.
+
+    Examples
+    --------
+    >>> check_magnitudes(np.array([0.0, -2.0]), "centre", signed=True)
+    """
+    low, high = float(values.min()), float(values.max())  # NaN if there is one
+    if signed:
+        worst = high if high > -low else low
+        if not abs(worst) <= largest:
+            rule = f"finite, with absolute values of at most {largest:g}"
+            raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")
+    elif not (1 / largest <= low and high <= largest):
+        worst = low if not low >= 1 / largest else high
+        rule = f"finite, positive and from {1 / largest:g} to {largest:g}"
+        raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")
+
+
+def to_floats(values: Any, name: str) -> Floats:
+    """`values` as a new float64 array.
+
+    Raises
+    ------
+    ParameterError
+        For text, ragged sequences, and integers beyond the range of floats.
+
+    Examples
+    --------
+    >>> to_floats([10**400], "weights")
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: weights must be an array of real numbers.
+    """
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} must be an array of real numbers.") from None
+
+
+def power_of_two(value: float) -> float:
+    """The largest power of two that is at most `value`, by which floats are divided without rounding.
+
+    Examples
+    --------
+    >>> power_of_two(5.0), power_of_two(0.3)
+    (4.0, 0.25)
+    """
+    return math.ldexp(1.0, math.frexp(value)[1] - 1)
+
+
+def root_mean_square(values: Floats) -> float:
+    """``sqrt(mean(values^2))`` of non-negative values, for which no square overflows or underflows.
+
+    Examples
+    --------
+    >>> root_mean_square(np.array([3e200, 3e200]))
+    3e+200
+    """
+    largest = float(values.max())
+    unit = power_of_two(largest) if 0 < largest < math.inf else 1.0
+    return unit * math.sqrt(float(np.square(values / unit).mean()))
 
 
 def check_flag(value: Any, name: str) -> bool:

@@ -12,12 +12,15 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.errors import ParameterError
 
 C = TypeVar("C", bound=type)
 _KIND_OF: dict[type, str] = {}
 _READERS: dict[str, Callable[..., Any]] = {}
+_MOST_REPEATS = 1 << 16  # so that a short text cannot use much memory
+_MOST_RECORDS = 1 << 50
 
 
 def builtin_kind(cls: C) -> C:
@@ -126,13 +129,28 @@ def from_json_content(value: Any) -> Any:
     if "array" in value:
         return np.array(value["array"], np.float64)
     if "repeat" in value:
-        return np.broadcast_to(np.array([value["repeat"]]), (int(value["times"]),))
+        return _repeat(value, _MOST_REPEATS)
     kind = value.get("kind", "no kind given")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None and isinstance(kind, str) and "." in kind:
         raise ParameterError(f"{kind!r} is not registered. Import the module that registers it, and read again.")
-    fields = {name: from_json_content(item) for name, item in value.items() if name != "kind"}
+    fields = {name: _read_field(kind, name, item) for name, item in value.items() if name != "kind"}
     try:
         return read(**fields)  # type: ignore[misc]  # None is a TypeError, too
+    except ParameterError:
+        raise
     except (KeyError, TypeError, ValueError):
         raise ParameterError(f"not a record that this version can read: {kind!r}.") from None
+
+
+def _read_field(kind: Any, name: str, value: Any) -> Any:
+    if (kind, name) == ("Covariance", "variances") and isinstance(value, dict) and "repeat" in value:
+        return _repeat(value, _MOST_RECORDS)  # a covariance stores one number, however large it is
+    return from_json_content(value)
+
+
+def _repeat(value: dict[str, Any], most: int) -> NDArray[np.float64]:
+    number, times = value["repeat"], value["times"]
+    if type(number) not in (int, float) or type(times) is not int or not 1 < times <= most:
+        raise ParameterError(f"a repeated number must be repeated 2 to {most} times; the text was altered.")
+    return np.broadcast_to(np.array([number], np.float64), (times,))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+import matrixdp.baselines
 from matrixdp.ledger import Approximate, Gaussian, Pure, Reserve
 from matrixdp.release import (
     Mechanism,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.checks import check_number
+from matrixdp.checks import LARGEST, check_magnitudes, check_number, to_floats
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
@@ -218,7 +218,7 @@ def binary(important: Sequence[str | int] | int, share: float) -> Binary:
     >>> binary(["a", "d"], 0.9).theta(query).round(3).tolist()
     [0.45, 0.05, 0.05, 0.45]
     """
-    share = check_number(share, "share", above=0, below=1)
+    share = check_number(share, "share", at_least=1 / LARGEST, below=1, rule=f"at least {1 / LARGEST:g} and below 1")
     if isinstance(important, str):
         important = (important,)
     return Binary(important if isinstance(important, int) else tuple(important), share)
@@ -251,9 +251,10 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
     """
     if weights is None:
         return Optimal()
-    array = np.array(weights, np.float64)
-    if not array.size or not (np.isfinite(array) & (array > 0)).all():
-        raise ParameterError("weights must be finite and positive.")
+    array = to_floats(weights, "weights")
+    if not array.size:
+        raise ParameterError("weights must be at least one number.")
+    check_magnitudes(array, "weights", largest=1e120)  # squares of magnitudes
     return Optimal(array)
 
 
@@ -269,9 +270,10 @@ def parse_allocation(allocation: Any) -> Allocation:
 
 def check_theta(theta: ArrayLike) -> Floats:
     """Shares as floats, after a check of their signs and their sum."""
-    array = np.array(theta, np.float64)
+    array = to_floats(theta, "theta")
     if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array > 0)).all():
         raise ParameterError("theta must be a vector of positive shares: noise must be added in every direction.")
+    check_magnitudes(array, "theta", remedy="give shares that are closer to each other")
     if abs(array.sum() - 1) > 1e-9:
         raise ParameterError(f"theta must sum to 1, got {array.sum():.12g} instead; divide the shares by their sum.")
     return array

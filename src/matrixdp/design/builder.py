@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matrixdp.checks import power_of_two
 from matrixdp.design.allocation import Allocation, noise_sides, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
@@ -17,8 +18,10 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
 from matrixdp.queries.base import MatrixQuery, check_query
+from matrixdp.types import Floats
 
 _NO_GRID = Grid(0, 0, math.inf)
+_LARGEST_SCALE = 1e150
 
 
 def make_design(
@@ -65,6 +68,25 @@ def make_design(
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
     share_mu(privacy.mu, share)
+    try:
+        with np.errstate(all="ignore"):  # infinities and NaN raise below
+            return _make(query, privacy, allocation, directions, calibration, share)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        raise ParameterError(
+            f"no noise can be computed for {type(query).__name__} with these parameters: they are too far apart. "
+            "Change the units, or give weights and shares that are closer to each other."
+        ) from None
+
+
+def _make(
+    query: MatrixQuery,
+    privacy: Privacy,
+    allocation: Allocation,
+    directions: ArrayLike | None,
+    calibration: str,
+    share: float,
+) -> Design:
+    """`make_design` after its checks of types."""
     entries = allocation.entry_covariance(query)
     if entries is not None:
         if directions is not None or calibration != "exact":
@@ -77,20 +99,32 @@ def make_design(
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     exact = calibration == "exact"
     variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
-    rowcov, colcov = noise_sides(query, variances, basis)
+    rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
     plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
     return _fit(plan, plan.ideal_distance().value / plan.mu if exact else _theorem2_scale(plan))
+
+
+def _normalise(variances: Floats, features: int) -> Floats:
+    """Variances of an allocation in other units, the largest in [1, 4); a power of four loses no bit."""
+    array = np.asarray(variances, np.float64)
+    if array.shape != (features,) or not (np.isfinite(array) & (array > 0)).all():
+        raise ParameterError(f"the allocation must give {features} finite and positive variances, one a direction.")
+    return array / power_of_two(math.sqrt(float(array.max()))) ** 2
 
 
 def _fit(plan: Design, scale: float) -> Design:
     """The plan with its noise multiplied by `scale`, or by a little more to make room for rounding."""
     for attempt in range(30):
+        if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
+            break
         rowcov, colcov = _scaled(plan, scale)
         scaled = replace(plan, rowcov=rowcov, colcov=colcov)
         ideal = scaled.ideal_distance()
         grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat)
         if grid.distance <= plan.mu:
-            return replace(scaled, grid=grid, attained=ideal.attained)
+            design = replace(scaled, grid=grid, attained=ideal.attained)
+            design.mark_checked()
+            return design
         scale *= max(grid.distance / plan.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
     raise ParameterError(
         f"the bounds are too wide for epsilon {plan.privacy.epsilon:g} at delta {plan.privacy.delta:g}: rounding "
@@ -116,5 +150,14 @@ def _theorem2_scale(plan: Design) -> float:
     budget = precision_budget(
         privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=plan.calibration
     )
-    norms = [math.sqrt(float((1 / cov.variances**2).sum())) for cov in (plan.rowcov, plan.colcov)]
-    return math.sqrt(norms[0] * norms[1] / budget)
+    if not 0 < budget < math.inf:
+        raise ParameterError(
+            f"epsilon must be larger for calibration {plan.calibration!r}, got {privacy.epsilon:g} instead."
+        )
+    return math.sqrt(_precision_norm(plan.rowcov) * _precision_norm(plan.colcov) / budget)
+
+
+def _precision_norm(covariance: Covariance) -> float:
+    """Norm of the inverse variances."""
+    unit = power_of_two(float(covariance.variances.min()))
+    return math.sqrt(float((1 / (covariance.variances / unit) ** 2).sum())) / unit

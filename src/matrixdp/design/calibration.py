@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from matrixdp.checks import check_number
+from matrixdp.checks import check_magnitude
 from matrixdp.design.theorem2 import VARIANTS
 from matrixdp.privacy import Privacy
 
@@ -23,4 +23,4 @@ def isotropic_scale(privacy: Privacy, *, sensitivity: float) -> float:
     >>> round(isotropic_scale(Privacy(epsilon=1, delta=1e-5), sensitivity=1.0), 4)
     3.7306
     """
-    return math.nextafter(check_number(sensitivity, "sensitivity", above=0) / privacy.mu, math.inf)
+    return math.nextafter(check_magnitude(sensitivity, "sensitivity") / privacy.mu, math.inf)

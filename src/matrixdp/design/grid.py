@@ -58,20 +58,17 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
     left, right = noise.rowcov.whitening, noise.colcov.whitening
     m, n = noise.shape
     largest, norm = _whitened_magnitude(query, left, right, (m, n))
-    bits = min(DEFAULT_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
-    if bits < 0:
+    if not largest <= 2.0**_HEADROOM:  # or NaN
         raise ParameterError(
             "the answer's public bound must be at most 2^61 standard deviations of its noise; "
             "ask for less accuracy or give narrower bounds."
         )
+    bits = min(DEFAULT_BITS, _HEADROOM - math.ceil(math.log2(max(largest, 1.0))))
     limit = math.ceil(largest * (1 + 1e-12) * 2.0**bits) + 1
     if rounds_entrywise(query, noise):
         steps = [2 * int(k) for k in query.row_limits(column_factors(noise, bits))]
-        return Grid(
-            bits,
-            limit,
-            math.nextafter(math.sqrt(sum(k * k for k in steps)) * (1 + _EPS), math.inf) * 2.0**-bits,
-        )
+        distance = math.nextafter(math.sqrt(sum(k * k for k in steps)) * (1 + _EPS), math.inf)
+        return Grid(bits, limit, max(distance, 1.0) * 2.0**-bits)  # a step even where all records round to zero
     entries = m * (m + 1) // 2 if query.symmetric and not flat else m * n
     product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
     float_error = 2 * (query.relative_error + product * (1 + product)) * norm

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matrixdp.checks import LARGEST, check_magnitude
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
-
-_LARGEST = 1e60  # products of two records neither overflow nor underflow
 
 
 @builtin_kind
@@ -68,7 +67,7 @@ class Bounds:
         object.__setattr__(self, "names", None if names is None else tuple(names))
         object.__setattr__(self, "lower", _limits(lower, "lower", self.names))
         object.__setattr__(self, "upper", _limits(upper, "upper", self.names))
-        object.__setattr__(self, "radius", None if radius is None else float(radius))
+        object.__setattr__(self, "radius", None if radius is None else check_magnitude(radius, "radius"))
         self._check()
 
     @classmethod
@@ -98,9 +97,9 @@ class Bounds:
                 f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead."
             )
         sizes = np.abs([self.lower / 2, self.upper / 2, self.upper / 2 - self.lower / 2])
-        if sizes.max() > _LARGEST or sizes[2].min() < 1 / _LARGEST:
+        if sizes.max() > LARGEST or sizes[2].min() < 1 / LARGEST:
             raise ParameterError(
-                f"bounds must be at most {_LARGEST:g}, and at least {1 / _LARGEST:g} apart; change the units."
+                f"bounds must be at most {LARGEST:g}, and at least {1 / LARGEST:g} apart; change the units."
             )
         if self.names is not None:
             kinds = {type(name).__name__ for name in self.names}
@@ -109,10 +108,6 @@ class Bounds:
                 raise ParameterError(f"names must be {self.size} strings, one per feature, got {found} instead.")
             if len(set(self.names)) != self.size:
                 raise ParameterError("names must be unique.")
-        if self.radius is not None and not 1 / _LARGEST <= self.radius <= _LARGEST:
-            raise ParameterError(
-                f"radius must be from {1 / _LARGEST:g} to {_LARGEST:g}, got {show(self.radius)} instead."
-            )
 
     @cached_property
     def size(self) -> int:
@@ -225,7 +220,7 @@ def _limits(values: ArrayLike, name: str, names: tuple[str, ...] | None) -> NDAr
         raise ParameterError(f"{name} must be given: bounds are public and never taken from the data.")
     try:
         array = np.array(values, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an integer beyond the range of floats, for instance
         raise ParameterError(f"{name} must be a vector of numbers, one per feature.") from None
     if array.ndim == 0 and names:
         array = np.full(len(names), array)

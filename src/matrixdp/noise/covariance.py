@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky
 
-from matrixdp.checks import check_integer
+from matrixdp.checks import check_integer, check_magnitudes, power_of_two, to_floats
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
 ORTHONORMAL = 1e-8  # tolerance of W'W; distances are computed for W as it is
+LARGEST_VARIANCE = 1e150  # ratios of two variances are floats
 
 
 @builtin_kind
@@ -49,6 +50,14 @@ class Covariance:
     variances: Floats
     directions: Floats | None = None
 
+    def __post_init__(self) -> None:
+        values = self.variances
+        if not isinstance(values, np.ndarray) or values.ndim != 1 or not values.size:
+            raise ParameterError("variances must be a vector with at least one entry.")
+        check_magnitudes(values[:1] if values.strides == (0,) else values, "variances", largest=LARGEST_VARIANCE)
+        if self.directions is not None and np.shape(self.directions) != (values.size, values.size):
+            raise ParameterError(f"directions must have shape {(values.size, values.size)}, one direction per column.")
+
     @classmethod
     def identity(cls, size: int, variance: float = 1.0) -> Covariance:
         """Return `variance` times the identity, stored as one number."""
@@ -69,7 +78,7 @@ class Covariance:
     @classmethod
     def dense(cls, matrix: ArrayLike) -> Covariance:
         """Return a covariance from a symmetric positive definite matrix of shape (n, n)."""
-        array = np.array(matrix, np.float64)
+        array = to_floats(matrix, "a covariance")
         if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
             raise ParameterError(f"a covariance must be a square matrix, got shape {array.shape} instead.")
         if not np.isfinite(array).all():
@@ -159,9 +168,26 @@ class Covariance:
         return self.directions is None or np.array_equal(self.directions, np.asarray(other.directions))
 
     def scaled(self, by: float) -> Covariance:
-        """Return `by` times this covariance."""
+        """Return `by` times this covariance.
+
+        Raises a `ParameterError` if the variances become too large or too small.
+        """
         values = self.variances[:1] * by if self.variances.strides == (0,) else self.variances * by
         return Covariance(np.broadcast_to(values, self.variances.shape), self.directions)
+
+    def normalised(self) -> tuple[Covariance, float]:
+        """Return this covariance in units in which its smallest variance is in [1, 4), and the unit.
+
+        The unit, of a standard deviation, is a power of two, so that no bit is lost.
+        """
+        stored = self.variances[:1] if self.variances.strides == (0,) else self.variances
+        unit = power_of_two(math.sqrt(float(stored.min())))
+        if unit == 1.0:
+            return self, unit
+        result = object.__new__(Covariance)  # without the check: variances may be as large as their ratio
+        object.__setattr__(result, "variances", np.broadcast_to(stored / unit**2, self.variances.shape))
+        object.__setattr__(result, "directions", self.directions)
+        return result, unit
 
     def log_determinant(self) -> float:
         """Return the logarithm of the determinant."""
@@ -172,15 +198,16 @@ class Covariance:
 
 def check_orthonormal(directions: ArrayLike, size: int) -> Floats:
     """Return `directions` as floats of shape (size, size); raise a `ParameterError` unless they are orthonormal."""
-    array = np.array(directions, np.float64)
+    array = to_floats(directions, "directions")
     if array.shape != (size, size):
         raise ParameterError(
             f"directions must have shape {(size, size)}, one direction per column, got {array.shape} instead."
         )
     if not np.isfinite(array).all():
         raise ParameterError("directions must be finite, got NaN or infinity instead.")
-    worst = np.abs(array.T @ array - np.eye(size)).max()
-    if worst > ORTHONORMAL:
+    with np.errstate(over="ignore", invalid="ignore"):
+        worst = np.abs(array.T @ array - np.eye(size)).max()
+    if not worst <= ORTHONORMAL:
         raise ParameterError(
             f"directions must be orthonormal: W'W may differ from the identity by {ORTHONORMAL:g}, got {worst:.3g}. "
             "Use numpy.linalg.qr(directions)[0]."
@@ -189,7 +216,7 @@ def check_orthonormal(directions: ArrayLike, size: int) -> Floats:
 
 
 def _variances(values: ArrayLike, name: str) -> Floats:
-    array = np.array(values, np.float64)
+    array = to_floats(values, name)
     if array.ndim != 1 or not array.size:
         raise ParameterError(f"{name} must be a vector with at least one entry, got shape {array.shape} instead.")
     if not (np.isfinite(array) & (array > 0)).all():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from matrixdp.checks import check_number
+from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count, require_replace
@@ -23,6 +23,7 @@ from matrixdp.types import Floats
 
 _MOST = 1 << 28  # entries, which are held in memory
 _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much wider
+_SMALLEST = 1 / LARGEST  # halfwidth of a range
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 
@@ -71,7 +72,7 @@ class GramMatrix(BoundedQuery):
                 f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
                 "for another bounded kernel use Query."
             )
-        object.__setattr__(self, "bandwidth", check_number(self.bandwidth, "bandwidth", above=0))
+        object.__setattr__(self, "bandwidth", check_magnitude(self.bandwidth, "bandwidth"))
         if self.points is None:
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
@@ -81,6 +82,7 @@ class GramMatrix(BoundedQuery):
             raise ParameterError(
                 f"points must be finite, of shape (p, {self.bounds.size}), got shape {points.shape} instead."
             )
+        check_magnitudes(points, "points", signed=True)
         object.__setattr__(self, "points", points)
 
     @cached_property
@@ -107,18 +109,23 @@ class GramMatrix(BoundedQuery):
         low, high = self._range
         if self.points is None:
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
-        return RecordChange((high - low) / 2 * (1 + _ROUNDING), filled=False)
+        return RecordChange(self._halfwidths, filled=False)
 
     @cached_property
     def magnitude(self) -> Floats:
         """Half the kernel's range, since values are measured from its middle."""
-        low, high = self._range
-        return ((high - low) / 2 * (1 + _ROUNDING))[None, :]
+        return self._halfwidths[None, :]
 
     @property
     def gamma(self) -> float:
         """Norm of a matrix of ones."""
         return math.sqrt(self.shape[0] * self.shape[1])
+
+    @cached_property
+    def _halfwidths(self) -> Floats:
+        """Half the kernel's range, at least 1e-60: far away it can be so small that it loses its digits."""
+        low, high = self._range
+        return np.maximum((high - low) / 2 * (1 + _ROUNDING), _SMALLEST)
 
     @cached_property
     def _range(self) -> tuple[Floats, Floats]:
@@ -135,7 +142,8 @@ class GramMatrix(BoundedQuery):
         return (points - self.bounds.midpoint) / self.bounds.halfwidths
 
     def _profile(self, distances: Floats) -> Floats:
-        return np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
+        with np.errstate(over="ignore", under="ignore"):  # far away the kernel is zero
+            return np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Kernel values less one half."""

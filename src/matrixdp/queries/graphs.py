@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.checks import check_integer, check_number
+from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.domain import check_missing
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
@@ -39,7 +39,7 @@ class _Graph(MatrixQuery):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", check_integer(self.nodes, "nodes", at_least=2))
-        object.__setattr__(self, "weight", check_number(self.weight, "weight (the largest of an edge)", above=0))
+        object.__setattr__(self, "weight", check_magnitude(self.weight, "weight (the largest of an edge)"))
         if Neighbours.parse(self.neighbours) is not Neighbours.ADD_REMOVE:
             raise ParameterError(
                 "neighbours must be 'add-remove' for a graph: one edge comes, goes or changes its weight."

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
-from matrixdp.checks import check_number
+from matrixdp.checks import check_magnitudes, check_number, to_floats
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Covariance
@@ -121,6 +121,7 @@ class SecondMoment(_MomentQuery):
             raise ParameterError(
                 "centre must be left out when the bounds have a radius, which is about their midpoint."
             )
+        _ = self._box  # raises if the centre is too far from the bounds
 
     @property
     def _largest(self) -> Floats:
@@ -256,7 +257,8 @@ class Moments(_MomentQuery):
 def _centre(centre: ArrayLike | None, bounds: Bounds) -> NDArray[np.float64] | None:
     if centre is None:
         return None
-    array = np.array(centre, np.float64)
+    array = to_floats(centre, "centre")
     if array.shape != (bounds.size,) or not np.isfinite(array).all():
         raise ParameterError(f"centre must be {bounds.size} finite numbers, got shape {array.shape} instead.")
+    check_magnitudes(array, "centre", signed=True)
     return array

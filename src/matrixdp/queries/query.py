@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.checks import check_number
+from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
@@ -84,9 +84,14 @@ class Query(MatrixQuery):
                 "sensitivity must be a sensitivity set, such as FrobeniusBall(0.1) or Vertices(changes)."
             )
         self.sensitivity.check_shape((int(shape[0]), int(shape[1])))
-        bound = np.array(self.bound, np.float64)
+        bound = to_floats(self.bound, "bound")
         if not (np.isfinite(bound) & (bound > 0)).all() or bound.shape not in ((), shape):
             raise ParameterError(f"bound must be positive, finite, and one number or an array of shape {shape}.")
+        check_magnitudes(bound, "bound")
+        if self.gamma_bound is not None:
+            object.__setattr__(self, "gamma_bound", check_magnitude(self.gamma_bound, "gamma_bound"))
+        error = check_number(self.relative_error, "relative_error", at_least=0, below=1)
+        object.__setattr__(self, "relative_error", error)
         object.__setattr__(self, "shape", (int(shape[0]), int(shape[1])))
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
@@ -128,5 +133,5 @@ def paper_query(
     shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str, neighbours: str = Neighbours.REPLACE
 ) -> Query:
     """The paper's view of a query: its L2 sensitivity and a bound on its norm, nothing else."""
-    s2, most = check_number(sensitivity, "sensitivity", above=0), check_number(gamma, "gamma", above=0)
+    s2, most = check_magnitude(sensitivity, "sensitivity"), check_magnitude(gamma, "gamma")
     return Query(shape, FrobeniusBall(s2), most, side=side, neighbours=Neighbours.parse(neighbours), gamma_bound=most)

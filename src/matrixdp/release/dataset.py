@@ -25,8 +25,7 @@ from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writi
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism import check_rowwise
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.release.result import Guaranteed
-from matrixdp.serialise import from_json_content
+from matrixdp.release.result import Guaranteed, read_facts, reading
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -76,22 +75,26 @@ class DatasetRelease(Guaranteed):
         """Open a folder that `release_dataset` wrote; raise a `ParameterError` if it is incomplete."""
         place = Path(path)
         try:
-            content = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-            if content["format"] != _FORMAT:
-                raise KeyError(content["format"])
-            files = tuple(map(str, content["files"]))
-            design = from_json_content(content["design"])
-            found = cls(place, design, files, str(content["version"]), bool(content["simulation"]))
+            text = (place / MANIFEST).read_bytes()
         except OSError:
             raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None
-        except (KeyError, TypeError, ValueError):
-            raise ParameterError(
-                f"{place / MANIFEST} must be a file that matrixdp wrote, but it was altered."
-            ) from None
-        lost = [name for name in found.files if not (place / name).is_file()]
+        with reading(f"{place / MANIFEST} must be a file that matrixdp wrote, but it was altered."):
+            found = cls._from_content(place, json.loads(text.decode("utf-8")))
+            lost = [name for name in found.files if not (place / name).is_file()]
         if lost:
             raise ParameterError(f"path must be a complete data set, but {place / lost[0]} does not exist.")
-        found.design.check()
+        return found
+
+    @classmethod
+    def _from_content(cls, place: Path, content: Any) -> DatasetRelease:
+        files = tuple(content["files"])
+        if content["format"] != _FORMAT or any(not isinstance(name, str) or Path(name).name != name for name in files):
+            raise KeyError("format")
+        design, version, simulation = read_facts(content)
+        found = cls(place, design, files, version, simulation)
+        check_rowwise(found.design)
+        if content["std"] != found.std.tolist():
+            raise ParameterError("std of the text does not match its design; it was altered.")
         return found
 
 
@@ -139,6 +142,7 @@ def release_dataset(
     release was charged already, the ledger shows the charge as not released.
     """
     check_stream(stream, simulation=simulation)
+    design.check_once()
     check_rowwise(design)
     query = design.query
     account = open_account(design, ledger, dataset, None, simulation=simulation)

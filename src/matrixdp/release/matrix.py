@@ -59,6 +59,7 @@ def release(
     """
     check_stream(stream, simulation=simulation)
     check_flag(clip, "clip")
+    design.check_once()
     account = open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,26 +119,40 @@ class Release(Guaranteed):
     @classmethod
     def from_json(cls, text: str) -> Release:
         """The release that `to_json` wrote."""
-        try:
+        with reading("text must be JSON of Release.to_json; of a file give its content."):
             content = json.loads(text)
-        except (TypeError, ValueError):
-            raise ParameterError("text must be JSON of Release.to_json; of a file give its content.") from None
-        try:
+        with reading("text must be a release as written by Release.to_json of this or an earlier version."):
             if content["format"] != _FORMAT:
                 raise KeyError(content["format"])
             matrix = np.array(content["matrix"], np.float64)
-            released = cls(
-                matrix, from_json_content(content["design"]), str(content["version"]), bool(content["simulation"])
-            )
-            if not isinstance(released.design, Design) or matrix.shape != released.design.query.shape:
-                raise KeyError("design")
-            if (content["mu"], content["neighbours"]) != (released.mu, released.neighbours):
-                raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ParameterError):
-                raise
-            raise ParameterError(
-                "text must be a release as written by Release.to_json of this or an earlier version."
-            ) from None
-        released.design.check()
-        return released
+            if not np.isfinite(matrix).all():
+                raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
+            return cls(matrix, *read_facts(content, shape=matrix.shape))
+
+
+@contextmanager
+def reading(message: str) -> Iterator[None]:
+    """Raise a `ParameterError` with this message for whatever goes wrong in reading a text that may be altered."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except ParameterError:
+        raise
+    except Exception:
+        raise ParameterError(message) from None
+
+
+def read_facts(content: Any, shape: tuple[int, ...] | None = None) -> tuple[Design, str, bool]:
+    """Design, version and mark of a simulation that `Guaranteed.facts` wrote, after a check of the design.
+
+    `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
+    """
+    design, version, simulation = from_json_content(content["design"]), content["version"], content["simulation"]
+    if not isinstance(design, Design) or not isinstance(version, str) or not isinstance(simulation, bool):
+        raise KeyError("design")
+    if shape is not None and shape != design.query.shape:
+        raise KeyError("matrix")
+    design.check_once()
+    if (content["mu"], content["neighbours"]) != (design.distance, design.neighbours):
+        raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
+    return design, version, simulation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matrixdp.checks import check_number
+from matrixdp.checks import check_magnitude
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, spectral_norm
+from matrixdp.sensitivity.distance import Distance, Sensitivity, scale_free, spectral_norm
 from matrixdp.serialise import builtin_kind
 
 
@@ -27,7 +27,7 @@ class FrobeniusBall(Sensitivity):
     radius: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", check_number(self.radius, "radius (the L2 sensitivity)", above=0))
+        object.__setattr__(self, "radius", check_magnitude(self.radius, "radius (the L2 sensitivity)"))
 
     @property
     def frobenius(self) -> float:
@@ -39,6 +39,7 @@ class FrobeniusBall(Sensitivity):
         """True."""
         return True
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact."""
         value = self.radius * spectral_norm(rowcov.whitening) * spectral_norm(colcov.whitening)

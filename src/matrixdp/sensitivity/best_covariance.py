@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.checks import power_of_two
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
@@ -53,8 +54,9 @@ def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6
         raise ParameterError(
             f"the optimal allocation for vertices takes answers of up to {MAX_ENTRIES} entries, got {size} instead."
         )
+    unit = power_of_two(float(np.abs(changes).max()))
     root = np.sqrt(weights)
-    scaled = changes * root
+    scaled = changes / unit * root
     # A little isotropic weight keeps noise in directions that no change reaches; the certificate accounts for it.
     floor = 1e-12 * float(np.square(scaled).sum(axis=1).max())
     p = np.full(count, 1 / count)
@@ -77,4 +79,4 @@ def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6
         p = p * loads
         p /= p.sum()
     assert best is not None
-    return best
+    return Solution(best.covariance * unit**2, best.value * unit**2, best.bound * unit**2)

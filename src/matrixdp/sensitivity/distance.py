@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.types import Factor, Floats
@@ -83,6 +87,36 @@ class Sensitivity(ABC):
     @abstractmethod
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """``sup ||A D B'||_F`` with A and B the whitening of `rowcov` and `colcov`."""
+
+
+S = TypeVar("S", bound=Sensitivity)
+DistanceMethod = Callable[[S, Covariance, Covariance], Distance]
+
+
+def scale_free(method: DistanceMethod[S]) -> DistanceMethod[S]:
+    """Decorator for `Sensitivity.distance`: call it with covariances whose smallest variances are about one.
+
+    Squares of whitening factors then neither overflow nor underflow. Variances are divided by powers of four, which
+    is exact, and the distance by the corresponding powers of two.
+    """
+
+    @functools.wraps(method)
+    def distance(self: S, rowcov: Covariance, colcov: Covariance) -> Distance:
+        rows, row_unit = rowcov.normalised()
+        columns, column_unit = (rows, row_unit) if colcov is rowcov else colcov.normalised()
+        found = method(self, rows, columns)
+        return Distance(found.value / row_unit / column_unit, found.attained / row_unit / column_unit)
+
+    return distance
+
+
+def check_halfwidths(halfwidths: Floats, radius: float | None) -> None:
+    """Raise a `ParameterError` unless a record's halfwidths and radius are as large as those of `Bounds` can be."""
+    if not isinstance(halfwidths, np.ndarray) or halfwidths.ndim != 1 or not halfwidths.size:
+        raise ParameterError("halfwidths must be a vector with at least one entry.")
+    check_magnitudes(halfwidths, "halfwidths", largest=2 * LARGEST)  # those of bounds are rounded up
+    if radius is not None:
+        check_magnitude(radius, "radius")
 
 
 def column_norms(factor: Factor, size: int) -> Floats:

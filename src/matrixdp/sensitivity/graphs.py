@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.checks import check_magnitude
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, precision
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, precision, scale_free
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import is_diagonal
 
@@ -36,12 +37,14 @@ class EdgeChange(Sensitivity):
     def __post_init__(self) -> None:
         if self.matrix not in ("adjacency", "laplacian"):
             raise ParameterError(f"matrix must be 'adjacency' or 'laplacian', got {show(self.matrix)} instead.")
+        object.__setattr__(self, "weight", check_magnitude(self.weight, "weight"))
 
     @property
     def frobenius(self) -> float:
         """``sqrt(2)`` times the weight, or twice the weight."""
         return self.weight * (math.sqrt(2) * (1 + 1e-15) if self.matrix == "adjacency" else 2.0)
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact; both sides must have the same covariance."""
         if not rowcov.same_as(colcov):

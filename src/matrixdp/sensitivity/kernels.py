@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, spectral_norm
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, scale_free, spectral_norm
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import is_diagonal
+from matrixdp.types import Floats, is_diagonal
 
 
 @builtin_kind
@@ -36,16 +39,30 @@ class KernelChange(Sensitivity):
     size: int
     spread: float
 
+    def __post_init__(self) -> None:
+        check_integer(self.size, "size", at_least=2)
+        check_magnitude(self.spread, "spread")
+
     @property
     def frobenius(self) -> float:
         """``sqrt(2 (n - 1))`` times the spread."""
         return self.spread * math.sqrt(2 * (self.size - 1)) * (1 + 1e-15)
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for diagonal noise, the same on both sides; certified otherwise."""
         left, right = rowcov.whitening, colcov.whitening
         if is_diagonal(left) and is_diagonal(right):
             p, q = column_norms(left, self.size), column_norms(right, self.size)
-            value = math.sqrt(float((p * (q.sum() - q) + q * (p.sum() - p)).max()) * (1 + 4e-16 * self.size))
+            value = math.sqrt(float((p * _sum_of_others(q) + q * _sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
             return Distance(value, value).times(self.spread)
         return Distance(self.frobenius * spectral_norm(left) * spectral_norm(right), 0.0).times(1.0)
+
+
+def _sum_of_others(values: Floats) -> Floats:
+    """For each entry, the sum of all others; subtraction would lose those that are small beside the largest."""
+    others = values.sum() - values
+    largest = int(values.argmax())
+    if 2 * values[largest] > values.sum():
+        others[largest] = np.delete(values, largest).sum()
+    return np.asarray(others)

@@ -10,7 +10,7 @@ import numpy as np
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity
+from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, scale_free
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
@@ -57,6 +57,7 @@ class RankOneChange(Sensitivity):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        check_halfwidths(self.halfwidths, self.radius)
 
     @property
     def frobenius(self) -> float:
@@ -74,6 +75,7 @@ class RankOneChange(Sensitivity):
         """`radius`."""
         return self.radius
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified, see above; with different covariances on the two sides a bound that is not tight."""
         q = max_quadratic(rowcov.whitening, self.halfwidths, self.radius)
@@ -107,6 +109,7 @@ class MomentsChange(Sensitivity):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        check_halfwidths(self.halfwidths, self.radius)
 
     @property
     def frobenius(self) -> float:
@@ -119,6 +122,7 @@ class MomentsChange(Sensitivity):
         """`radius`."""
         return self.radius
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified; the constant's direction must stand apart from the features'."""
         if not rowcov.same_as(colcov):

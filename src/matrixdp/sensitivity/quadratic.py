@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from matrixdp.checks import power_of_two
 from matrixdp.sensitivity.distance import EPS, Distance, column_norms
 from matrixdp.types import Factor, Floats, is_diagonal
 
@@ -37,6 +38,15 @@ def max_quadratic(factor: Factor, halfwidths: Floats, radius: float | None = Non
     >>> round(max_quadratic(np.array([1.0, 2.0]), np.array([3.0, 1.0]), radius=1.0).value, 12)
     4.0
     """
+    units = power_of_two(float(np.abs(factor).max())), power_of_two(float(halfwidths.max()))
+    factor, halfwidths = factor / units[0], halfwidths / units[1]
+    found = _max_of_normalised(factor, halfwidths, None if radius is None else radius / units[1])
+    size = (units[0] * units[1]) ** 2
+    return Distance(found.value * size, found.attained * size)
+
+
+def _max_of_normalised(factor: Factor, halfwidths: Floats, radius: float | None) -> Distance:
+    """`max_quadratic` for factors and halfwidths of about one, whose squares neither overflow nor underflow."""
     if is_diagonal(factor):
         value = _knapsack(column_norms(factor, halfwidths.size), halfwidths**2, radius)
         return Distance(value, value)

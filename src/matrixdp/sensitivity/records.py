@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
+from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, column_norms, scale_free
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -39,6 +41,9 @@ class RecordChange(Sensitivity):
     radius: float | None = None
     filled: bool = True
 
+    def __post_init__(self) -> None:
+        check_halfwidths(self.halfwidths, self.radius)
+
     @property
     def frobenius(self) -> float:
         """Diameter of the domain."""
@@ -54,9 +59,11 @@ class RecordChange(Sensitivity):
         """Whether the box leaves nothing of the ball outside."""
         return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for diagonal noise, and in a box of up to 16 features; certified otherwise."""
-        widest = 2 * math.sqrt(column_norms(rowcov.whitening, rowcov.size).max())
+        left = rowcov.whitening
+        widest = 2 * math.sqrt(column_norms(left, rowcov.size if isinstance(left, np.ndarray) else 1).max())
         record = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
         attained = math.sqrt(record.attained) if self.filled else 0.0
         return Distance(math.sqrt(record.value), attained).times(widest)

@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, scale_free
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import is_diagonal
 
@@ -39,6 +39,7 @@ class CellChange(Sensitivity):
         """``sqrt(2)``, or one."""
         return 1.0 if self.neighbours is Neighbours.ADD_REMOVE else math.sqrt(2) * (1 + 1e-15)
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for noise that is independent from cell to cell, and for add or remove."""
         rows = -np.sort(-column_norms(rowcov.whitening, rowcov.size))[:2]

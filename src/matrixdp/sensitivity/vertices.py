@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matrixdp.checks import check_magnitude, power_of_two, to_floats
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
 from matrixdp.sensitivity.best_covariance import best_covariance
-from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity
+from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity, scale_free
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
@@ -37,19 +38,20 @@ class Vertices(Sensitivity):
     changes: Floats
 
     def __init__(self, changes: ArrayLike) -> None:
-        array = np.array(changes, np.float64)
+        array = to_floats(changes, "changes")
         if array.ndim != 3 or not array.size:
             raise ParameterError(
                 f"changes must have shape (k, m, n), one possible change a slice, got {array.shape} instead."
             )
         if not np.isfinite(array).all() or not array.any():
             raise ParameterError("changes must be finite and not all zero.")
+        check_magnitude(np.abs(array).max(), "changes (the largest absolute value)")
         object.__setattr__(self, "changes", array)
 
     @property
     def frobenius(self) -> float:
         """Largest norm."""
-        return float(np.sqrt(np.square(self.changes).sum(axis=(1, 2)).max())) * (1 + 1e-15)
+        return max(_norm(change) for change in self.changes) * (1 + 1e-15)
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         """Raise a `ParameterError` unless the changes have this shape."""
@@ -66,6 +68,7 @@ class Vertices(Sensitivity):
         diagonal = np.ones(size) if weights is None else np.broadcast_to(weights, shape).reshape(-1)
         return Covariance.dense(best_covariance(self.changes.reshape(-1, size), diagonal).covariance)
 
+    @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact: the largest over the vertices."""
         if self.changes.shape[1:] != (rowcov.size, colcov.size):
@@ -81,4 +84,11 @@ class Vertices(Sensitivity):
 
 
 def _largest_norm(left: Factor, changes: Floats, right: Factor) -> float:
-    return math.sqrt(max(float(np.square(apply_factors(left, change, right)).sum()) for change in changes))
+    return max(_norm(apply_factors(left, change, right)) for change in changes)
+
+
+def _norm(values: Floats) -> float:
+    """Frobenius norm, for which no square overflows or underflows."""
+    largest = float(np.abs(values).max())
+    unit = power_of_two(largest) if largest else 1.0
+    return math.sqrt(float(np.square(values / unit).sum())) * unit
