@@ -124,6 +124,10 @@ class Bounds:
         """Distance from the midpoint to the bounds, of shape (m,), rounded up."""
         return np.maximum(_subtract_up(self.upper, self.midpoint), _subtract_up(self.midpoint, self.lower))
 
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names or ())}
+
     def label(self, i: int) -> str:
         """Return the name of feature `i`, or ``feature i`` if the features have no names."""
         return self.names[i] if self.names else f"feature {i}"
@@ -131,12 +135,12 @@ class Bounds:
     def index(self, feature: str | int) -> int:
         """Return the position of a feature given by name or by position."""
         if isinstance(feature, str):
-            if self.names is None or feature not in self.names:
-                known = ", ".join(self.names or ()) or "none (bounds were given without names)"
+            if feature not in self._positions:
+                known = ", ".join((self.names or ())[:20]) or "none (bounds were given without names)"
                 raise ParameterError(
                     f"a feature must be one of the names of the bounds ({known}), got {show(feature)} instead."
                 )
-            return self.names.index(feature)
+            return self._positions[feature]
         if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.size:
             raise ParameterError(
                 f"a feature must be a name or a position from 0 to {self.size - 1}, got {show(feature)} instead."

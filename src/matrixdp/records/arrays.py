@@ -21,6 +21,7 @@ from matrixdp.records.stored import Source, StoredRecords
 from matrixdp.records.tables import check_same_columns
 
 _PART_ENTRIES = 1 << 24
+_MAX_HEADER_BYTES = 10_000  # of a NPY file; NumPy parses no longer one, but reads it first
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +72,18 @@ class MappedArray(Source):
         return [ArrayPart(path, array.dtype.str, array.shape, order, array.offset, rows) for rows in ranges]
 
 
-def _load_map(path: Path) -> np.memmap[Any, Any]:
+def load_npy(path: Path) -> np.memmap[Any, Any]:
+    """Map a NPY file into memory; raise a `DataError` if it is damaged, before anything of its claimed size is read."""
     try:
+        with path.open("rb") as file:
+            start = file.read(12)
+        wide = start[6:7] != b"\x01"  # the version determines the size of the header's length
+        if int.from_bytes(start[8 : 12 if wide else 10], "little") > _MAX_HEADER_BYTES:
+            raise ValueError
         mapped: np.memmap[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, ValueError):
+    except OSError:
+        raise
+    except Exception:  # NumPy parses the header as Python, which can fail in many ways
         raise DataError(
             f"{path} must be a NPY file of numbers, but it is damaged or contains something else."
         ) from None
@@ -111,7 +120,7 @@ def _copy(block: Any) -> Any:
 
 @register_source(lambda data: isinstance(data, np.memmap) or is_npy_path(data))
 def _open_array(data: Any, options: OpenOptions) -> StoredRecords:
-    array = sanitise_errors(str(data), _load_map, Path(data)) if is_npy_path(data) else data
+    array = sanitise_errors(str(data), load_npy, Path(data)) if is_npy_path(data) else data
     return StoredRecords(MappedArray(array), make_engine(options.workers), progress=options.progress)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +61,9 @@ class TableFile:
     def column_names(self) -> tuple[str, ...]:
         """Return the names of the columns, those from folders last."""
         names = self.reader.column_names()
-        duplicated = sorted({name for name in names if names.count(name) > 1})
-        if duplicated:
-            first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated[0])
+        duplicated = min((name for name, count in Counter(names).items() if count > 1), default=None)
+        if duplicated is not None:
+            first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated)
             raise DataError(
                 f"{self.place} has two columns with the same name, number {first} and {second}. "
                 "Check that its first line contains the names of the columns."
@@ -83,8 +84,9 @@ class TableFile:
     def require_columns(self, columns: Sequence[str]) -> None:
         """Raise a `DataError` unless the file has the columns."""
         names = self.column_names()
+        known = set(names)
         for name in columns:
-            if name not in names:
+            if name not in known:
                 hint = self.reader.hint_missing_column(names, columns)
                 raise DataError(f"{self.place} has no column {name!r}. {hint}")
 

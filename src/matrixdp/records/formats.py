@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from matrixdp.errors import DataError, MissingExtraError
 _CSV_BLOCK_BYTES = 4 << 20
 _BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
+_MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
+_SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
 _SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 rows
 
 
@@ -59,6 +61,23 @@ class TableReader(ABC):
     def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
         """Yield record batches with the given columns; `as_text` reads CSV columns as text, not as numbers."""
 
+    def _decode_text(self, batch: Any) -> Any:
+        """Replace dictionaries of text by their values; raise a `DataError` where that would fill the memory."""
+        types = pyarrow().types
+        from pyarrow import compute
+
+        for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
+            if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+                continue
+            size = compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+            if size > _MAX_TEXT_BYTES:
+                raise DataError(
+                    f"{self.place}: column {name!r} must have at most {_MAX_TEXT_BYTES >> 20} MiB of text in "
+                    f"{len(column):,} rows, got {size >> 20:,} MiB instead. Encode it as shorter texts or as numbers."
+                )
+            batch = batch.set_column(i, name, column.dictionary_decode())
+        return batch
+
     def hint_missing_column(self, names: Sequence[str], columns: Sequence[str]) -> str:
         """Return the remedy to show when the file, which has columns `names`, lacks one of `columns`."""
         return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
@@ -67,11 +86,13 @@ class TableReader(ABC):
 class ParquetReader(TableReader):
     """Reader of Parquet files."""
 
-    def _file(self) -> Any:
+    def _file(self, dictionaries: Sequence[str] = ()) -> Any:
         from pyarrow import parquet
 
         # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
-        return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
+        return parquet.ParquetFile(
+            self.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=list(dictionaries) or None
+        )
 
     def column_names(self) -> list[str]:
         """Return the names in the schema."""
@@ -99,12 +120,28 @@ class ParquetReader(TableReader):
     def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
         """Yield batches of the row groups page by page, so that a row group need not fit into memory."""
         with self._file() as file:
-            yield from file.iter_batches(
-                batch_size=_BATCH_ROWS,
-                row_groups=None if row_groups is None else list(row_groups),
-                columns=list(columns),
-                use_threads=row_groups is None,
-            )
+            groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
+            self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
+            texts = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+        with self._file(dictionaries=texts) as file:
+            for batch in file.iter_batches(
+                batch_size=_BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
+            ):
+                yield self._decode_text(batch)
+
+    def _check_sizes(self, groups: Iterable[Any], columns: set[str]) -> None:
+        """Raise a `DataError` before a column is read that takes far more memory than the file suggests."""
+        for group in groups:
+            for j in range(group.num_columns):
+                chunk = group.column(j)
+                size = chunk.total_uncompressed_size
+                wanted = chunk.path_in_schema in columns or chunk.path_in_schema.partition(".")[0] in columns
+                if wanted and size > max(_SUSPECT_BYTES, _SUSPECT_RATIO * chunk.total_compressed_size):
+                    raise DataError(
+                        f"{self.place} has a column that takes {size >> 20:,} MiB in one row group when it is "
+                        f"decompressed, more than {_SUSPECT_RATIO:,} times its size in the file. Write it with smaller "
+                        "row groups."
+                    )
 
 
 class FeatherReader(TableReader):
@@ -139,7 +176,7 @@ class FeatherReader(TableReader):
         """Yield the record batches of the file."""
         reader = self._open(columns)
         for i in range(reader.num_record_batches) if row_groups is None else row_groups:
-            yield reader.get_batch(i)
+            yield self._decode_text(reader.get_batch(i))
 
 
 class CsvReader(TableReader):
@@ -216,6 +253,11 @@ class CsvReader(TableReader):
                 "Check that its first line contains the names of the columns."
             )
         return super().hint_missing_column(names, columns)
+
+
+def _is_text(kind: Any) -> bool:
+    types = pyarrow().types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
 
 
 def _is_number(word: str) -> bool:

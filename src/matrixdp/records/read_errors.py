@@ -40,6 +40,11 @@ def _sanitised(place: str, error: Exception) -> BaseException:
             return DataError(f"{place} cannot be read as CSV. Check its quotes and line ends.")
         case FileNotFoundError():
             return DataError(f"{place} does not exist, or was removed. Restore it, or leave it out.")
+        case MemoryError():
+            return DataError(
+                f"{place} needs more memory than there is. Write it with smaller row groups or batches, or use a "
+                "machine with more memory."
+            )
         case OSError():
             reason = error.strerror if error.errno else "it is damaged or truncated"
             return DataError(f"{place} cannot be read: {reason}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -103,10 +104,11 @@ def choose_columns(columns: list[Any], size: int, names: Sequence[str] | None) -
                 "Give the bounds names to select columns."
             )
         return columns
-    duplicated = [name for name in names if columns.count(name) > 1]
+    counts = Counter(columns)
+    duplicated = [name for name in names if counts[name] > 1]
     if duplicated:
         raise DataError(f"the names of the table's columns must be unique, but {duplicated[0]!r} occurs twice.")
-    missing = [name for name in names if name not in columns]
+    missing = [name for name in names if not counts[name]]
     if missing:
         raise DataError(
             f"the table must have a column {missing[0]!r}, which the bounds name; "
@@ -117,7 +119,8 @@ def choose_columns(columns: list[Any], size: int, names: Sequence[str] | None) -
 
 def require_columns(columns: Iterable[str], names: Iterable[str]) -> None:
     """Raise a `ParameterError` unless a data frame has the named columns."""
-    missing = [name for name in names if name not in columns]
+    known = set(columns)
+    missing = [name for name in names if name not in known]
     if missing:
         raise ParameterError(f"data must have a column {missing[0]!r}, which the bounds name.")
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -149,32 +146,21 @@ def release_dataset(
     records = require_rereadable(open_records(data, workers=workers)).select(query.names)
     require_public_order(records)
     records.check_output(out)
-    with OutputFolder(out, force=force) as folder, _drafts(folder) as drafts:
+    with OutputFolder(out, force=force) as folder:
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
         receipt = account.charge() if account is not None else None
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
-        task = WriteTask(design, key, tuple(checked), starts, clip, missing, str(folder.path), str(drafts), names)
+        places = str(folder.path), str(folder.drafts)
+        task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, names)
         files = _written(records, task)
         released = DatasetRelease(folder.place, design, files, simulation=simulation)
         _finish(folder, released)
         if account is not None and receipt is not None:
             account.complete(receipt, released.to_json)
     return released
-
-
-@contextmanager
-def _drafts(folder: OutputFolder) -> Iterator[Path]:
-    """Create a folder for unfinished files, outside of the output folder, and remove it at the end."""
-    place = folder.path.with_name(folder.path.name + ".drafts")
-    with writing(place):
-        place.mkdir()
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _written(records: Records, task: WriteTask) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.design import Design
-from matrixdp.errors import DataError, EngineError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import BlockKey
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import to_array
@@ -143,10 +143,10 @@ class WriteTask:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Raise an `EngineError` that names the folder if writing to it fails."""
+    """Raise a `ParameterError` that names the folder if writing to it fails, for example on a full disk."""
     try:
         yield
     except OSError as error:
-        raise EngineError(
+        raise ParameterError(
             f"out: {folder} cannot be written: {error.strerror or error}. Nothing was released."
         ) from None

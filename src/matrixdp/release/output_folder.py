@@ -1,49 +1,74 @@
-"""An output folder that appears only when it is complete."""
+"""An output folder that one process claims, and that appears only when it is complete."""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import shutil
-import tempfile
+import uuid
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from matrixdp.errors import ParameterError
 
+try:
+    import fcntl
+
+    _HAS_LOCKS = True
+except ImportError:  # Windows; there, the workspace of a killed process must be removed by hand
+    _HAS_LOCKS = False
+
+_CURRENT_FOLDER = -100  # AT_FDCWD of Linux
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux
+
 
 class OutputFolder:
-    """Context manager for an output folder that appears only when it is complete.
+    """Context manager for an output folder that one process claims, and that appears only when it is complete.
 
-    On entry, a temporary folder `path` is created beside the final one, which shows that it can be written. `finish`
-    renames it to its final name. After an error it is removed.
+    On entry, the hidden folder `workspace` is created and locked beside the final path; another process that asks for
+    the same path is refused. The workspace is readable by its owner only. It contains the folder `path` to write to,
+    and the folder `drafts` for unfinished files. `finish` writes all files through to the disk and moves `path` to its
+    final place. On exit the workspace is removed. If the process is killed, the next one that claims the place removes
+    what it left; an old folder is in its place, or is put back there.
 
     Parameters
     ----------
     place : path
-        The final path. Raises a `ParameterError` if it exists, unless it is an empty folder or `force` is given.
+        The final path. Raises a `ParameterError` if it exists, unless it is an empty folder or `force` is given, and if
+        another process is writing to it.
     force : bool
         Replace an existing folder, which is kept until `finish`.
     """
 
     def __init__(self, place: str | os.PathLike[str], *, force: bool = False) -> None:
-        self.place = Path(place).absolute()
+        given = Path(place).absolute()
+        self.place = given if given.name not in ("", "..") else Path(os.path.realpath(given))
         self.force = force
-        self.path = self.place
-        self._finished = False
+        self.workspace = self.place.parent / f".{self.place.name}.matrixdp"
+        # A name of its own: a worker that outlives a killed process must not write into the next one's folder.
+        run = self.workspace / uuid.uuid4().hex
+        self.path = run / "new"
+        self.drafts = run / "drafts"
+        self._old = self.workspace / "old"
+        self._lock: int | None = None
 
     def __enter__(self) -> Self:
         if self.place.is_symlink() or (self.place.exists() and not self.place.is_dir()):
             raise ParameterError(f"out must be a folder, but {self.place} is not. Choose another path.")
-        if self.place.exists() and any(self.place.iterdir()) and not self.force:
-            raise ParameterError(
-                f"out must be a new or empty folder, but {self.place} contains files. "
-                "Choose another path, or use force=True (--force) to replace it."
-            )
         try:
             self.place.parent.mkdir(parents=True, exist_ok=True)
-            self.path = Path(tempfile.mkdtemp(prefix=f".{self.place.name}.", dir=self.place.parent))
-            self.path.chmod(0o755)
+            self._lock = self._claim()
+            try:
+                self._recover()
+                self._require_replaceable()
+                self.path.mkdir(parents=True)
+                self.drafts.mkdir()
+            except BaseException:
+                self._release()
+                raise
         except OSError as error:
             raise ParameterError(
                 f"out cannot be written: {error.strerror or error} at {self.place.parent}. "
@@ -52,21 +77,132 @@ class OutputFolder:
         return self
 
     def finish(self) -> None:
-        """Move the folder to its final path; an old folder is removed afterwards."""
-        old = self.path.with_name(self.path.name + ".old")
-        if self.place.exists():
-            self.place.rename(old)
-        try:
-            self.path.rename(self.place)
-        except OSError:
-            if old.exists():
-                old.rename(self.place)
-            raise
-        self._finished = True
-        shutil.rmtree(old, ignore_errors=True)
+        """Write all files to the disk and move the folder to its final path.
+
+        A kill at any moment leaves the old folder or the new one: they are exchanged in one step or, on systems that
+        cannot do this, the next process that claims the place restores the old one.
+        """
+        _synchronise(self.path)
+        if not self.force or not self.place.exists():
+            os.rename(self.path, self.place)  # fails if the place has files now
+        elif not _exchange(self.path, self.place):
+            os.rename(self.place, self._old)
+            try:
+                os.rename(self.path, self.place)
+            except OSError:
+                os.rename(self._old, self.place)
+                raise
+        _synchronise_folder(self.place.parent)
+
+    def _claim(self) -> int | None:
+        """Create and lock the workspace; the workspace of a killed process is taken over."""
+        while True:
+            try:
+                self.workspace.mkdir(mode=0o700)
+                created = True
+            except FileExistsError:
+                created = False
+            if not _HAS_LOCKS:
+                if created:
+                    return None
+                raise self._taken_error()
+            try:
+                lock = os.open(self.workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except FileNotFoundError:  # its process has just finished
+                continue
+            try:
+                if not _try_lock(lock, created=created):
+                    raise self._taken_error()
+                if _is_same_folder(lock, self.workspace):
+                    os.fchmod(lock, 0o700)
+                    return lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
+
+    def _taken_error(self) -> ParameterError:
+        return ParameterError(
+            f"out is in use: another process is writing to {self.place}. Wait for it, or choose another path. "
+            f"(If there is none, remove {self.workspace}.)"
+        )
+
+    def _recover(self) -> None:
+        """Put back an old folder that a killed process was replacing, and remove everything else that it left."""
+        if self._old.exists() and not (self.place.exists() and any(self.place.iterdir())):
+            os.rename(self._old, self.place)
+        for entry in self.workspace.iterdir():
+            shutil.rmtree(entry)
+
+    def _require_replaceable(self) -> None:
+        if not self.place.name:
+            raise ParameterError("out must be a folder below the root of the file system. Choose another path.")
+        if not self.force and self.place.exists() and any(self.place.iterdir()):
+            raise ParameterError(
+                f"out must be a new or empty folder, but {self.place} contains files. "
+                "Choose another path, or use force=True (--force) to replace it."
+            )
+
+    def _release(self) -> None:
+        """Remove the workspace and then unlock it, so that no other process sees an unlocked one that is in use."""
+        shutil.rmtree(self.workspace, ignore_errors=True)
+        if self._lock is not None:
+            with suppress(OSError):
+                fcntl.flock(self._lock, fcntl.LOCK_UN)  # also for processes that were forked while it was held
+            os.close(self._lock)
+            self._lock = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._finished:
-            shutil.rmtree(self.path, ignore_errors=True)
+        self._release()
+
+
+def _try_lock(lock: int, *, created: bool) -> bool:
+    """Lock an open folder without waiting; where locks are not supported, only a folder that was `created` is taken."""
+    if os.fstat(lock).st_uid != os.geteuid():
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return created and error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+    return True
+
+
+def _is_same_folder(lock: int, path: Path) -> bool:
+    """Whether an open folder is still the one at `path`, and not one that was removed before it was locked."""
+    try:
+        return os.path.samestat(os.fstat(lock), path.stat(follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step; returns whether the system can."""
+    rename: Any = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    if rename is None:
+        return False
+    paths = os.fsencode(first), os.fsencode(second)
+    return bool(rename(_CURRENT_FOLDER, paths[0], _CURRENT_FOLDER, paths[1], _EXCHANGE) == 0)
+
+
+def _synchronise(folder: Path) -> None:
+    """Write a folder and everything in it through to the disk."""
+    for place, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            with open(Path(place, name), "rb") as file:
+                os.fsync(file.fileno())
+        _synchronise_folder(Path(place))
+
+
+def _synchronise_folder(folder: Path) -> None:
+    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open folders
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot synchronise folders
+            raise
+    finally:
+        os.close(handle)

@@ -137,6 +137,13 @@ CASES = {
         ["'smoker'", "categories"],
     ),
     "a graph without nodes": (NOTHING, argv("clinic.csv", "adjacency"), USAGE, ["[graph]", "nodes"]),
+    "a graph of a billion nodes": (
+        schema("[graph]\nnodes = 1000000000\n"), argv("clinic.csv", "adjacency"), USAGE, ["[graph]", "at most 10,000"],
+    ),
+    "twenty thousand columns": (
+        schema("\n".join(f"[columns.c{i}]\nlower = 0\nupper = 1" for i in range(20_000))), argv(), USAGE,
+        ["--query moments", "at most 10,000", "20,001"],
+    ),
     "missing points": (NOTHING, (*argv("clinic.csv", "gram"), "--points", "p.csv"), USAGE, ["--points", "p.csv"]),
     "no ledger": (NOTHING, tuple(w for w in argv() if w not in ("--ledger", "clinic.db")), USAGE, ["--no-ledger"]),
     "ledger and none": (NOTHING, (*argv(), "--no-ledger"), USAGE, ["--ledger", "--no-ledger"]),

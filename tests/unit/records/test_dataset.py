@@ -193,7 +193,7 @@ def then_full(self, *a, **k):
 mdp.Ledger.charge = then_full
 try:
     mdp.release_dataset(design, folder, out, ledger=ledger, dataset="clinic")
-except mdp.EngineError as error:
+except mdp.ParameterError as error:
     print(error)
 """
 

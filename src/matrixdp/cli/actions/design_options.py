@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from matrixdp.cli.actions.input_files import read_matrix, read_points
-from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.design import Allocation, Design, make_design, optimal, uniform
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
@@ -34,6 +34,7 @@ TABLES: dict[str, type[Moments | SecondMoment | Identity]] = {
     "second-moment": SecondMoment,
     "identity": Identity,
 }
+_ROW_PER_RECORD = ("identity", "gram")  # a row for each record; designs of them store one row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,17 @@ def build_query(options: DesignOptions, schema: Schema, records: int | None) -> 
         nodes, weight = schema.graph.nodes, schema.graph.weight
         return GRAPHS[options.query](len(nodes), weight, node_names=nodes, neighbours=neighbours)
     assert records is not None  # only graphs have none
+    query = _build_table_query(options, schema, records, neighbours)
+    height, width = query.shape
+    if options.query not in _ROW_PER_RECORD and max(height, width) > MAX_SIDE + 1:
+        raise ParameterError(
+            f"--query {options.query} must have at most {MAX_SIDE:,} rows and columns, got {max(height, width):,} "
+            f"instead; the matrix is held in memory. Remove columns from {schema.path}."
+        )
+    return query
+
+
+def _build_table_query(options: DesignOptions, schema: Schema, records: int, neighbours: Neighbours) -> MatrixQuery:
     if options.query == "counts":
         rows, columns = (schema.categories(name) for name in options.parse_cells())
         return ContingencyTable(rows, columns, records, neighbours=neighbours)
@@ -136,17 +148,18 @@ def parse_importance(text: str | None, query: MatrixQuery, directions: Floats | 
     if text is None:
         return uniform()
     names = query.names if directions is None and query.names else tuple(map(str, range(query.features)))
+    positions = {name: i for i, name in enumerate(names)}
     weights = np.ones(query.features)
     for part in text.split(","):
         name, mark, value = part.rpartition("=")
         name = name.strip()
-        if not mark or name not in names:
+        if not mark or name not in positions:
             known = ", ".join(names[:20])
             raise ParameterError(
                 f"--importance must be NAME=NUMBER,... with names among {known}; got {part!r} instead."
             )
         try:
-            weights[names.index(name)] = float(value)
+            weights[positions[name]] = float(value)
         except ValueError:
             raise ParameterError(f"--importance of {name} must be a number, got {value!r} instead.") from None
     if not (np.isfinite(weights) & (weights > 0)).all():

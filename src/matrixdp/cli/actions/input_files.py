@@ -11,6 +11,7 @@ import numpy as np
 from matrixdp.cli.actions.schema_file import Graph, Schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records import read_array
+from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.stored import StoredRecords
 from matrixdp.records.threads import Threads
@@ -88,9 +89,9 @@ def read_matrix(path: Path, option: str) -> Floats:
     """A public matrix in a NPY file, or in a CSV file without a header; `option` is the one that named the file."""
     try:
         if path.suffix.lower() == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), np.float64)
+            return np.array(load_npy(path), np.float64)
         return np.loadtxt(path, delimiter=",", ndmin=2, dtype=np.float64)
     except OSError as error:
         raise ParameterError(f"--{option}: {path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise ParameterError(f"--{option}: {path} must be a NPY file, or a CSV file of numbers only.") from None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +32,12 @@ def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) ->
         raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise ParameterError(f"--{option}: {path} cannot be written: {error.strerror or error}.") from None

@@ -12,6 +12,7 @@ from typing import Any
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 
+MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
 _HEADER = """\
 # What is public about {name}. Take the bounds from general knowledge of what the values can be (a scale, a physical
 # limit, a rule of the survey), never from the data. Values outside the bounds are moved to the bounds.
@@ -129,6 +130,8 @@ def _parse_column(path: Path, name: str, entry: Any) -> Column:
 def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
     _require_known(entry, {"nodes", "weight"}, f"{path}: [graph]")
     nodes = entry.get("nodes")
+    if (nodes if isinstance(nodes, int) else len(nodes) if isinstance(nodes, list) else 0) > MAX_SIDE:
+        raise ParameterError(f"{path}: [graph] nodes must be at most {MAX_SIDE:,}; their matrix is held in memory.")
     if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes >= 2:
         nodes = [str(i) for i in range(nodes)]
     if not isinstance(nodes, list) or len(nodes) < 2 or len(set(map(str, nodes))) != len(nodes):
