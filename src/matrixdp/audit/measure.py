@@ -16,7 +16,7 @@ from matrixdp.privacy import Privacy
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
-_CUTS = 200
+_CUTS = 64  # of a score, to choose an event from
 
 
 @dataclass(frozen=True)

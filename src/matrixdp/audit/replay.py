@@ -17,6 +17,7 @@ from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, compose_mu
+from matrixdp.release import Guaranteed
 from matrixdp.release.interception import intercept_releases
 from matrixdp.release.mechanism import add_noise, round_answer
 from matrixdp.types import Floats
@@ -112,7 +113,8 @@ def replay(
     data, neighbour
         Two data sets that the guarantee calls neighbours: made up, since nothing here is protected.
     claim : float or Privacy, optional
-        `mu`, or the guarantee, of the whole fit; by default `privacy` or `privacy_` of what `fit` returns.
+        `mu`, or the guarantee, of the whole fit; by default that of what `fit` returns: `mu` of a
+        release, `privacy` or `privacy_` of anything else.
     seed : int
         Of the simulated noise.
 
@@ -223,6 +225,8 @@ def _compare(found: int, expected: int, first: Any, second: Any) -> str:
 
 
 def _parse_claim(claim: float | Privacy | None, result: Any) -> float:
+    if claim is None and isinstance(result, Guaranteed):
+        claim = result.mu
     if claim is None:
         claim = getattr(result, "privacy_", None) or getattr(result, "privacy", None)
     if isinstance(claim, Privacy):
