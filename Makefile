@@ -6,7 +6,7 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-.PHONY: demo test nightly spark bench accuracy clean
+.PHONY: demo test nightly spark bench accuracy audit clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -28,6 +28,9 @@ bench: .venv/bench        ## the table of ratios, each measured side by side in 
 
 accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 	$(BIN)/python -m benchmarks.accuracy
+
+audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
+	$(BIN)/python -m matrixdp.audit $(AUDIT)
 
 .venv/python:
 	$(PYTHON) -m venv .venv

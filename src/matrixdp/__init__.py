@@ -166,7 +166,19 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = frozenset(
-    {"adaptive", "answers", "baselines", "datasets", "design", "domain", "errors", "estimators", "ledger", "noise"}
+    {
+        "adaptive",
+        "answers",
+        "audit",
+        "baselines",
+        "datasets",
+        "design",
+        "domain",
+        "errors",
+        "estimators",
+        "ledger",
+        "noise",
+    }
     | {"paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
 )
 

@@ -23,6 +23,7 @@ LAYERS = [
     {"adaptive", "datasets"},
     {"baselines", "estimators"},
     {"report", "paper"},
+    {"audit"},
     {"cli"},
     {"__main__"},
 ]

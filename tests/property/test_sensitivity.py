@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks import dense, worst_record_pair
 from matrixdp import Bounds, Covariance, FrobeniusBall, Neighbours, ParameterError, SecondMoment, Vertices
+from matrixdp.audit import worst_record_pair
 from matrixdp.sensitivity import (
     CellChange,
     EdgeChange,
@@ -27,6 +27,11 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def orthonormal(n, rng):
     return np.linalg.qr(rng.standard_normal((n, n)))[0]
+
+
+def dense(factor, size):
+    """A whitening factor as a matrix."""
+    return factor * np.eye(size) if np.ndim(factor) == 0 else np.diag(factor) if np.ndim(factor) == 1 else factor
 
 
 def noise(n, rng, rotated):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from audit import Count, measured_epsilon
 from levels import LEVEL
 from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive import fit as learning
 from matrixdp.adaptive.coordinates import LEVELS
 from matrixdp.adaptive.grid_records import GridRecords
 from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.audit import Count, measured_epsilon
 from matrixdp.privacy import Neighbours
 
 PRIVACY = mdp.Privacy(2.0, 0.01)

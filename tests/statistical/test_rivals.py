@@ -1,6 +1,6 @@
 """Audits of the rivals on worst-case neighbours, and their samplers against known moments.
 
-Each audit measures epsilon at the stated delta as a lower confidence bound of level 1e-8 (`audit.LEVEL`) and catches a
+Each audit measures epsilon at the stated delta as a lower confidence bound of level 1e-8 (`LEVEL`) and catches a
 copy with half the noise except with probability 1e-6, which is checked from the copy's own probabilities. Streams are
 seeded, so the outcome never varies.
 """
@@ -8,14 +8,17 @@ seeded, so the outcome never varies.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.special import ive, ndtr
 from scipy.stats import chi2, gamma, kstest, norm
 
-from audit import LEVEL, Count, is_caught, measured_epsilon
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, Stream, gdp_epsilon
+from matrixdp.audit import Count
+from matrixdp.audit import is_caught as is_caught_at
+from matrixdp.audit import measured_epsilon as epsilon_at
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian, laplace, sulq
 from matrixdp.baselines.bingham import draw_bingham
 from matrixdp.baselines.exact_laplace import draw_laplace
@@ -25,9 +28,12 @@ from matrixdp.baselines.johnson_lindenstrauss import draw_sketch, threshold
 from matrixdp.baselines.laplace import BEST_WEIGHT
 from matrixdp.baselines.ppca import concentration
 
+LEVEL = 1e-8
 BOX = Bounds([-1, -1], [1, 1])
 ROWS = 200_000  # rows of one release of the identity query are so many runs of the mechanism on one record
 CALLS = 5_500
+
+is_caught, measured_epsilon = partial(is_caught_at, level=LEVEL), partial(epsilon_at, level=LEVEL)
 
 
 def count(event) -> Count:

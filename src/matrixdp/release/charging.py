@@ -14,6 +14,7 @@ from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Event, Ledger, Receipt
 from matrixdp.privacy import Neighbours
+from matrixdp.release.interception import current_answer
 from matrixdp.serialise import to_json_content
 
 
@@ -121,5 +122,7 @@ def check_account(ledger: Any, dataset: str | None, request: str | None = None, 
             raise ParameterError("ledger must be given with dataset or request: nothing can be charged without it.")
     elif dataset is None:
         raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
-    elif simulation:
-        raise ParameterError("ledger must be left out for a simulation, which protects nothing and costs nothing.")
+    elif simulation or current_answer() is not None:
+        raise ParameterError(
+            "ledger must be left out for a simulation or an audit, which protects nothing and costs nothing."
+        )

@@ -19,6 +19,7 @@ from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import open_account
 from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
+from matrixdp.release.interception import current_answer
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism import check_rowwise
 from matrixdp.release.output_folder import OutputFolder
@@ -141,6 +142,8 @@ def release_dataset(
     check_stream(stream, simulation=simulation)
     design.check_once()
     check_rowwise(design)
+    if current_answer() is not None:
+        raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     query = design.query
     account = open_account(design, ledger, dataset, None, simulation=simulation)
     records = require_rereadable(open_records(data, workers=workers)).select(query.names)

@@ -46,6 +46,15 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
     return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
 
 
+def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
+    """The integers to which noise is added, from what `prepare` returned. Private; for audits."""
+    if not design.entrywise:
+        return prepared
+    steps = np.empty(prepared.shape)
+    _EntrywiseRows(design).round(prepared, steps)
+    return steps.astype(np.int64)
+
+
 def add_noise(design: Design, prepared: NDArray[Any], stream: Stream) -> Floats:
     """The noisy answer in the answer's units, before its public part is added."""
     if design.entrywise:

@@ -1,0 +1,53 @@
+"""``python -m matrixdp.audit``: attack all queries, replay all fits, and try the broken variants."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from matrixdp.audit.campaign import Tally, attack_designs, replay_fits, try_broken
+from matrixdp.report.tables import format_table
+
+
+def main() -> int:
+    """Print three tables; the exit code is 1 if a claim was exceeded or a broken variant was missed."""
+    parser = argparse.ArgumentParser(prog="python -m matrixdp.audit", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1_000_000, help="pairs of neighbouring data sets to compare")
+    parser.add_argument("--replays", type=int, default=5_000, help="fits to replay")
+    parser.add_argument("--seconds", type=float, default=600.0, help="stop after this time")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    start = time.monotonic()
+    caught = list(try_broken())
+    print(format_table(["broken variant", ""], [[name, "caught" if found else "NOT CAUGHT"] for name, found in caught]))
+    attacks = attack_designs(pairs=options.pairs, seconds=options.seconds / 2, seed=options.seed)
+    _print_tallies("attacked", "designs", attacks)
+    left = options.seconds - (time.monotonic() - start)
+    replays = replay_fits(replays=options.replays, seconds=left, seed=options.seed)
+    _print_tallies("replayed", "fits", replays)
+    above = sum(len(tally.broken) for tally in [*attacks.values(), *replays.values()])
+    missed = sum(not found for _, found in caught)
+    print(
+        f"\n{sum(tally.pairs for tally in attacks.values()):,} pairs, {sum(t.audits for t in replays.values()):,} "
+        f"replays: {above} above their claim. {len(caught)} broken variants: {missed} not caught."
+    )
+    return int(bool(above or missed))
+
+
+def _print_tallies(title: str, unit: str, tallies: dict[str, Tally]) -> None:
+    rows = [
+        [
+            name,
+            f"{tally.audits:,}",
+            f"{tally.pairs:,}",
+            f"{tally.worst:.6f}",
+            ", ".join(map(str, tally.broken)) or "none",
+        ]
+        for name, tally in tallies.items()
+    ]
+    print("\n" + format_table([title, unit, "pairs", "worst ratio", "seeds above the claim"], rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

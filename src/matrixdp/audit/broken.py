@@ -1,0 +1,228 @@
+"""Broken variants of queries, designs and fits, each with one mistake that an audit must catch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from matrixdp.adaptive import private_moment, radius
+from matrixdp.adaptive.budget import FitBudget
+from matrixdp.audit.attack import attack
+from matrixdp.audit.measure import measure
+from matrixdp.audit.replay import replay
+from matrixdp.design import Design, isotropic, make_design, shares
+from matrixdp.design.grid import Grid
+from matrixdp.domain import Bounds
+from matrixdp.noise import Covariance, Stream
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import Adjacency, Identity, Moments, Query, SecondMoment
+from matrixdp.release import release
+from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, MomentsChange, RankOneChange, max_quadratic
+from matrixdp.types import Floats
+
+_BOX = Bounds([-1, -1], [1, 1])
+_PRIVACY = Privacy(1.0, 1e-6)
+_RADIUS = 2 * math.sqrt(2) / 4  # change of the mean of four records in the box
+
+BROKEN: dict[str, Callable[[], bool]] = {}  # from a mistake to whether the audit catches it
+
+
+def _broken(name: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+    def add(function: Callable[[], bool]) -> Callable[[], bool]:
+        BROKEN[name] = function
+        return function
+
+    return add
+
+
+def _mean(data: Any) -> Floats:
+    return np.asarray(np.clip(data, -1, 1).mean(axis=0)[None])
+
+
+def _mean_design(function: Callable[[Any], Floats], radius: float = _RADIUS, bound: float = 4.0) -> Design:
+    return make_design(Query((1, 2), FrobeniusBall(radius), bound, function, relative_error=1e-14), _PRIVACY)
+
+
+def _attack_mean(function: Callable[[Any], Floats], radius: float = _RADIUS, bound: float = 4.0) -> bool:
+    return attack(_mean_design(function, radius, bound), bounds=_BOX, starts=3).broken
+
+
+@_broken("half the noise in a design")
+def _half_noise() -> bool:
+    design = make_design(Moments(_BOX, 3), _PRIVACY)
+    side = design.colcov.scaled(0.5)
+    grid = replace(design.grid, limit=4 * design.grid.limit)
+    return attack(replace(design, rowcov=side, colcov=side, grid=grid), starts=2).broken
+
+
+@_broken("half the noise drawn")
+def _half_noise_drawn() -> bool:
+    honest = make_design(Identity(_BOX, 1), Privacy(2.0, 0.01))
+    weaker = make_design(Identity(_BOX, 1), Privacy(6.0, 0.01))
+    stream = Stream(seed=1)
+    return measure(
+        lambda data: release(weaker, data, stream=stream, simulation=True), [[1, 1]], [[-1, -1]], claim=honest.distance
+    ).broken
+
+
+@_broken("the same noise for two releases")
+def _reused_noise() -> bool:
+    design, seeds = make_design(Identity(_BOX, 1), _PRIVACY), iter(range(10**9))
+
+    def twice(data: Floats) -> Floats:
+        seed = next(seeds)
+        draws = [release(design, x, stream=Stream(seed=seed), simulation=True).matrix for x in (data, data / 2)]
+        return np.concatenate(draws)
+
+    claim = math.sqrt(2) * design.distance
+    return measure(twice, np.array([[1.0, 1.0]]), np.array([[-1.0, -1.0]]), trials=400, claim=claim).broken
+
+
+class _AddRemoveSet(Moments):
+    """Replaces records, with the sensitivity of one that is added."""
+
+    @property
+    def sensitivity(self) -> MomentsChange:
+        return MomentsChange(self.bounds.halfwidths, self.records, None, Neighbours.ADD_REMOVE)
+
+
+@_broken("add-remove sensitivity for replaced records")
+def _wrong_neighbours() -> bool:
+    return attack(make_design(_AddRemoveSet(_BOX, 3), _PRIVACY), starts=2).broken
+
+
+@_broken("rounding left out of the distance")
+def _no_rounding() -> bool:
+    design = make_design(SecondMoment(_BOX, 3), _PRIVACY)
+    coarse = Grid(4, design.grid.limit, design.ideal_distance().value)
+    return attack(replace(design, grid=coarse), starts=6).broken
+
+
+@_broken("one record seen twice")
+def _seen_twice() -> bool:
+    return _attack_mean(lambda data: _mean(data) + _mean(data[:1]) / 4)
+
+
+@_broken("values that are not clipped")
+def _no_clip() -> bool:
+    return _attack_mean(lambda data: np.asarray(data.mean(axis=0)[None]), bound=1e6)
+
+
+@_broken("sensitivity for twice as many records")
+def _wrong_records() -> bool:
+    return _attack_mean(_mean, _RADIUS / 2)
+
+
+@_broken("one record that rescales all others")
+def _rescaled() -> bool:
+    return _attack_mean(lambda data: _mean(data / max(1.0, float(np.abs(data).max()))))
+
+
+@_broken("floating-point error left out")
+def _float_error() -> bool:
+    def third(data: Any) -> Floats:
+        return (np.float32(1e5) + (_mean(data) / 3).astype(np.float32)).astype(np.float64)
+
+    return _attack_mean(third, _RADIUS / 3, bound=2e5)
+
+
+@_broken("half an edge")
+def _half_edge() -> bool:
+    class HalfEdge(Adjacency):
+        @property
+        def sensitivity(self) -> EdgeChange:
+            return EdgeChange("adjacency", self.weight / 2)
+
+    return attack(make_design(HalfEdge(4), _PRIVACY), starts=2).broken
+
+
+@dataclass(frozen=True, eq=False)
+class _OneFactor(RankOneChange):
+    """Without the factor 2 for different covariances of rows and columns."""
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        sides = [max_quadratic(cov.whitening, self.halfwidths).value for cov in (rowcov, colcov)]
+        return Distance(math.sqrt(sides[0] * sides[1]) / self.records, 0.0)
+
+
+@_broken("the factor 2 for two covariances left out")
+def _two_covariances() -> bool:
+    def second(data: Any) -> Floats:
+        clipped = np.clip(data, -1, 1)
+        return np.asarray(clipped.T @ clipped / len(clipped))
+
+    query = Query((2, 2), _OneFactor(np.ones(2), 4), 1.0, second, relative_error=1e-14)
+    return attack(make_design(query, _PRIVACY, allocation=shares([0.8, 0.2])), bounds=_BOX, starts=3).broken
+
+
+_DATA = np.vstack([[[1.0, 1.0]], np.random.default_rng(0).normal(0, 0.05, (399, 2))])
+_NEIGHBOUR = np.vstack([[[0.0, 0.0]], _DATA[1:]])
+
+
+def _fit(data: Floats) -> Any:
+    return private_moment(data, _BOX, _PRIVACY)
+
+
+def _halved(radius: float) -> FrobeniusBall:
+    return FrobeniusBall(radius / 2)
+
+
+@_broken("half the sensitivity of counts in a fit")
+def _half_count() -> bool:
+    with patch.object(radius, "FrobeniusBall", _halved):
+        return replay(_fit, _DATA, _NEIGHBOUR).broken
+
+
+@_broken("half the sensitivity of the tail in a fit")
+def _half_tail() -> bool:
+    with patch("matrixdp.adaptive.clipped_tail.FrobeniusBall", _halved):
+        return replay(_fit, _DATA, _NEIGHBOUR).broken
+
+
+@_broken("a charge smaller than what is spent")
+def _small_charge() -> bool:
+    return replay(_fit, _DATA, _NEIGHBOUR, claim=0.9 * _PRIVACY.mu).broken
+
+
+def _two_releases(data: Floats, first: float, second: float) -> Any:
+    """Two releases from budgets of their own, which nobody adds up."""
+    query = Moments(_BOX, len(data))
+    for share in (first, second):
+        design = make_design(query, _PRIVACY, allocation=isotropic(), share=share)
+        release(design, data)
+
+
+@_broken("shares of the budget that sum above one")
+def _shares_above_one() -> bool:
+    return replay(lambda data: _two_releases(data, 0.7, 0.7), _DATA, _NEIGHBOUR, claim=_PRIVACY).broken
+
+
+@_broken("bounds taken from the data")
+def _learned_bounds() -> bool:
+    def fit(data: Floats) -> Any:
+        largest = np.abs(data).max(axis=0) + 1e-9
+        return private_moment(data, Bounds(-largest, largest), _PRIVACY)
+
+    return replay(fit, _DATA, _NEIGHBOUR).broken
+
+
+@_broken("a number of iterations that depends on the data")
+def _data_dependent_steps() -> bool:
+    def fit(data: Floats) -> Any:
+        budget = FitBudget(_PRIVACY, Neighbours.REPLACE)
+        query = Moments(_BOX, len(data))
+        for _ in range(2 if data[0, 0] > 0.5 else 1):
+            budget.release("moment", query, data, share=0.5)
+        return budget.mu
+
+    return replay(fit, _DATA, _NEIGHBOUR, claim=_PRIVACY).broken
+
+
+@_broken("a private value in the result")
+def _private_result() -> bool:
+    return replay(lambda data: (_fit(data).mean, data.max()), _DATA, _NEIGHBOUR, claim=_PRIVACY).broken

@@ -1,0 +1,92 @@
+"""A campaign: attacks on random designs of all queries, replays of all fits, and the broken variants."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from matrixdp.audit.attack import attack
+from matrixdp.audit.broken import BROKEN
+from matrixdp.audit.catalogue import FITS, QUERIES, random_design, random_fit
+from matrixdp.audit.replay import replay
+
+
+@dataclass
+class Tally:
+    """What was audited of one kind.
+
+    Attributes
+    ----------
+    audits : int
+        Designs that were attacked, or fits that were replayed.
+    pairs : int
+        Pairs of neighbouring data sets that were compared.
+    worst : float
+        Largest ratio of a distance to its claim.
+    broken : list of int
+        Seeds of the audits that exceeded their claim.
+    """
+
+    audits: int = 0
+    pairs: int = 0
+    worst: float = 0.0
+    broken: list[int] = field(default_factory=list)
+
+    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int) -> None:
+        """Count one audit."""
+        self.audits += 1
+        self.pairs += pairs
+        self.worst = max(self.worst, ratio)
+        if broken:
+            self.broken.append(seed)
+
+
+def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, starts: int = 4) -> dict[str, Tally]:
+    """Attack random designs, each query in turn, until `pairs` pairs were compared or time is up."""
+
+    def audit(name: str, number: int, tally: Tally) -> None:
+        design, domain = random_design(name, np.random.default_rng(number))
+        found = attack(design, domain=domain, starts=starts, seed=number)
+        tally.add(found.pairs, found.ratio, broken=found.broken, seed=number)
+
+    return _run(tuple(QUERIES), audit, lambda tally: tally.pairs, pairs, seconds, seed)
+
+
+def replay_fits(*, replays: int, seconds: float = math.inf, seed: int = 0) -> dict[str, Tally]:
+    """Replay random fits, each kind in turn, until `replays` were run or time is up."""
+
+    def audit(name: str, number: int, tally: Tally) -> None:
+        case = random_fit(name, np.random.default_rng(number))
+        found = replay(case.fit, case.data, case.neighbour, seed=number)
+        tally.add(1, found.ratio, broken=found.broken, seed=number)
+
+    return _run(FITS, audit, lambda tally: tally.audits, replays, seconds, seed)
+
+
+def _run(
+    names: Sequence[str],
+    audit: Callable[[str, int, Tally], None],
+    size: Callable[[Tally], int],
+    most: int,
+    seconds: float,
+    seed: int,
+) -> dict[str, Tally]:
+    """Audit each name in turn, at least once; the audit of number n can be repeated from its seed alone."""
+    tallies, end = {name: Tally() for name in names}, time.monotonic() + seconds
+    for number in range(seed, seed + 10**9):
+        name = names[(number - seed) % len(names)]
+        audit(name, number, tallies[name])
+        done = number - seed + 1
+        if done >= len(names) and (sum(map(size, tallies.values())) >= most or time.monotonic() > end):
+            break
+    return tallies
+
+
+def try_broken() -> Iterator[tuple[str, bool]]:
+    """Every broken variant, and whether it is caught."""
+    for name, caught in BROKEN.items():
+        yield name, caught()

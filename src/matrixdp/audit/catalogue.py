@@ -1,0 +1,219 @@
+"""Everything to audit: random designs for all queries, and random fits of all estimators, on made-up data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matrixdp.adaptive import principal_directions, private_moment, private_scales
+from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.audit.domains import BoxDomain, Domain, find_domain
+from matrixdp.design import Design, binary, isotropic, make_design, optimal, shares, uniform
+from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.domain import Bounds
+from matrixdp.errors import ParameterError
+from matrixdp.estimators import (
+    PrivateCovariance,
+    PrivateKernelRidge,
+    PrivateLinearRegression,
+    PrivatePCA,
+    PrivateRidge,
+    PrivateScaler,
+)
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import (
+    Adjacency,
+    ContingencyTable,
+    GramMatrix,
+    Identity,
+    Laplacian,
+    MatrixQuery,
+    Moments,
+    Query,
+    SecondMoment,
+)
+from matrixdp.sensitivity import FrobeniusBall
+from matrixdp.types import Floats
+
+Rng = np.random.Generator
+
+
+def random_bounds(rng: Rng, *, ball: bool = False, size: int | None = None) -> Bounds:
+    """Bounds of one to five features, of widths from 1e-6 to 1e6, with a radius if asked for."""
+    m = int(rng.integers(1, 6)) if size is None else size
+    half = 10 ** (rng.uniform(-6, 6) + rng.uniform(-1, 1, m))
+    middle = rng.normal(size=m) * half * float(rng.choice([0, 1, 100]))
+    radius = float(rng.uniform(0.2, 1) * np.linalg.norm(half)) if ball else None
+    return Bounds(middle - half, middle + half, radius=radius)
+
+
+def _records(rng: Rng) -> int:
+    return int(rng.integers(1, 7))
+
+
+def _labels(rng: Rng, prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{i}" for i in range(int(rng.integers(2, 6))))
+
+
+def _clipped_mean(rng: Rng) -> tuple[MatrixQuery, Domain]:
+    """A function of the user's own: the mean of clipped records."""
+    bounds, records = random_bounds(rng), _records(rng)
+
+    def mean(data: Any) -> Floats:
+        return np.asarray(bounds.centre(data).sum(axis=0)[None] / records)
+
+    radius = 2 * float(np.linalg.norm(bounds.halfwidths)) / records
+    query = Query((1, bounds.size), FrobeniusBall(radius), bounds.halfwidths[None] * 1.001, mean, relative_error=1e-13)
+    return query, BoxDomain.of(bounds, records, Neighbours.REPLACE)
+
+
+def _traced_moments(rng: Rng) -> MatrixQuery:
+    m, ratio = int(rng.integers(1, 5)), float(rng.uniform(0.05, 1))
+    radius = 10 ** rng.uniform(-3, 3)
+    bounds = Bounds(np.full(m, -radius), np.full(m, radius), radius=radius)
+    return TracedMoments(Moments(bounds, _records(rng), mean_share=ratio / (1 + ratio)), ratio)
+
+
+def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
+    bounds = random_bounds(rng)
+    public = bounds.midpoint + bounds.halfwidths * rng.uniform(-2, 2, (3, bounds.size)) if points else None
+    kernel = str(rng.choice(["gaussian", "laplacian"]))
+    return GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
+
+
+def _either(rng: Rng) -> Neighbours:
+    return Neighbours(str(rng.choice(list(Neighbours))))
+
+
+QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = {
+    "Moments": lambda rng: Moments(
+        random_bounds(rng), _records(rng), neighbours=_either(rng), mean_share=float(rng.uniform(0.01, 0.5))
+    ),
+    "Moments, ball": lambda rng: Moments(random_bounds(rng, ball=True), _records(rng), neighbours=_either(rng)),
+    "SecondMoment": lambda rng: SecondMoment(random_bounds(rng), _records(rng), neighbours=_either(rng)),
+    "SecondMoment, ball": lambda rng: SecondMoment(
+        random_bounds(rng, ball=True), _records(rng), neighbours=_either(rng)
+    ),
+    "SecondMoment, centre": lambda rng: SecondMoment(
+        b := random_bounds(rng), _records(rng), centre=b.lower, neighbours=_either(rng)
+    ),
+    "Identity": lambda rng: Identity(random_bounds(rng), _records(rng)),
+    "Identity, ball": lambda rng: Identity(random_bounds(rng, ball=True), _records(rng)),
+    "GramMatrix, points": lambda rng: _gram(rng, points=True),
+    "GramMatrix, records": lambda rng: _gram(rng, points=False),
+    "Adjacency": lambda rng: Adjacency(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
+    "Laplacian": lambda rng: Laplacian(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
+    "ContingencyTable": lambda rng: ContingencyTable(
+        _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng)
+    ),
+    "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
+    "TracedMoments": _traced_moments,
+    "Query": _clipped_mean,
+}
+
+
+def random_design(name: str, rng: Rng) -> tuple[Design, Domain]:
+    """A design for a query of `QUERIES`, with random privacy, allocation, directions and calibration."""
+    while True:
+        made = QUERIES[name](rng)
+        query, domain = made if isinstance(made, tuple) else (made, find_domain(made))
+        k = query.features
+        allocation = [
+            uniform(),
+            isotropic(),
+            optimal(),
+            optimal(10 ** rng.uniform(-2, 2, k)),
+            shares(rng.dirichlet(np.ones(k)) * 0.99 + 0.01 / k),
+            binary(1, 0.8) if k > 1 else uniform(),
+        ][int(rng.integers(0, 6))]
+        options: dict[str, Any] = {"allocation": allocation}
+        if rng.random() < 0.3:
+            options["directions"] = np.linalg.qr(rng.normal(size=(k, k)))[0]
+        if rng.random() < 0.2:
+            options["calibration"] = str(rng.choice(list(CALIBRATIONS)))
+        privacy = Privacy(10 ** rng.uniform(-2, 1.5), 10 ** rng.uniform(-9, -2))
+        try:
+            return make_design(query, privacy, **options), domain
+        except ParameterError:  # a combination that is not offered
+            continue
+
+
+@dataclass(frozen=True)
+class FitCase:
+    """A fit, and two neighbouring data sets."""
+
+    fit: Callable[[Floats], Any]
+    data: Floats
+    neighbour: Floats
+
+
+def _fit_of(estimator: Any, options: dict[str, Any], targets: int) -> Callable[[Floats], Any]:
+    if not targets:
+        return lambda data: estimator(**options).fit(data)
+    return lambda data: estimator(**options).fit(
+        data[:, :-targets], data[:, -1] if targets == 1 else data[:, -targets:]
+    )
+
+
+# Name of the fit, its estimator and the number of target columns.
+ESTIMATORS: dict[str, tuple[Any, int]] = {
+    "PrivateCovariance": (PrivateCovariance, 0),
+    "PrivatePCA": (PrivatePCA, 0),
+    "PrivateScaler": (PrivateScaler, 0),
+    "PrivateLinearRegression": (PrivateLinearRegression, 1),
+    "PrivateRidge": (PrivateRidge, 1),
+    "PrivateKernelRidge": (PrivateKernelRidge, 1),
+}
+FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
+
+
+def random_fit(name: str, rng: Rng) -> FitCase:
+    """A fit of `FITS` with a random budget, on random neighbouring data sets."""
+    epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -2))
+    privacy = Privacy(epsilon, delta)
+    estimator, targets = ESTIMATORS.get(name, (None, 0))
+    size = int(rng.integers(1, 5)) + targets
+    neighbours = Neighbours.REPLACE if name == "principal_directions" else _either(rng)
+    data = _random_data(rng, int(rng.integers(2, 150)), size)
+    replaced = neighbours is Neighbours.REPLACE
+    neighbour = np.vstack([_random_record(rng, size), data[1:]]) if replaced else data[1:]
+    public = {} if replaced else {"records": max(1, int(len(data) * rng.uniform(0.6, 1.5)))}
+    options: dict[str, Any] = {"neighbours": str(neighbours), **public}
+    if estimator is not None:
+        options |= {"epsilon": epsilon, "delta": delta, "bounds": (-1, 1)}
+        if targets:
+            options["target_bounds"] = (-1, 1)
+        if name == "PrivateKernelRidge":
+            options["n_components"] = 5
+        return FitCase(_fit_of(estimator, options, targets), data, neighbour)
+    bounds = Bounds([-1] * size, [1] * size)
+    if name == "principal_directions":
+        return FitCase(
+            lambda data: principal_directions(data, bounds, privacy, records=len(data)).release, data, neighbour
+        )
+    function: Any = private_moment if name == "private_moment" else private_scales
+    return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), data, neighbour)
+
+
+def _spent(result: Any) -> Any:
+    """What names its guarantee: the result itself, or its budget."""
+    return getattr(result, "spending", result)
+
+
+def _random_data(rng: Rng, rows: int, size: int) -> Floats:
+    spread = 10 ** rng.uniform(-2, 0)
+    data = rng.normal(0, spread, (rows, size)) + rng.uniform(-0.5, 0.5, size) * (rng.random() < 0.5)
+    odd = rng.random(rows) < rng.choice([0.0, 0.1, 1.0])
+    for i in {0, *np.flatnonzero(odd).tolist()}:
+        data[i] = _random_record(rng, size)
+    return data
+
+
+def _random_record(rng: Rng, size: int) -> Floats:
+    """A corner, the midpoint, a point within or one far outside."""
+    kind = rng.integers(0, 5)
+    corner = rng.choice([-1.0, 1.0], size)
+    return np.asarray([corner, corner, np.zeros(size), rng.uniform(-1, 1, size), 1e6 * corner][kind])

@@ -1,0 +1,205 @@
+"""Where attacks search: families of neighbouring data sets that differ in one record, pair, cell or edge."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.domain import Bounds
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Neighbours
+from matrixdp.queries import Adjacency, ContingencyTable, Laplacian, MatrixQuery
+from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.types import Floats
+
+_FIRST = 24  # records of a family to begin with
+_MOST_CELLS = 200
+_FAR = (1e3, 1e300)  # halfwidths beyond the bounds: clipping must make them harmless
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Data sets that are equal but for one record.
+
+    Attributes
+    ----------
+    build : callable
+        From a record to the data set with it; from None to the data set without it.
+    records : list
+        Records to begin with.
+    clique : bool
+        Whether any two of the data sets are neighbours; otherwise each is one of the data set without the record.
+    bounds : Bounds or None
+        Where records of shape (m,) may move; None for records that cannot be varied.
+    """
+
+    build: Callable[[Any], Any]
+    records: list[Any]
+    clique: bool
+    bounds: Bounds | None = None
+
+
+class Domain(ABC):
+    """The data sets of a query. Subclass it for records that are not numbers in bounds."""
+
+    @abstractmethod
+    def family(self, rng: np.random.Generator) -> Family:
+        """A random family of neighbouring data sets."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordDomain(Domain):
+    """Data sets of records that a function draws.
+
+    Parameters
+    ----------
+    generate : callable
+        ``generate(rng)`` returns one record.
+    count : int
+        Public number of records; for add-remove neighbours, the largest one.
+    neighbours : Neighbours
+    """
+
+    generate: Callable[[np.random.Generator], Any]
+    count: int
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """Records of the generator."""
+        return self._family(rng, [self.generate(rng) for _ in range(_FIRST)], lambda: self.generate(rng), None)
+
+    def _family(
+        self, rng: np.random.Generator, records: list[Any], other: Callable[[], Any], bounds: Bounds | None
+    ) -> Family:
+        clique = self.neighbours is Neighbours.REPLACE
+        size = self.count - 1 if clique else int(rng.integers(0, self.count))
+        others = [other() for _ in range(size)]
+        place = int(rng.integers(0, size + 1))
+
+        def build(record: Any) -> Any:
+            rows = others if record is None else [*others[:place], record, *others[place:]]
+            if bounds is not None:
+                return np.array(rows, np.float64).reshape(len(rows), bounds.size)
+            arrays = rows and all(isinstance(row, np.ndarray | float | int) for row in rows)
+            return np.array(rows) if arrays else rows
+
+        return Family(build, records, clique, bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class BoxDomain(RecordDomain):
+    """Data sets of numbers in bounds, and beyond them where queries clip.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    outside : bool
+        Whether to try records outside of the bounds.
+    """
+
+    bounds: Bounds
+    outside: bool = True
+
+    @classmethod
+    def of(cls, bounds: Bounds, count: int, neighbours: Neighbours, *, outside: bool = True) -> BoxDomain:
+        """The domain of `count` records in bounds."""
+        return cls(lambda rng: rng.uniform(bounds.lower, bounds.upper), count, neighbours, bounds, outside)
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """Corners, the midpoint, points within and records far outside; the others are alike or random."""
+        bounds = self.bounds
+        middle, half, m = bounds.midpoint, bounds.halfwidths, bounds.size
+        signs = [np.array(s, float) for s in product([-1, 1], repeat=m)] if m <= 3 else []
+        signs += [rng.choice([-1.0, 1.0], m) for _ in range(_FIRST // 2 - len(signs))]
+        signs += [-s for s in signs]
+        records = [middle.copy(), *(middle + half * s for s in signs)]
+        records += [middle + half * s * (rng.random(m) < 0.5) for s in signs[:4]]
+        records += [self.generate(rng) for _ in range(4)]
+        if self.outside:
+            with np.errstate(over="ignore"):
+                far = [
+                    np.nan_to_num(middle + half * s * (f if k else 1)) for f in _FAR for k, s in enumerate(signs[:3])
+                ]
+            records += far
+        kind = rng.integers(0, 4)
+        alike = records[int(rng.integers(0, len(records)))]
+        pool = [[middle], [alike], records, [self.generate(rng) for _ in range(8)]][kind]
+        return self._family(rng, records, lambda: pool[int(rng.integers(0, len(pool)))], bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class CellDomain(Domain):
+    """Data sets of pairs of public categories."""
+
+    rows: Sequence[Any]
+    columns: Sequence[Any]
+    count: int
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One pair is in any of the cells."""
+        cells = list(product(self.rows, self.columns))
+        chosen = [cells[i] for i in rng.permutation(len(cells))[:_MOST_CELLS]]
+        drawn = RecordDomain(lambda rng: cells[int(rng.integers(0, len(cells)))], self.count, self.neighbours)
+        return drawn._family(rng, chosen, lambda: drawn.generate(rng), None)
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeDomain(Domain):
+    """Undirected graphs without loops on public nodes."""
+
+    nodes: int
+    weight: float
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One edge has any weight."""
+        base = np.triu(rng.uniform(0, self.weight, (self.nodes, self.nodes)) * (rng.random((self.nodes,) * 2) < 0.5), 1)
+        base += base.T
+        i, j = rng.choice(self.nodes, 2, replace=False)
+
+        def build(weight: Any) -> Floats:
+            graph: NDArray[np.float64] = base.copy()
+            graph[i, j] = graph[j, i] = weight
+            return graph
+
+        weights = [0.0, self.weight, self.weight / 2, -self.weight, 3 * self.weight, *rng.uniform(0, self.weight, 5)]
+        return Family(build, weights, clique=True)
+
+
+@singledispatch
+def find_domain(query: MatrixQuery) -> Domain:
+    """The domain that attacks search for a query. Register your own with ``find_domain.register(MyQuery)``."""
+    raise ParameterError(
+        f"bounds or generate must be given for {type(query).__name__}, whose records are not known: "
+        "bounds=Bounds(...) for rows of numbers, or generate=function, which returns one record from a Generator."
+    )
+
+
+@find_domain.register(BoundedQuery)
+def _(query: BoundedQuery) -> Domain:
+    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    return BoxDomain.of(query.bounds, most, query.neighbours)
+
+
+@find_domain.register(TracedMoments)
+def _(query: TracedMoments) -> Domain:
+    return find_domain(query.moments)
+
+
+@find_domain.register(ContingencyTable)
+def _(query: ContingencyTable) -> Domain:
+    return CellDomain(query.rows, query.columns, query.records, query.neighbours)
+
+
+@find_domain.register(Adjacency)
+@find_domain.register(Laplacian)
+def _(query: Adjacency | Laplacian) -> Domain:
+    return EdgeDomain(query.nodes, query.weight)

@@ -1,0 +1,201 @@
+"""Measurements of a black box: lower confidence bounds on its epsilon and mu, from samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from matrixdp.audit.counting import Count, measured_epsilon, measured_mu
+from matrixdp.checks import check_integer, check_number
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Privacy
+from matrixdp.types import Floats
+
+Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
+_CUTS = 64  # of a score, to choose an event from
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a black box's outputs on two neighbours show.
+
+    Attributes
+    ----------
+    epsilon : float
+        Lower confidence bound on epsilon at `delta`.
+    mu : float
+        Lower confidence bound on the mu of Gaussian differential privacy.
+    delta, level : float
+        Both bounds hold together, except with probability `level` over the runs.
+    trials : int
+        Runs on each data set: half of them choose the events, the others are counted.
+    claim : Privacy, float or None
+        The guarantee, or mu, to compare with.
+    curve : float64 array of shape (cuts, 2)
+        Error rates of the chosen test on the second half of the runs: false positives and false negatives.
+    """
+
+    epsilon: float
+    mu: float
+    delta: float
+    level: float
+    trials: int
+    claim: Privacy | float | None = None
+    curve: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the measurement contradicts the claim."""
+        if isinstance(self.claim, Privacy):
+            return self.epsilon > self.claim.epsilon
+        return self.claim is not None and self.mu > self.claim
+
+    def __str__(self) -> str:
+        claim = (
+            ""
+            if self.claim is None
+            else f" Claimed: ({self.claim.epsilon:g}, {self.claim.delta:g})-DP."
+            if isinstance(self.claim, Privacy)
+            else f" Claimed: mu {self.claim:g}."
+        )
+        verdict = "BROKEN: " if self.broken else ""
+        return (
+            f"{verdict}epsilon is at least {max(self.epsilon, 0.0):.4g} at delta {self.delta:g}, mu at least "
+            f"{max(self.mu, 0.0):.4g}; {self.trials:,} runs on each data set, wrong with probability "
+            f"{self.level:g} at most.{claim}"
+        )
+
+
+def measure(
+    mechanism: Callable[[Any], Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    trials: int = 4000,
+    delta: float | None = None,
+    claim: Privacy | float | None = None,
+    statistic: Statistic | None = None,
+    level: float = 1e-6,
+) -> Measurement:
+    """Lower confidence bounds on the epsilon and mu of a mechanism, from its outputs on two neighbours.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Maps a data set to numbers, an array of the same shape in every run. Any library's; its runs must be
+        independent.
+    data, neighbour
+        Two neighbouring data sets, made up.
+    trials : int
+        Runs on each data set. The first half chooses a statistic and the events, the second half is counted.
+    delta : float, optional
+        Of epsilon; by default that of the claim, or 0.
+    claim : Privacy or float, optional
+        The guarantee, or mu, that the mechanism claims.
+    statistic : callable, optional
+        From outputs of shape (runs, entries) to scores; by default linear and quadratic discriminants are tried.
+    level : float
+        Probability that either bound is too large.
+
+    Notes
+    -----
+    A black box can be much worse than what is measured: only these data sets and these events are tried. With n runs no
+    epsilon above about ``ln(n/ln(1/level))`` can be shown.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = measure(lambda x: x + rng.normal(), 0.0, 3.0, trials=2000, claim=1.0)
+    >>> found.broken, 2 < found.mu < 3
+    (True, True)
+    """
+    check_integer(trials, "trials", at_least=10)
+    level = check_number(level, "level", above=0, below=1)
+    if delta is None:
+        delta = claim.delta if isinstance(claim, Privacy) else 0.0
+    first, second = (_run(mechanism, source, trials) for source in (data, neighbour))
+    if first.shape != second.shape:
+        raise ParameterError("mechanism must return arrays of the same shape for both data sets.")
+    half = trials // 2
+    statistics = _discriminants(first[:half], second[:half]) if statistic is None else [statistic]
+    bounds: dict[str, Callable[[Count, Count], float]] = {
+        "epsilon": lambda p, q: measured_epsilon(p, q, delta=delta, level=level / 2),
+        "mu": lambda p, q: measured_mu(p, q, level=level / 2),
+    }
+    found = {}
+    for name, bound in bounds.items():
+        test, event = _choose_event(statistics, first[:half], second[:half], bound)
+        found[name] = bound(*event.counts(test(first[half:]), test(second[half:])))
+    curve = _error_rates(test(first[half:]), test(second[half:]))
+    return Measurement(found["epsilon"], found["mu"], delta, level, trials, claim, curve)
+
+
+def _run(mechanism: Callable[[Any], Any], data: Any, trials: int) -> Floats:
+    """Outputs of independent runs, of shape (trials, entries)."""
+    outputs = [np.asarray(mechanism(data), np.float64).ravel() for _ in range(trials)]
+    if len({output.size for output in outputs}) > 1:
+        raise ParameterError("mechanism must return an array of the same shape in every run.")
+    table = np.array(outputs)
+    return np.where(np.isfinite(table), table, np.sign(np.nan_to_num(table)) * 1e300)
+
+
+def _discriminants(first: Floats, second: Floats) -> list[Statistic]:
+    """Scores that are larger on the first data set: linear with all covariances, entry by entry, and quadratic."""
+    with np.errstate(all="ignore"):
+        centre, spread = (first.mean(axis=0) + second.mean(axis=0)) / 2, (first.std(axis=0) + second.std(axis=0)) / 2
+    spread = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
+    a, b = ((np.nan_to_num(x) - centre) / spread for x in (first, second))
+    gap = a.mean(axis=0) - b.mean(axis=0)
+    weights = [gap]
+    if a.shape[1] <= min(len(a) // 4, 500):
+        pooled = (np.cov(a.T) + np.cov(b.T)).reshape(len(gap), len(gap)) / 2
+        weights.insert(0, np.linalg.pinv(pooled + 1e-12 * np.eye(len(gap)), hermitian=True) @ gap)
+    precision = 1 / np.maximum(b.var(axis=0), 1e-12) - 1 / np.maximum(a.var(axis=0), 1e-12)
+    scores: list[Statistic] = [lambda x, w=weight: ((x - centre) / spread) @ w for weight in weights]  # type: ignore[misc]
+    scores.append(lambda x: np.square((x - centre) / spread) @ precision)
+    return scores
+
+
+@dataclass(frozen=True)
+class _Event:
+    """Whether a score is above or below a cut, counted as evidence for the first or the second data set."""
+
+    cut: float
+    above: bool
+    swapped: bool
+
+    def counts(self, first: Floats, second: Floats) -> tuple[Count, Count]:
+        hits = [
+            Count(int(np.count_nonzero(scores > self.cut if self.above else scores <= self.cut)), len(scores))
+            for scores in (first, second)
+        ]
+        return (hits[1], hits[0]) if self.swapped else (hits[0], hits[1])
+
+
+def _choose_event(
+    statistics: Sequence[Statistic], first: Floats, second: Floats, bound: Callable[[Count, Count], float]
+) -> tuple[Statistic, _Event]:
+    """The statistic and event with the largest bound on these runs."""
+    best: tuple[float, Statistic, _Event] | None = None
+    for statistic in statistics:
+        a, b = statistic(first), statistic(second)
+        for cut in np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, _CUTS))):
+            for above, swapped in ((True, False), (False, True), (True, True), (False, False)):
+                event = _Event(float(cut), above, swapped)
+                value = bound(*event.counts(a, b))
+                if best is None or value > best[0]:
+                    best = value, statistic, event
+    assert best is not None
+    return best[1], best[2]
+
+
+def _error_rates(first: Floats, second: Floats) -> Floats:
+    """False positives and false negatives of "the first data set" at every cut, of shape (cuts, 2)."""
+    cuts = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _CUTS)))
+    false_positive = [(second > cut).mean() for cut in [-math.inf, *cuts]]
+    false_negative = [(first <= cut).mean() for cut in [-math.inf, *cuts]]
+    return np.column_stack([false_positive, false_negative])
