@@ -1,9 +1,9 @@
 """Differential privacy for matrices.
 
-The way through: data -> Bounds -> query -> design (made without the data) -> release.
+Workflow: public Bounds -> query -> design (made without the data) -> release of private data.
 
-Names are imported when they are first used, so that the command line need not wait for NumPy and SciPy to say how it
-is called.
+Names are imported when they are first used, so that commands such as `matrixdp --help` do not load
+NumPy and SciPy.
 """
 
 from importlib import import_module

@@ -19,7 +19,7 @@ from typing import Any
 
 
 def show(value: Any) -> str:
-    """How a message shows an argument: a short number or text as it is, all else by its kind, since it may be private.
+    """An argument as shown in error messages: short numbers and strings verbatim, others by type (they may be private).
 
     Examples
     --------

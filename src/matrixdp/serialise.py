@@ -57,7 +57,7 @@ def register(cls: C) -> C:
 
 
 def register_family(base: type, kind: str, read: Callable[..., Any]) -> None:
-    """Store all classes that share one kind: each has a method `to_fields`, and `read` rebuilds it from the fields."""
+    """Register one of several classes that share a kind: `read` rebuilds an instance from what `to_fields` returns."""
     _KIND_OF[base] = kind
     _READERS[kind] = read
 
@@ -115,7 +115,7 @@ def _same(value: Any) -> Any:
 
 
 def from_json_content(value: Any) -> Any:
-    """What `to_json_content` was given.
+    """Inverse of `to_json_content`; lists are returned as tuples.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def from_json_content(value: Any) -> Any:
     except ParameterError:
         raise
     except (KeyError, TypeError, ValueError):
-        raise ParameterError(f"not a record that this version can read: {kind!r}.") from None
+        raise ParameterError(f"this version of matrixdp cannot read an object of kind {kind!r}.") from None
 
 
 def _read_field(kind: Any, name: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Answers: what can be read off a noisy matrix at no further cost, with error bars."""
+"""Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, nearest_psd
 

@@ -1,4 +1,4 @@
-"""What can be read off a release at no cost: means, covariances and correlations with error bars, nearest matrices.
+"""Post-processing of releases: means, covariances and correlations with error bars; the nearest PSD matrix.
 
 Error bars are the standard deviation of the noise alone, to first order; they do not speak of sampling.
 """
@@ -22,7 +22,7 @@ class Estimate:
     Attributes
     ----------
     value, std : float64 arrays of shape (m,) or (m, m)
-        The standard deviation is of the noise for privacy alone: it speaks neither of sampling nor of clipping.
+        The standard deviation covers the privacy noise only, not sampling error or the bias of clipping.
     names : tuple of str or None
         Of the features.
     """
@@ -71,7 +71,7 @@ def mean(matrix: Floats, design: Design) -> Estimate:
 
 
 def covariance(matrix: Floats, design: Design) -> Estimate:
-    """Covariance about the mean, of shape (m, m): the second moment less the mean's square, less its noise."""
+    """Covariance about the mean, of shape (m, m): second moment less squared mean, with the noise bias removed."""
     _bounds(design)
     std = np.sqrt(_entry_covariance(matrix, design, "ij", "ij"))
     return Estimate(_covariance_value(matrix, design), std, design.query.names)

@@ -1,4 +1,4 @@
-"""Designs: directions, allocation and calibration put together, before any data are seen."""
+"""Designs: directions, allocation and calibration, fixed before any data are seen."""
 
 from matrixdp.design.algorithms import equimodal, unimodal
 from matrixdp.design.allocation import Allocation, binary, isotropic, optimal, shares, uniform

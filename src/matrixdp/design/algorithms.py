@@ -38,7 +38,7 @@ def unimodal(
     columns : int
         n.
     directions : array_like of shape (m, m), optional
-        W_Sigma, one direction a column; the standard basis by default.
+        W_Sigma, one direction per column; the standard basis by default.
     calibration : str
         'theorem2' as printed, 'theorem2-corrected', 'theorem2-psd', or 'exact' for the sensitivity's Frobenius ball.
     neighbours : 'replace' or 'add-remove'

@@ -1,4 +1,4 @@
-"""How the privacy loss is divided among the directions of the noise: one class a rule."""
+"""How the privacy loss is divided among the directions of the noise: one class per rule."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Allocation(ABC):
         return np.full(query.features, 1 / query.features)
 
     def entry_covariance(self, query: MatrixQuery) -> Covariance | None:
-        """Covariance of all entries in one column, for a rule that shapes each entry; None for one of directions."""
+        """Covariance over all entries, flattened, for rules that shape each entry; None for rules on directions."""
         return None
 
 
@@ -145,7 +145,7 @@ class Shares(_SharesOfLoss):
         """The shares."""
         m = query.features
         if self.values.shape != (m,):
-            raise ParameterError(f"shares must be {m} numbers, one a direction, got {self.values.size} instead.")
+            raise ParameterError(f"shares must be {m} numbers, one per direction, got {self.values.size} instead.")
         return np.asarray(self.values)
 
 
@@ -166,7 +166,7 @@ class Optimal(_BuiltIn):
             return np.asarray(1 / query.extent(None) ** 2)
         if self.values.shape != (query.features,):
             raise ParameterError(
-                f"weights must be {query.features} numbers, one a feature, got shape {self.values.shape} instead."
+                f"weights must be {query.features} numbers, one per feature, got shape {self.values.shape} instead."
             )
         return np.asarray(self.values)
 

@@ -74,7 +74,7 @@ class Design:
         return MatrixGaussian(self.rowcov, self.colcov)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent from one process to another: not what follows from it, which may be as large as the answer."""
+        """The fields alone: cached properties may be as large as the answer and are not sent to other processes."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -115,9 +115,21 @@ class Design:
     def _fits_together(self) -> bool:
         """Whether all fields have their types, and the covariances have the size of the answer."""
         number = int | float
-        kinds = (MatrixQuery, Privacy, number, str, Allocation, Covariance, Covariance, Grid, number, bool)
+        kinds: tuple[Any, ...] = (
+            MatrixQuery,
+            Privacy,
+            number,
+            str,
+            Allocation,
+            Covariance,
+            Covariance,
+            Grid,
+            number,
+            bool,
+        )
         values = [getattr(self, field.name) for field in fields(self)]
-        if not all(map(isinstance, values, kinds)) or self.calibration not in CALIBRATIONS:
+        matching = all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True))
+        if not matching or self.calibration not in CALIBRATIONS:
             return False
         height, width = self.query.shape
         sizes = (height * width, 1) if self.flat else (height, width)
@@ -222,7 +234,7 @@ class Design:
         return {name: rmse for name in CALIBRATIONS if (rmse := self._rmse_under(name)) is not None}
 
     def _rmse_under(self, calibration: str) -> float | None:
-        """None where Theorem 2 has no epsilon to work with, since delta alone covers the share."""
+        """Root mean square error; None if delta alone covers the share, which leaves no epsilon for Theorem 2."""
         if calibration == self.calibration:
             return self.rmse
         if calibration != "exact" and gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:
@@ -234,7 +246,7 @@ class Design:
 
     @property
     def directions(self) -> Floats | None:
-        """Directions of the features, one a column; None for the standard basis."""
+        """Directions of the features, one per column; None for the standard basis."""
         directions = self._side.directions
         if directions is None or self.query.features == self._side.size:
             return directions

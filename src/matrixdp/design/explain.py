@@ -42,7 +42,7 @@ def _tightness(design: Design) -> str:
         return "exactly"
     if not design.attained:
         return "an upper bound"
-    return f"an upper bound (neighbours at {design.attained / design.distance:.2%} of it are known)"
+    return f"an upper bound (a known pair of neighbours attains {design.attained / design.distance:.2%} of it)"
 
 
 def _others(design: Design) -> str:
@@ -63,7 +63,7 @@ def _directions(design: Design) -> str:
 
 
 def _side(design: Design) -> Floats:
-    """Standard deviation of the noise along each direction (for a symmetric answer, in its own square)."""
+    """Standard deviation of the noise along each direction (for a symmetric answer, of its diagonal entry)."""
     side = design.rowcov if design.query.side == "rows" else design.colcov
     variances = side.variances[-design.query.features :]
     return variances if design.query.side == "both" else np.sqrt(variances)

@@ -45,7 +45,7 @@ def precision_budget(
 
     Privacy
     -------
-    A sufficient condition, by factors of 10^3 to 10^7 from necessary.
+    Sufficient, not necessary: it requires 10^3 to 10^7 times the noise of the exact condition.
 
     Examples
     --------

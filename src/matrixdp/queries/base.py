@@ -1,4 +1,4 @@
-"""What a query is: a matrix computed from private data, its public domain, and how a report speaks of it."""
+"""Base class of queries: a matrix computed from private data, its public domain, and its description in reports."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class MatrixQuery(ABC):
         return np.ones(self.features)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
-        """Variances and directions of the answer's side, from those of the features."""
+        """Extend variances and directions of the features to the whole side of the answer."""
         return variances, directions
 
     # What a release needs.
@@ -122,7 +122,7 @@ class MatrixQuery(ABC):
         """Entries that no neighbour changes, and that `finish` sets to their public value."""
         return None
 
-    # Answers with one row a record, which can be released in parts.
+    # Answers with one row per record, which can be released in parts.
 
     @property
     def rowwise(self) -> bool:

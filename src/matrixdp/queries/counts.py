@@ -155,7 +155,7 @@ def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
 
 
 def _pairs(data: Any) -> list[Any]:
-    """Pairs as Python values, each record read on its own: one array for all would let one record recode the others."""
+    """Pairs as Python values: in one NumPy array, the type of one value could change how the others are read."""
     if hasattr(data, "to_pylist"):  # an Arrow table
         data = [tuple(row.values()) for row in data.to_pylist()]
     elif hasattr(data, "to_numpy"):

@@ -146,7 +146,7 @@ class GramMatrix(BoundedQuery):
             return np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """Kernel values less one half."""
+        """Kernel values less the middle of their range."""
         if self.shape[0] * self.shape[1] > _MOST:
             raise ParameterError(
                 f"a Gram matrix must have at most {_MOST:,} entries, got {self.shape[0]:,} x {self.shape[1]:,}; give "

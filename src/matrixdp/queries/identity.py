@@ -23,7 +23,7 @@ from matrixdp.types import Floats
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class Identity(BoundedQuery):
-    """All records, of shape (records, m), each with noise of its own.
+    """All records, of shape (records, m), each with independent noise.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Identity(BoundedQuery):
     records : int
         The public number of records.
     neighbours : 'replace'
-        The released table has one row a record, so their number cannot be hidden.
+        The released table has one row per record, so the number of records is public.
 
     Privacy
     -------
@@ -50,7 +50,7 @@ class Identity(BoundedQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_replace(self, "the identity query: its answer has one row a record, which shows their number.")
+        require_replace(self, "the identity query: its answer has one row per record, which reveals their number.")
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -88,7 +88,7 @@ class Identity(BoundedQuery):
         return self.bounds.radius is None
 
     def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
-        """Records as finite numbers, within the bounds unless they may be moved there."""
+        """Records as finite numbers, not yet clipped; outside of the bounds they raise a `DataError` unless `clip`."""
         array = read_array(block, self.bounds.size, self.bounds.names)
         return self.bounds.checked(array, clip=clip, missing=missing)
 

@@ -20,7 +20,7 @@ _MAX_BITS = 20
 
 
 def levels(records: int) -> int:
-    """Half the steps of the grid: as fine as sums of that many products in int64 allow, from 2^7 to 2^19."""
+    """Grid steps from the midpoint to a bound: as many as exact int64 sums of products allow, from 2^7 to 2^19."""
     spare = (62 - math.ceil(math.log2(2 * records))) // 2
     return 1 << min(_MAX_BITS - 1, max(7, spare))
 
@@ -76,7 +76,7 @@ class MomentSum:
             self.total.add(out.T)
 
     def _memory(self, rows: int, columns: int, *, after: int = 0) -> Floats:
-        """A matrix in memory that is used again, `after` entries that are taken already."""
+        """A matrix in the reused buffer, `after` entries from its start."""
         size = rows * columns
         if self._buffer.size < after + size:
             self._buffer = np.empty(2 * size + max(rows, columns))

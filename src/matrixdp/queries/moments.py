@@ -1,4 +1,4 @@
-"""Second moments, alone or with the mean beside them."""
+"""Second moments, with or without the mean."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class SecondMoment(_MomentQuery):
 
     @cached_property
     def sensitivity(self) -> RankOneChange:
-        """One record's outer product is exchanged, or comes or goes."""
+        """The outer product of one record is replaced, added or removed."""
         box = self._box
         if self.centre is None:
             return RankOneChange(box.halfwidths, self.records, box.radius, self.neighbours)
@@ -223,7 +223,7 @@ class Moments(_MomentQuery):
 
     @cached_property
     def sensitivity(self) -> MomentsChange:
-        """One record's outer product is exchanged, or comes or goes."""
+        """The outer product of one record is replaced, added or removed."""
         return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, self.neighbours)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:

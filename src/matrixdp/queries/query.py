@@ -1,4 +1,4 @@
-"""A query for a function of one's own."""
+"""A query defined by a user's function."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Query(MatrixQuery):
     protects : str
         What one neighbour differs in, in words.
     relative_error : float
-        Floating-point error of the function relative to the norm of `bound`; changes may exceed `sensitivity` by it.
+        Bound on the floating-point error of each entry, relative to its `bound`; the noise is increased to cover it.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Account:
         return self.ledger.stored(self.dataset, self.request, event=self.event, description=self.description)
 
     def charge(self) -> Receipt:
-        """Pay, before a bit of noise is drawn."""
+        """Commit the charge; called before any noise is drawn."""
         return self.ledger.charge(
             self.dataset,
             self.event,

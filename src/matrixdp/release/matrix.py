@@ -39,24 +39,24 @@ def release(
     clip : bool
         Move records into their bounds; otherwise one outside is an error.
     missing : 'error' or 'midpoint'
-        What NaN and infinities are.
+        Whether NaN and infinity raise an error or are replaced with the midpoint of their bounds.
     ledger : Ledger or path, optional
         Where the release is charged, before its first random bit is drawn.
     dataset : str, optional
         Name of the data set in the ledger.
     request : str, optional
-        An id. Asked for again under the same id, the stored release is given back and nothing is spent. The data are
-        not looked at then: after a correction of the data use a new id.
+        Request id. A later call with the same id returns the stored release, without a charge and without reading the
+        data: after a correction of the data, use a new id.
     stream : Stream, optional
         For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
     simulation : bool
-        Must be said when a stream is given; the release carries the mark for ever.
+        Must be True if a stream is given. The release is permanently marked as a simulation.
 
     Privacy
     -------
     `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
-    from random bits. An error in the data comes before anything is charged or drawn. Without a ledger nobody adds up
-    what is spent.
+    from random bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the
+    cumulative privacy loss is not tracked.
     """
     check_stream(stream, simulation=simulation)
     check_flag(clip, "clip")
@@ -64,7 +64,7 @@ def release(
     account = open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)
-    with np.errstate(all="ignore"):  # a warning would speak of private data
+    with np.errstate(all="ignore"):  # a warning could reveal private data
         prepared = prepare(design, data, clip=clip, missing=missing)
         receipt = account.charge() if account is not None else None
         answer = current_answer()

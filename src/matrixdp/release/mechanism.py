@@ -93,7 +93,7 @@ def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
 
 
 class _EntrywiseRows:
-    """Records on the grid of noise that has the features as its axes, and back, entry by entry."""
+    """Converts records to grid steps and back entry by entry, for noise that is independent between features."""
 
     def __init__(self, design: Design) -> None:
         self._factors = column_factors(design.noise, design.grid.bits)
@@ -106,7 +106,7 @@ class _EntrywiseRows:
 
 
 class _WhitenedRows:
-    """The same where directions mix the features, or a ball bounds the records.
+    """Converts records to grid steps and back where directions mix the features, or records lie in a ball.
 
     A row's bits may depend on its place in a block, as BLAS works on several rows at once, but on nothing else.
     """
@@ -146,7 +146,7 @@ class RowMechanism:
 
     Privacy
     -------
-    To be used for one data set only: two data sets with noise from one key show their difference.
+    Use a key for one data set only: two data sets with the same noise reveal their difference.
     """
 
     def __init__(self, design: Design, key: BlockKey) -> None:

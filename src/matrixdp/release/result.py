@@ -1,4 +1,4 @@
-"""What a release gives."""
+"""The result of a release: a noisy matrix with its design."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMAT = "matrixdp release 1"
 
 
 class Guaranteed:
-    """Whatever was released by a design, and so has its guarantee."""
+    """Base class of the results of a design, which have its guarantee."""
 
     design: Design
     version: str
@@ -45,7 +45,7 @@ class Guaranteed:
         return self.design.neighbours
 
     def facts(self, form: str) -> dict[str, Any]:
-        """What every released file says of itself."""
+        """Metadata stored with every release."""
         return {
             "format": form,
             "version": self.version,
@@ -93,7 +93,7 @@ class Release(Guaranteed):
         return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
 
     def possible(self) -> Floats:
-        """The matrix with each entry moved into the range that it can have. Costs nothing."""
+        """The matrix with each entry clipped to its possible range (post-processing)."""
         return np.clip(self.matrix, *self.design.query.possible)
 
     def nearest_psd(self) -> Floats:
@@ -119,7 +119,7 @@ class Release(Guaranteed):
     @classmethod
     def from_json(cls, text: str) -> Release:
         """The release that `to_json` wrote."""
-        with reading("text must be JSON of Release.to_json; of a file give its content."):
+        with reading("text must be JSON from Release.to_json; for a file, pass its content."):
             content = json.loads(text)
         with reading("text must be a release as written by Release.to_json of this or an earlier version."):
             if content["format"] != _FORMAT:

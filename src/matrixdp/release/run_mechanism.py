@@ -47,7 +47,7 @@ def release_mechanism(
     data : array or table of shape (records, features), or what the query takes
     ledger, dataset, request, stream, simulation
         As for `matrixdp.release.release`: the charge is committed before the mechanism runs, and a request id that was
-        used before returns the stored release at no cost.
+        used before returns the stored release without a charge.
     **options
         Passed to the mechanism.
 

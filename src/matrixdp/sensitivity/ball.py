@@ -1,4 +1,4 @@
-"""Nothing is known of the change but its Frobenius norm."""
+"""Sensitivity set for answers of which only the L2 sensitivity is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FrobeniusBall(Sensitivity):
     """All D with ``||D||_F <= radius``.
 
     The distance is ``radius / sqrt(lambda_min(rowcov) lambda_min(colcov))``, attained by a rank-one D along the two
-    quietest directions. So noise must be as large in every direction as isotropic noise is: directions cannot help.
+    directions with the least noise. So no directional noise can do better than isotropic noise.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """How much better another covariance could be at most, relative."""
+        """Upper bound on the relative excess of `value` over the optimum."""
         return self.value / self.bound - 1
 
 

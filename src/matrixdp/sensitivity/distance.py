@@ -1,4 +1,4 @@
-"""What every sensitivity set answers: how far, in standard deviations of the noise, one person can move the answer."""
+"""Base class of sensitivity sets: how far one person can move the answer, in standard deviations of the noise."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Sensitivity(ABC):
         """Raise a `ParameterError` if the set cannot hold changes of this shape."""
 
     def flat(self) -> Sensitivity:
-        """The same changes with all entries in one column, for noise that treats them so."""
+        """The same changes flattened to one column, for noise with one covariance over all entries."""
         raise ParameterError(f"{type(self).__name__} has no form with all entries in one column.")
 
     def best_covariance(self, shape: tuple[int, int], weights: Floats | None) -> Covariance | None:

@@ -50,7 +50,7 @@ class KernelChange(Sensitivity):
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """Exact for diagonal noise, the same on both sides; certified otherwise."""
+        """Exact for diagonal noise; a certified upper bound otherwise."""
         left, right = rowcov.whitening, colcov.whitening
         if is_diagonal(left) and is_diagonal(right):
             p, q = column_norms(left, self.size), column_norms(right, self.size)

@@ -1,4 +1,4 @@
-"""One record of a second moment, plain or with the mean beside it, is replaced, added or removed."""
+"""Sensitivity of second moments, with or without the mean: one record is replaced, added or removed."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class RankOneChange(Sensitivity):
     one_signed : bool
         Whether each coordinate of all records has one sign.
     filled : bool
-        Whether records fill that set: the box, or the part of it with those signs. If not, the distance is a bound that
-        nothing is known to attain.
+        Whether every point of the box (or of its part with those signs) is a possible record. If not, the distance is
+        an upper bound that may not be attained.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class MomentsChange(Sensitivity):
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """Exact or certified; the constant's direction must stand apart from the features'."""
+        """Exact or a certified bound; noise of the constant must be independent of noise of the features."""
         if not rowcov.same_as(colcov):
             raise ParameterError("moments need the same covariance on both sides.")
         a, rest = _split_constant(rowcov.whitening)

@@ -1,4 +1,4 @@
-"""The largest value of ``|A x|^2`` over a public domain: exact, or certified from above, never searched for.
+"""Maximum of ``|A x|^2`` over a public domain: exact, or a certified upper bound.
 
 The domain is ``K = {x : |x_i| <= c_i, |x| <= R}``. For a diagonal A it is a fractional knapsack in ``y_i = x_i^2``.
 For a matrix A and a box of up to 16 features the maximum of the convex function sits at a sign vertex, and all are

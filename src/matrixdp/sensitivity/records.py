@@ -56,7 +56,7 @@ class RecordChange(Sensitivity):
 
     @property
     def ball(self) -> bool:
-        """Whether the box leaves nothing of the ball outside."""
+        """Whether the domain is a ball: it has one feature, or the ball lies inside the box."""
         return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())
 
     @scale_free

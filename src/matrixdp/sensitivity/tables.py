@@ -1,4 +1,4 @@
-"""One record of a table of counts changes its cell, or comes or goes."""
+"""Sensitivity of tables of counts: one record moves to another cell, or is added or removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CellChange(Sensitivity):
     """All ``D = E_a - E_b`` for two cells (replace), or ``+-E_a`` (add or remove).
 
     For noise that is independent from cell to cell the squared distance is the sum of the two largest precisions, or
-    the largest; for other noise twice the sum of squares bounds the square of the difference.
+    the largest alone. For other noise the bound is ``|u - v|^2 <= 2 (|u|^2 + |v|^2)``.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class Vertices(Sensitivity):
         array = to_floats(changes, "changes")
         if array.ndim != 3 or not array.size:
             raise ParameterError(
-                f"changes must have shape (k, m, n), one possible change a slice, got {array.shape} instead."
+                f"changes must have shape (k, m, n), one possible change per slice, got {array.shape} instead."
             )
         if not np.isfinite(array).all() or not array.any():
             raise ParameterError("changes must be finite and not all zero.")

@@ -225,7 +225,7 @@ def test_unfit_options_are_named_and_show_no_data(options, message):
 def test_json_of_an_unknown_kind_is_named():
     content = json.loads(simulate(*CASES["moments"], seed=1).to_json())
     content["design"]["kind"] = "os"
-    with pytest.raises(mdp.ParameterError, match="not a record"):
+    with pytest.raises(mdp.ParameterError, match="cannot read an object"):
         mdp.Release.from_json(json.dumps(content))
 
 
