@@ -9,6 +9,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import matrixdp as mdp
 from matrixdp import (
     Adjacency,
     Bounds,
@@ -294,3 +295,19 @@ def test_a_function_of_ones_own():
 def test_unfit_queries_are_named(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        mdp.sensitivity.KernelChange(3, 1.0),
+        mdp.sensitivity.RankOneChange(np.ones(3), 10),
+        mdp.sensitivity.MomentsChange(np.ones(3), 10),
+        mdp.sensitivity.RecordChange(np.ones(3)),
+        mdp.Vertices(np.ones((1, 3, 3))),
+    ],
+    ids=lambda change: type(change).__name__,
+)
+def test_a_sensitivity_set_of_another_shape_is_refused(change):
+    with pytest.raises(ParameterError, match="shape"):
+        mdp.Query((5, 5), change, bound=1.0, side="both")

@@ -289,6 +289,13 @@ class Design:
         return summarise(self)
 
 
+def check_design(design: Any) -> None:
+    """Raise a `ParameterError` unless `design` is a design whose guarantee holds; each design is checked once."""
+    if not isinstance(design, Design):
+        raise ParameterError(f"design must be a Design, as make_design returns, got {type(design).__name__} instead.")
+    design.check_once()
+
+
 def _flat_std(query: MatrixQuery, noise: MatrixGaussian) -> Floats:
     if not query.symmetric:
         return np.sqrt(noise.rowcov.marginal()).reshape(query.shape)

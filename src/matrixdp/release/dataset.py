@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.design import Design
+from matrixdp.checks import check_flag
+from matrixdp.design.design import Design, check_design
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
@@ -140,7 +141,9 @@ def release_dataset(
     release was charged already, the ledger shows the charge as not released.
     """
     check_stream(stream, simulation=simulation)
-    design.check_once()
+    check_design(design)
+    check_flag(clip, "clip")
+    check_flag(force, "force")
     check_rowwise(design)
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.checks import check_flag
-from matrixdp.design.design import Design
+from matrixdp.design.design import Design, check_design
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.ledger import Ledger
 from matrixdp.noise import Stream
@@ -59,8 +59,8 @@ def release(
     cumulative privacy loss is not tracked.
     """
     check_stream(stream, simulation=simulation)
+    check_design(design)
     check_flag(clip, "clip")
-    design.check_once()
     account = open_account(design, ledger, dataset, request, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)
@@ -79,7 +79,8 @@ def release(
 
 
 def check_stream(stream: Stream | None, *, simulation: bool) -> None:
-    """An error for a stream given from outside, unless what it makes is marked as a simulation."""
+    """Raise an error for a stream from outside, unless the release is marked as a simulation."""
+    check_flag(simulation, "simulation")
     if stream is not None and not isinstance(stream, Stream):
         raise ParameterError(f"stream must be a Stream, such as Stream(seed=1), got {show(stream)} instead.")
     if stream is not None and not simulation:

@@ -73,8 +73,8 @@ class Sensitivity(ABC):
         """Bound on the norm of a record, for a set that describes changes of records in a ball."""
         return None
 
-    def check_shape(self, shape: tuple[int, int]) -> None:  # noqa: B027  (most sets hold changes of any shape)
-        """Raise a `ParameterError` if the set cannot hold changes of this shape."""
+    def check_shape(self, shape: tuple[int, int]) -> None:  # noqa: B027  (a Frobenius ball has any shape)
+        """Raise a `ParameterError` if the changes of the set do not have this shape; sets of one shape override it."""
 
     def flat(self) -> Sensitivity:
         """The same changes flattened to one column, for noise with one covariance over all entries."""
@@ -140,3 +140,10 @@ def precision(factor: Factor, size: int) -> Floats:
     if isinstance(factor, np.ndarray) and factor.ndim == 2:
         return factor.T @ factor
     return np.diag(column_norms(factor, size))
+
+
+def require_shape(shape: tuple[int, int], expected: tuple[int | None, int | None], what: str) -> None:
+    """Raise a `ParameterError` unless `shape` is `expected`, where None means any number."""
+    if any(wanted is not None and wanted != found for wanted, found in zip(expected, shape, strict=True)):
+        wanted = " x ".join("any" if number is None else str(number) for number in expected)
+        raise ParameterError(f"shape must be {wanted} for {what}, got {shape[0]} x {shape[1]} instead.")

@@ -346,3 +346,22 @@ def test_the_paper_s_algorithms_release_an_answer_in_the_paper_s_orientation():
     assert design.release(answer).matrix.shape == (2, 50)
     square = mdp.equimodal(epsilon=1, delta=1 / 50, sensitivity=0.1, gamma=2.0, theta=[0.7, 0.3])
     assert square.release(np.eye(2)).matrix.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [({"clip": "no"}, "clip"), ({"simulation": 1}, "simulation"), ({"clip": 1}, "clip")], ids=str
+)
+def test_flags_are_true_or_false(options, name, tmp_path):
+    design = mdp.make_design(mdp.Identity(mdp.Bounds([0], [1]), 2), PRIVACY)
+    with pytest.raises(mdp.ParameterError, match=f"{name} must be True or False"):
+        design.release([[0.5], [0.5]], **options)
+    with pytest.raises(mdp.ParameterError, match=f"{name} must be True or False"):
+        mdp.release_dataset(design, iter([np.full((2, 1), 0.5)]), tmp_path / "out", **options)
+
+
+def test_a_release_needs_a_design(tmp_path):
+    query = mdp.Identity(mdp.Bounds([0], [1]), 2)
+    with pytest.raises(mdp.ParameterError, match="design must be a Design"):
+        release(query, [[0.5], [0.5]])
+    with pytest.raises(mdp.ParameterError, match="design must be a Design"):
+        mdp.release_dataset(query, iter([np.full((2, 1), 0.5)]), tmp_path / "out")

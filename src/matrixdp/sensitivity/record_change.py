@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, column_norms, scale_free
+from matrixdp.sensitivity.distance import (
+    Distance,
+    Sensitivity,
+    check_halfwidths,
+    column_norms,
+    require_shape,
+    scale_free,
+)
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -43,6 +50,10 @@ class RecordChange(Sensitivity):
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, self.radius)
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        require_shape(shape, (None, self.halfwidths.size), "records of that many features")
 
     @property
     def frobenius(self) -> float:

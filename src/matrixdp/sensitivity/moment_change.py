@@ -10,7 +10,7 @@ import numpy as np
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, scale_free
+from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, require_shape, scale_free
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
@@ -58,6 +58,11 @@ class RankOneChange(Sensitivity):
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         check_halfwidths(self.halfwidths, self.radius)
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        size = self.halfwidths.size
+        require_shape(shape, (size, size), f"a second moment of {size} features")
 
     @property
     def frobenius(self) -> float:
@@ -110,6 +115,11 @@ class MomentsChange(Sensitivity):
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         check_halfwidths(self.halfwidths, self.radius)
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        size = self.halfwidths.size
+        require_shape(shape, (size + 1, size + 1), f"moments of {size} features")
 
     @property
     def frobenius(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, scale_free, spectral_norm
+from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, require_shape, scale_free, spectral_norm
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats, is_diagonal
 
@@ -42,6 +42,10 @@ class KernelChange(Sensitivity):
     def __post_init__(self) -> None:
         check_integer(self.size, "size", at_least=2)
         check_magnitude(self.spread, "spread")
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        require_shape(shape, (self.size, self.size), f"a kernel matrix of {self.size} records")
 
     @property
     def frobenius(self) -> float:
