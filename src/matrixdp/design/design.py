@@ -115,7 +115,18 @@ class Design:
     def _fits_together(self) -> bool:
         """Whether all fields have their types, and the covariances have the size of the answer."""
         number = int | float
-        kinds = (MatrixQuery, Privacy, number, str, Allocation, Covariance, Covariance, Grid, number, bool)
+        kinds: tuple[Any, ...] = (
+            MatrixQuery,
+            Privacy,
+            number,
+            str,
+            Allocation,
+            Covariance,
+            Covariance,
+            Grid,
+            number,
+            bool,
+        )
         values = [getattr(self, field.name) for field in fields(self)]
         if not all(map(isinstance, values, kinds)) or self.calibration not in CALIBRATIONS:
             return False
