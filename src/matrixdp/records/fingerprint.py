@@ -10,7 +10,7 @@ from matrixdp.errors import EngineError
 from matrixdp.version import __version__
 
 # Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
-RUN_BY_WORKERS = {"adaptive", "design", "domain", "noise", "queries", "records", "release", "sensitivity"}
+RUN_BY_WORKERS = {"adaptive", "checks", "design", "domain", "noise", "queries", "records", "release", "types"}
 
 
 @lru_cache(maxsize=1)
