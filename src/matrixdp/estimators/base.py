@@ -12,8 +12,15 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import DataError, MissingExtraError, ParameterError
-from matrixdp.estimators.inputs import check_array, check_same_length, is_read_in_parts, parse_bounds
+from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.estimators.inputs import (
+    NotNumbersError,
+    check_array,
+    check_same_length,
+    is_read_in_parts,
+    parse_bounds,
+    to_numbers,
+)
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records, as_records, choose_columns, require_rereadable
@@ -154,19 +161,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         check_array(X, dimensions=2)
         check_array(options.get("y"))
         check_same_length(X, options.get("y"))
+        X = to_numbers(np.asarray(X) if isinstance(X, np.memmap) else X)
+        if "y" in options:
+            options["y"] = to_numbers(options["y"])
+        finite = not options.get("reset", True)
         try:
-            return validate_data(
-                self,
-                np.asarray(X) if isinstance(X, np.memmap) else X,
-                dtype=np.float64,
-                ensure_all_finite=not options.get("reset", True),
-                **options,
-            )
+            with np.errstate(all="ignore"):  # a warning would reveal something about private data
+                return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, **options)
         except ValueError as error:
             quotes = any(mark in str(error) for mark in ("could not convert", "array=", "["))
             if "feature names" in str(error) or not quotes:  # all others may quote the data
                 raise
-        raise DataError("records must be real numbers; encode text and categories first.")
+        except (TypeError, OverflowError):
+            if hasattr(X, "toarray"):  # scikit-learn's error for sparse matrices
+                raise
+        raise NotNumbersError
 
     def _validate_parts(self, X: Any, *, reset: bool) -> Records:
         """Records that are read in parts; their features are those of the bounds."""
