@@ -81,7 +81,8 @@ def _peer(name: str, data: DataSet, privacy: Privacy, seed: int) -> Floats:
 
 
 def _options(data: DataSet, privacy: Privacy, seed: int) -> dict[str, Any]:
-    return {"epsilon": privacy.epsilon, "delta": privacy.delta, "bounds": data.unit, "random_state": seed}
+    seeded = {"random_state": seed, "simulation": True}
+    return {"epsilon": privacy.epsilon, "delta": privacy.delta, "bounds": data.unit, **seeded}
 
 
 def _our_fit(data: DataSet, privacy: Privacy, seed: int) -> PrivateMoment:

@@ -106,7 +106,7 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return {
         field.name: field.metadata.get("to_json", _same)(getattr(value, field.name))
         for field in dataclasses.fields(value)
-        if field.init
+        if field.init and not (field.metadata.get("omit_none") and getattr(value, field.name) is None)
     }
 
 

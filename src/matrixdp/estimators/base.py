@@ -10,10 +10,17 @@ import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
-from matrixdp.checks import check_integer
+from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import DataError, MissingExtraError, ParameterError
-from matrixdp.estimators.inputs import check_array, check_same_length, is_read_in_parts, parse_bounds
+from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.estimators.inputs import (
+    NotNumbersError,
+    check_array,
+    check_same_length,
+    is_read_in_parts,
+    parse_bounds,
+    to_numbers,
+)
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records, as_records, choose_columns, require_rereadable
@@ -55,7 +62,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     dataset : str, optional
         Name of the data set in the ledger.
     random_state : int, RandomState or None
-        For simulations only: anyone who knows the seed can subtract the noise, so nothing is protected or charged.
+        Seed of a simulation; an error without ``simulation=True``. Anyone who knows the seed can subtract the noise.
+    simulation : bool
+        Whether the fit is an experiment that protects nothing and is not charged.
 
     Attributes
     ----------
@@ -84,6 +93,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ledger: Any = None
     dataset: str | None = None
     random_state: Any = None
+    simulation: bool = False
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
@@ -100,33 +110,37 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             "ledger": self.ledger,
             "dataset": self.dataset,
             "stream": stream,
-            "simulation": stream is not None,
+            "simulation": self.simulation,
         }
 
     def _seeded_stream(self) -> Stream | None:
-        """The stream of a simulation, or None for a fit that protects the data."""
-        state = self.random_state
+        """The stream of a simulation with a seed; None for a stream that is keyed from the operating system."""
+        state, simulation = self.random_state, check_flag(self.simulation, "simulation")
+        if simulation and self.ledger is not None:
+            raise ParameterError(
+                "ledger must be left out when simulation=True: a simulation protects nothing and costs nothing."
+            )
         if state is None:
             return None
         if isinstance(state, np.random.RandomState):
             state = int(state.randint(2**31 - 1))
         rule = "a non-negative integer, a RandomState or None"
         seed = check_integer(state, "random_state", at_least=0, rule=rule)
-        if self.ledger is not None:
+        if not simulation:
             raise ParameterError(
-                "ledger must be left out when random_state is given: that is a simulation, which protects nothing and "
-                "costs nothing."
+                "random_state must be left out of a fit that protects data: anyone who knows the seed can subtract "
+                "the noise. For an experiment that protects nothing, give simulation=True as well."
             )
         return Stream(seed=seed)
 
     def _warn_if_repeated(self) -> None:
         """Warn about a second fit, or the fit of a clone. For methods that `fit` calls."""
         again = not getattr(self, "simulation_", True)
-        if self.random_state is None and (again or getattr(self, "_cloned", False)):
+        if not self.simulation and (again or getattr(self, "_cloned", False)):
             what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
-                "have no guarantee at all; fit once, or compare settings with random_state on data that need none.",
+                "have no guarantee at all; fit once, or compare settings with simulation=True on data that need none.",
                 RepeatedFitWarning,
                 stacklevel=4,  # the caller of `fit`
             )
@@ -147,19 +161,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         check_array(X, dimensions=2)
         check_array(options.get("y"))
         check_same_length(X, options.get("y"))
+        X = to_numbers(np.asarray(X) if isinstance(X, np.memmap) else X)
+        if "y" in options:
+            options["y"] = to_numbers(options["y"])
+        finite = not options.get("reset", True)
         try:
-            return validate_data(
-                self,
-                np.asarray(X) if isinstance(X, np.memmap) else X,
-                dtype=np.float64,
-                ensure_all_finite=not options.get("reset", True),
-                **options,
-            )
+            with np.errstate(all="ignore"):  # a warning would reveal something about private data
+                return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, **options)
         except ValueError as error:
             quotes = any(mark in str(error) for mark in ("could not convert", "array=", "["))
             if "feature names" in str(error) or not quotes:  # all others may quote the data
                 raise
-        raise DataError("records must be real numbers; encode text and categories first.")
+        except (TypeError, OverflowError):
+            if hasattr(X, "toarray"):  # scikit-learn's error for sparse matrices
+                raise
+        raise NotNumbersError
 
     def _validate_parts(self, X: Any, *, reset: bool) -> Records:
         """Records that are read in parts; their features are those of the bounds."""
@@ -198,7 +214,8 @@ class MomentEstimator(PrivateEstimator):
 
     def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str) -> PrivateMoment:
         """Spend the budget on a private moment, and set the attributes of the guarantee."""
+        options = self._fit_options()
         self._warn_if_repeated()
-        moment = private_moment(records, bounds, aim=aim, directions=self.directions, **self._fit_options())
+        moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)
         self._set_guarantee(moment)
         return moment

@@ -37,7 +37,7 @@ class PrivateCovariance(MomentEstimator):
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
-    >>> estimator = PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-6, 6), random_state=0).fit(X)
+    >>> estimator = PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-6, 6), random_state=0, simulation=True).fit(X)
     >>> estimator.covariance_.shape, estimator.mu_ <= estimator.privacy_.mu
     ((3, 3), True)
     """

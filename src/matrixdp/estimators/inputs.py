@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.records import is_out_of_core
+from matrixdp.records import is_out_of_core, read_numbers
 from matrixdp.types import Floats
 
 
@@ -33,6 +33,30 @@ def check_array(values: Any, *, dimensions: int | None = None) -> None:
         found.dtype.kind == "c" or (found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat))
     ):
         raise DataError("Complex data not supported: records must be real numbers.")
+
+
+class NotNumbersError(DataError, TypeError):
+    """Records that are not numbers. Also a `TypeError`, as of scikit-learn's own estimators."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "records must be real numbers: every entry of the argument must be converted from a string, a category, a "
+            "dict or a missing value to a number first."
+        )
+
+
+def to_numbers(values: Any) -> Any:
+    """Arrays and sequences as `release` reads them: masked entries as NaN, and huge numbers as large floats.
+
+    Sparse matrices and data frames are returned as they are, for scikit-learn to convert.
+    """
+    if values is None or hasattr(values, "toarray") or hasattr(values, "iloc") or hasattr(values, "columns"):
+        return values
+    with np.errstate(all="ignore"):  # a warning would reveal something about private data
+        found = read_numbers(values)
+    if found.dtype.kind not in "biuf":
+        raise NotNumbersError
+    return found
 
 
 def check_same_length(X: Any, y: Any) -> None:

@@ -42,7 +42,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(5000, 3)) * [3.0, 1.0, 1.0]
-    >>> pca = PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-12, 12), random_state=0).fit(X)
+    >>> pca = PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-12, 12), random_state=0, simulation=True).fit(X)
     >>> bool(abs(pca.components_[0, 0]) > 0.95)
     True
     """

@@ -45,7 +45,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 2))
     >>> y = X @ [1.0, -2.0] + 3
-    >>> model = PrivateRidge(bounds=(-5, 5), target_bounds=(-10, 15), random_state=0).fit(X, y)
+    >>> model = PrivateRidge(bounds=(-5, 5), target_bounds=(-10, 15), random_state=0, simulation=True).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     """
@@ -96,7 +96,8 @@ class PrivateLinearRegression(PrivateRidge):
     --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 2))
-    >>> model = PrivateLinearRegression(bounds=(-5, 5), target_bounds=(-9, 9), random_state=0).fit(X, X @ [1.0, -1.0])
+    >>> seeded = {"random_state": 0, "simulation": True}
+    >>> model = PrivateLinearRegression(bounds=(-5, 5), target_bounds=(-9, 9), **seeded).fit(X, X @ [1.0, -1.0])
     >>> model.coef_.round(0).tolist()
     [1.0, -1.0]
     """

@@ -38,7 +38,7 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(5000, 2)) + 3
-    >>> scaler = PrivateScaler(bounds=(-2, 8), random_state=0).fit(X)
+    >>> scaler = PrivateScaler(bounds=(-2, 8), random_state=0, simulation=True).fit(X)
     >>> bool(np.abs(scaler.transform(X).mean(axis=0)).max() < 0.2)
     True
     """
@@ -55,8 +55,9 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
 
     def _fit_scales(self, records: Floats | Records, bounds: Bounds) -> Scales:
         """Spend the budget on private means and variances, and set the attributes of the guarantee."""
+        options = self._fit_options()
         self._warn_if_repeated()
-        scales = private_scales(records, bounds, **self._fit_options())
+        scales = private_scales(records, bounds, **options)
         self._set_guarantee(scales.spending)
         return scales
 

@@ -112,6 +112,9 @@ class MatrixQuery(ABC):
         """The noisy answer with its public part added; may work in place."""
         return matrix
 
+    def check_request(self) -> None:  # noqa: B027  (the fields of most queries describe them)
+        """Raise a `ParameterError` if the fields do not identify the answer, so that it cannot have a request id."""
+
     @property
     def possible(self) -> tuple[Floats, Floats]:
         """Least and largest value that each finished entry can have, broadcastable to `shape`."""

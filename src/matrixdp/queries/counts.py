@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, parse_records
-from matrixdp.records import as_records
+from matrixdp.records import as_records, is_columnar
+from matrixdp.records.tables import library_of
 from matrixdp.sensitivity import CellChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -136,11 +137,7 @@ class _CountTask:
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
         cells = np.zeros(len(self.rows) * len(self.columns), np.int64)
         for block in blocks:
-            pairs = _pairs(block)
-            row, column = (
-                _codes([pair[i] for pair in pairs], categories)
-                for i, categories in enumerate((self.rows, self.columns))
-            )
+            row, column = map(_codes, _two_columns(block), (self.rows, self.columns))
             cells += np.bincount(row * len(self.columns) + column, minlength=len(cells))
         return cells.reshape(len(self.rows), len(self.columns))
 
@@ -154,19 +151,37 @@ def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
     return categories
 
 
-def _pairs(data: Any) -> list[Any]:
-    """Pairs as Python values: in one NumPy array, the type of one value could change how the others are read."""
-    if hasattr(data, "to_pylist"):  # an Arrow table
-        data = [tuple(row.values()) for row in data.to_pylist()]
-    elif hasattr(data, "to_numpy"):
-        data = data.to_numpy()
-    rows = data.tolist() if isinstance(data, np.ndarray) else list(data)
-    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == 2 for row in rows):
+def _two_columns(data: Any) -> list[tuple[list[Any], str]]:
+    """Both columns of a table of pairs as Python values, each with the name of its type, if it has one.
+
+    Each value is read on its own: one array for several columns or records would let one record recode the others.
+    """
+    columns = _columns(data)
+    if len(columns) != 2:
         raise DataError("pairs must be a table of two columns.")
-    return rows
+    return columns
 
 
-def _codes(values: list[Any], categories: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+def _columns(data: Any) -> list[tuple[list[Any], str]]:
+    if is_columnar(data):  # an Arrow table
+        return [(column.to_pylist(), str(column.type)) for column in data.columns]
+    if library_of(data) == "pandas" and hasattr(data, "iloc"):
+        columns = [data.iloc[:, i] for i in range(data.shape[1])]
+        return [(column.tolist(), str(column.dtype)) for column in columns]
+    if library_of(data) == "polars" and hasattr(data, "get_columns"):
+        return [(column.to_list(), str(column.dtype)) for column in data.get_columns()]
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return [(column.tolist(), str(data.dtype)) for column in data.T]
+    rows = list(data)
+    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == 2 for row in rows):
+        return []
+    return [([row[i] for row in rows], "object") for i in range(2)]
+
+
+def _codes(column: tuple[list[Any], str], categories: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    """Positions of a column's values among the categories."""
+    values, kind = column
+    _check_column(values, kind.lower(), categories)
     codes = {category: i for i, category in enumerate(categories)}
     try:
         return np.array([codes[value] for value in values], np.intp)
@@ -174,3 +189,16 @@ def _codes(values: list[Any], categories: tuple[Any, ...]) -> np.ndarray[Any, An
         raise DataError(
             "pairs must hold public categories only; map other values to a category of their own first."
         ) from None
+
+
+def _check_column(values: list[Any], kind: str, categories: tuple[Any, ...]) -> None:
+    """Raise a `DataError` for a column in which one value may have changed the others.
+
+    One text makes a column of texts, and one value with a decimal point a column of floats, in which large integers
+    are rounded.
+    """
+    if kind != "object" and len({isinstance(category, str) for category in categories}) > 1:
+        raise DataError(f"pairs must be given as a list, since categories of text and integers share a {kind} column.")
+    most = 2 ** {"float16": 11, "halffloat": 11, "float32": 24, "float": 24}.get(kind, 53)
+    if any(isinstance(value, float | np.floating) and abs(value) >= most for value in values):
+        raise DataError(f"pairs must hold integers: floats of {most} and more are rounded. Convert them to integers.")

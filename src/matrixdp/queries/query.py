@@ -50,6 +50,9 @@ class Query(MatrixQuery):
         What one neighbour differs in, in words.
     relative_error : float
         Bound on the floating-point error of each entry, relative to its `bound`; the noise is increased to cover it.
+    name, version : str, optional
+        Identify the function in a ledger. A request id needs both: the ledger cannot see a function's code, and
+        would return the stored answer of another function. Change the version whenever the function's result changes.
 
     Examples
     --------
@@ -68,6 +71,8 @@ class Query(MatrixQuery):
     gamma_bound: float | None = field(default=None, kw_only=True)
     protects: str = field(default="one record", kw_only=True)
     relative_error: float = field(default=0.0, kw_only=True)
+    name: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
+    version: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
 
     def __post_init__(self) -> None:
         shape = tuple(self.shape)
@@ -88,6 +93,9 @@ class Query(MatrixQuery):
         if not (np.isfinite(bound) & (bound > 0)).all() or bound.shape not in ((), shape):
             raise ParameterError(f"bound must be positive, finite, and one number or an array of shape {shape}.")
         check_magnitudes(bound, "bound")
+        for label in (self.name, self.version):
+            if label is not None and not (isinstance(label, str) and label):
+                raise ParameterError(f"name and version must be strings that are not empty, got {show(label)} instead.")
         if self.gamma_bound is not None:
             object.__setattr__(self, "gamma_bound", check_magnitude(self.gamma_bound, "gamma_bound"))
         error = check_number(self.relative_error, "relative_error", at_least=0, below=1)
@@ -105,6 +113,15 @@ class Query(MatrixQuery):
     def gamma(self) -> float:
         """`gamma_bound`, or what `bound` implies."""
         return super().gamma if self.gamma_bound is None else self.gamma_bound
+
+    def check_request(self) -> None:
+        """Raise a `ParameterError` for a function without a name and a version."""
+        if self.function is not None and None in (self.name, self.version):
+            raise ParameterError(
+                "request must be left out for a Query whose function has no name and version, since two functions "
+                "would share one stored answer. Give Query(..., name='...', version='1'), and a new version whenever "
+                "the function changes."
+            )
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The function's value."""

@@ -27,7 +27,7 @@ from matrixdp.records.opening import (
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, run_part
 from matrixdp.records.records import Blocks, Records, Task, require_public_order, require_rereadable
 from matrixdp.records.stored import Engine, Source, StoredRecords
-from matrixdp.records.tables import choose_columns, is_columnar, to_array, to_columns
+from matrixdp.records.tables import choose_columns, is_columnar, read_numbers, to_array, to_columns
 
 __all__ = [
     "Blocks",
@@ -47,6 +47,7 @@ __all__ = [
     "make_engine",
     "open_records",
     "read_array",
+    "read_numbers",
     "register_engine",
     "register_source",
     "require_public_order",

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from matrixdp.errors import DataError, ParameterError
 
+_LARGEST = 1e308
+
 
 def check_same_columns(blocks: Iterable[Any]) -> Iterator[Any]:
     """Yield the blocks; raise a `DataError` if the columns of one differ from those of the first."""
@@ -38,7 +40,7 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     elif columns is not None:
         array = _from_table(data, choose_columns(columns, size, names))
     else:
-        array = _from_array(data)
+        array = read_numbers(data)
     if array.dtype.kind not in "biuf":
         raise DataError(f"records must be real numbers, got a table of {array.dtype} instead.")
     if array.ndim != 2 or array.shape[1] != size:
@@ -53,7 +55,12 @@ def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequ
     return [_arrow_column(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
 
 
-def _from_array(data: Any) -> NDArray[np.generic]:
+def read_numbers(data: Any) -> NDArray[np.generic]:
+    """Return an array or nested sequence as an array; masked entries become NaN.
+
+    Numbers beyond the range of floats become large floats, which any bounds clip. Where entries are not real numbers,
+    the array has another type than numbers.
+    """
     if hasattr(data, "toarray"):  # a sparse matrix of SciPy
         data = data.toarray()
     if isinstance(data, np.ma.MaskedArray):
@@ -62,16 +69,26 @@ def _from_array(data: Any) -> NDArray[np.generic]:
         array = np.asarray(data)
     except ValueError:
         raise DataError("records must form a rectangular table.") from None
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        return _round_long_doubles(array)
     if array.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in array.flat):
         array = np.array([_as_float(value) for value in array.flat]).reshape(array.shape)
     return array
 
 
+def _round_long_doubles(array: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Long doubles as floats, the finite ones as finite ones."""
+    values: Any = array
+    return np.asarray(np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), values), np.float64)
+
+
 def _as_float(value: Any) -> float:
+    if isinstance(value, np.longdouble):
+        return float(_round_long_doubles(np.asarray(value)))
     try:
         return float(value)
     except OverflowError:  # an integer beyond the range of floats; any bounds clip it
-        return 1e308 if value > 0 else -1e308
+        return _LARGEST if value > 0 else -_LARGEST
 
 
 def column_names(data: Any) -> list[Any] | None:

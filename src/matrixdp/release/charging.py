@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Event, Ledger, Receipt
 from matrixdp.privacy import Neighbours
+from matrixdp.queries import MatrixQuery
 from matrixdp.release.interception import current_answer
 from matrixdp.serialise import to_json_content
 
@@ -74,6 +77,9 @@ def open_account(
     if ledger is None:  # nothing to describe
         check_account(ledger, dataset, request, simulation=simulation)
         return None
+    rehearse_finish(design.query)
+    if request is not None:
+        design.query.check_request()
     describe = partial(describe_design, design)
     return open_account_for(design.event, design.neighbours, describe, ledger, dataset, request, simulation=simulation)
 
@@ -96,6 +102,20 @@ def open_account_for(
     return Account(opened, dataset, request, event, neighbours, describe())
 
 
+def rehearse_finish(query: MatrixQuery) -> None:
+    """Raise a `ParameterError` if a query of the user's own cannot finish an answer, which would be too late later."""
+    if type(query).__module__.partition(".")[0] == "matrixdp":
+        return
+    try:
+        finished = query.finish(np.zeros(query.shape))
+    except Exception as error:
+        raise ParameterError(
+            f"{type(query).__name__}.finish must take any answer, but for one of zeros it raises {error!r}."
+        ) from error
+    if not isinstance(finished, np.ndarray) or finished.shape != query.shape or finished.dtype != np.float64:
+        raise ParameterError(f"{type(query).__name__}.finish must return a float64 array of shape {query.shape}.")
+
+
 def describe_design(design: Design) -> dict[str, Any]:
     """What a design was made for, with a hash of all its inputs."""
     asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
@@ -112,7 +132,13 @@ def describe_design(design: Design) -> dict[str, Any]:
 
 def digest(values: Any) -> str:
     """SHA-256 of values that `matrixdp.serialise.to_json_content` can write."""
-    return hashlib.sha256(json.dumps(to_json_content(values), allow_nan=False).encode()).hexdigest()
+    try:
+        text = json.dumps(to_json_content(values), allow_nan=False)
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError("a query or allocation with NaN or infinite fields cannot be charged.") from None
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_account(ledger: Any, dataset: str | None, request: str | None = None, *, simulation: bool) -> None:

@@ -13,7 +13,7 @@ from matrixdp.ledger import Gaussian, Ledger, Pure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, pure_mu
 from matrixdp.queries import MatrixQuery
-from matrixdp.release.charging import Account, digest, open_account_for
+from matrixdp.release.charging import Account, digest, open_account_for, rehearse_finish
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
 from matrixdp.release.registry import TASKS, CostEvent, Mechanism, check_arguments, find_mechanism
@@ -81,6 +81,10 @@ def release_mechanism(
             f"ledger must be left out for {mechanism.name!r}: its noise is floating-point, whose low bits reveal the "
             "answer, so the release has no guarantee that could be charged. Use a mechanism with exact noise."
         )
+    if request is not None:
+        query.check_request()
+    if ledger is not None:
+        rehearse_finish(query)
     account = open_account_for(
         event,
         query.neighbours,

@@ -26,7 +26,7 @@ def mean_error(error):
 def test_covariance_of_the_breast_cancer_data(epsilon, expected, about_mean):
     truths = {"second_moment": CANCER.T @ CANCER / len(CANCER), "covariance": np.cov(CANCER.T, bias=True)}
     options = {"epsilon": epsilon, "delta": 1e-6, "bounds": (-1, 1)}
-    moments = [PrivateCovariance(**options, random_state=seed).fit(CANCER).moment_ for seed in SEEDS]
+    moments = [PrivateCovariance(**options, random_state=seed, simulation=True).fit(CANCER).moment_ for seed in SEEDS]
     errors = {
         name: np.mean([np.linalg.norm(getattr(moment, name) - truth) for moment in moments]) / np.linalg.norm(truth)
         for name, truth in truths.items()
@@ -40,7 +40,11 @@ def test_components_of_the_breast_cancer_data(epsilon, expected):
     covariance = np.cov(CANCER.T)
 
     def lost(seed):
-        rows = PrivatePCA(5, epsilon=epsilon, delta=1e-6, bounds=(-1, 1), random_state=seed).fit(CANCER).components_
+        rows = (
+            PrivatePCA(5, epsilon=epsilon, delta=1e-6, bounds=(-1, 1), random_state=seed, simulation=True)
+            .fit(CANCER)
+            .components_
+        )
         best = np.linalg.eigvalsh(covariance)[-5:].sum()
         return (best - np.trace(rows @ covariance @ rows.T)) / np.trace(covariance)
 
@@ -53,7 +57,7 @@ def test_regression_of_the_diabetes_data(epsilon, expected):
 
     def unexplained(seed):
         options = {"epsilon": epsilon, "delta": 1e-6, "bounds": box, "target_bounds": (0, 400), "random_state": seed}
-        model = PrivateLinearRegression(**options).fit(DIABETES.data, DIABETES.target)
+        model = PrivateLinearRegression(**options, simulation=True).fit(DIABETES.data, DIABETES.target)
         return np.sqrt(1 - model.score(DIABETES.data, DIABETES.target))
 
     assert mean_error(unexplained) == pytest.approx(expected, rel=0.05)

@@ -39,7 +39,7 @@ def folder(data, tmp_path_factory):
 
 
 def options(**more):
-    return {"epsilon": 1.0, "delta": 1e-6, "bounds": BOUNDS, "random_state": 7, **more}
+    return {"epsilon": 1.0, "delta": 1e-6, "bounds": BOUNDS, "random_state": 7, "simulation": True, **more}
 
 
 @pytest.mark.parametrize("neighbours", [{}, {"neighbours": "add-remove", "records": 3900}])
@@ -100,7 +100,7 @@ def test_scales_have_the_same_bits(data, folder):
 def test_a_fit_is_charged_once_and_an_error_costs_nothing(folder, tmp_path):
     with mdp.Ledger.create(tmp_path / "ledger.db") as ledger:
         ledger.register("clinic", mdp.Privacy(1, 1e-6), neighbours="replace")
-    account = {"ledger": tmp_path / "ledger.db", "dataset": "clinic", "random_state": None}
+    account = {"ledger": tmp_path / "ledger.db", "dataset": "clinic", "random_state": None, "simulation": False}
     spoilt = pq.read_table(folder / "3.parquet")
     (tmp_path / "set").mkdir()
     pq.write_table(spoilt.set_column(1, "a", pa.nulls(len(spoilt), pa.float64())), tmp_path / "set" / "3.parquet")

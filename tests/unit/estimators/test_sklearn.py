@@ -27,13 +27,13 @@ from matrixdp.estimators import (
 
 # Checks use data of their own, so all features have the same public range. They compare two fits, hence the seed, and
 # use few records, hence the large epsilon. No check is declared as an expected failure.
-CHECKED = {"epsilon": 1e4, "delta": 1e-6, "bounds": (-20, 20), "random_state": 0}
+CHECKED = {"epsilon": 1e4, "delta": 1e-6, "bounds": (-20, 20), "random_state": 0, "simulation": True}
 TARGETS = {**CHECKED, "target_bounds": (-400, 400)}
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 3)) @ np.diag([2.0, 1.0, 0.5]) + [1.0, 0.0, -1.0]
 Y = X @ [1.0, -2.0, 0.5] + 3 + 0.1 * RNG.normal(size=4000)
-SEEDED = {"epsilon": 3.0, "delta": 1e-6, "bounds": (-10, 10), "random_state": 0}
+SEEDED = {"epsilon": 3.0, "delta": 1e-6, "bounds": (-10, 10), "random_state": 0, "simulation": True}
 SEEDED_TARGETS = {**SEEDED, "target_bounds": (-20, 20)}
 ALL = [
     PrivateCovariance(**SEEDED),
@@ -84,7 +84,7 @@ class TestAll:
     def test_bad_data_are_errors_before_the_charge(self, estimator, bad, tmp_path):
         with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
             ledger.register("clinic", mdp.Privacy(3.0, 1e-6), neighbours="replace")
-            real = type(estimator)(**{**estimator.get_params(), "random_state": None})
+            real = type(estimator)(**{**estimator.get_params(), "random_state": None, "simulation": False})
             real.set_params(ledger=str(ledger.path), dataset="clinic")
             with pytest.raises(ValueError):
                 real.fit(bad, Y)
@@ -97,7 +97,7 @@ class TestAll:
     def test_copies_and_pickles_charge(self, estimator, tmp_path):
         with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
             ledger.register("clinic", mdp.Privacy(9.0, 1e-6), neighbours="replace")
-            real = type(estimator)(**{**estimator.get_params(), "random_state": None})
+            real = type(estimator)(**{**estimator.get_params(), "random_state": None, "simulation": False})
             real.set_params(ledger=str(ledger.path), dataset="clinic", epsilon=1.0)
             for copied in (real, copy.deepcopy(real), pickle.loads(pickle.dumps(real))):
                 copied.fit(X, Y)
@@ -126,7 +126,7 @@ class TestAll:
         assert positional == first.get(type(estimator), [])
 
     def test_the_warning_names_the_line_that_called_fit(self, estimator):
-        real = clone(estimator).set_params(random_state=None)
+        real = clone(estimator).set_params(random_state=None, simulation=False)
         with pytest.warns(RepeatedFitWarning) as caught:
             real.fit(X, Y)
         assert caught[0].filename == __file__
@@ -165,7 +165,7 @@ def test_clones_warn_that_every_fit_spends():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         real.fit(X)
-        clone(real).set_params(random_state=1).fit(X)
+        clone(real).set_params(random_state=1, simulation=True).fit(X)
     with pytest.warns(RepeatedFitWarning, match="has a clone that is being fitted.*Every fit spends"):
         clone(real).fit(X)
     with pytest.warns(RepeatedFitWarning, match="is being fitted again"):
@@ -179,7 +179,7 @@ def test_clones_warn_that_every_fit_spends():
 
 def test_pipelines():
     scaler = PrivateScaler(**SEEDED)
-    ridge = PrivateRidge(epsilon=3.0, bounds=(-8, 8), target_bounds=(-20, 20), random_state=1)
+    ridge = PrivateRidge(epsilon=3.0, bounds=(-8, 8), target_bounds=(-20, 20), random_state=1, simulation=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pipeline = make_pipeline(scaler, ridge).fit(X, Y)
@@ -310,7 +310,7 @@ def test_mistakes_are_named():
     for state in ("x", -1, 1.5, True, np.random.default_rng(0)):
         with pytest.raises(mdp.ParameterError, match="random_state must be"):
             clone(ridge).set_params(random_state=state).fit(X, Y)
-    with pytest.raises(mdp.ParameterError, match="ledger must be left out when random_state is given"):
+    with pytest.raises(mdp.ParameterError, match="ledger must be left out when simulation=True"):
         clone(ridge).set_params(ledger="x.db", dataset="clinic").fit(X, Y)
     kernel = PrivateKernelRidge(**SEEDED_TARGETS)
     for name, values in {"n_components": (2.5, "2"), "feature_seed": (None, -1, 1.5), "alpha": ("a", None)}.items():
@@ -359,3 +359,18 @@ def test_errors_about_shapes_and_kinds_quote_no_data(data):
     with pytest.raises(ValueError) as caught:
         PrivateRidge(bounds=(-1, 1), target_bounds=(-1, 1)).fit(np.zeros((3, 2)), np.array([1j, 2, 0.345]))
     assert "0.345" not in str(caught.value)
+
+
+@pytest.mark.parametrize("estimator", [PrivateCovariance(bounds=(-9, 9)), PrivateScaler(bounds=(-9, 9))])
+def test_a_seed_alone_does_not_make_a_simulation(estimator, tmp_path):
+    ledger = mdp.Ledger.create(tmp_path / "clinic.db")
+    ledger.register("clinic", mdp.Privacy(2, 1e-6), neighbours="replace")
+    account = {"ledger": tmp_path / "clinic.db", "dataset": "clinic"}
+    for options in ({}, account):
+        with pytest.raises(mdp.ParameterError, match="give simulation=True as well"):
+            clone(estimator).set_params(random_state=42, **options).fit(X)
+    with pytest.raises(mdp.ParameterError, match="simulation must be True or False"):
+        clone(estimator).set_params(simulation=1).fit(X)
+    assert ledger.history("clinic") == []
+    assert clone(estimator).set_params(random_state=42, simulation=True).fit(X).simulation_
+    assert clone(estimator).set_params(simulation=True).fit(X).simulation_
