@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 
@@ -18,4 +19,7 @@ def main() -> None:
         raise SystemExit(2) from None
     from matrixdp.cli.main import run
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None if it is closed
+            stream.reconfigure(errors="backslashreplace")  # an encoding without ± must not stop a command
     sys.exit(run())

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntEnum
 
 import click
@@ -35,6 +36,22 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+class ChargedError(Exception):
+    """An error after the charge of a release.
+
+    Parameters
+    ----------
+    error : BaseException
+    recovery : str
+        What was spent, and how to get the release.
+    """
+
+    def __init__(self, error: BaseException, recovery: str) -> None:
+        super().__init__(recovery)
+        self.error = error
+        self.recovery = recovery
+
+
 def run_safely(command: Callable[[], object], *, debug: bool) -> int:
     """Run a command and return its exit code; an error is printed in one or two lines, with a traceback if `debug`."""
     try:
@@ -44,9 +61,17 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
     except BaseException as error:
         if debug and not isinstance(error, KeyboardInterrupt | click.Abort):
             traceback.print_exc()
-        sys.stderr.write(f"matrixdp: {describe_error(error)}\n")
+        _write_error(f"matrixdp: {describe_error(error)}\n")
         return find_exit_code(error)
     return code if isinstance(code, int) else ExitCode.SUCCESS
+
+
+def _write_error(text: str) -> None:
+    """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal."""
+    from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
+
+    with suppress(OSError):
+        sys.stderr.write(make_visible(text, keep="\n"))
 
 
 def find_exit_code(error: BaseException) -> ExitCode:
@@ -58,6 +83,8 @@ def find_exit_code(error: BaseException) -> ExitCode:
     'DATA'
     """
     match error:
+        case ChargedError():
+            return find_exit_code(error.error)
         case click.Abort() | KeyboardInterrupt():
             return ExitCode.INTERRUPTED
         case click.ClickException():
@@ -68,16 +95,20 @@ def find_exit_code(error: BaseException) -> ExitCode:
             return ExitCode.BUDGET
         case EngineError():
             return ExitCode.CLUSTER
-        case MatrixDPError() | OSError():
+        case MatrixDPError() | OSError() | MemoryError():
             return ExitCode.USAGE
     return ExitCode.INTERNAL
 
 
 def describe_error(error: BaseException) -> str:
     """The message for an error, without private values."""
+    if isinstance(error, ChargedError):
+        return f"{describe_error(error.error).replace('; nothing was released.', '.')}\n{error.recovery}"
     code = find_exit_code(error)
     if code is ExitCode.INTERRUPTED:
         return "interrupted; nothing was released."
+    if isinstance(error, MemoryError):
+        return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
     if isinstance(error, click.ClickException):
         usage = error.ctx if isinstance(error, click.UsageError) else None
         return error.format_message() + ("" if usage is None else f"\nSee: {usage.command_path} --help")

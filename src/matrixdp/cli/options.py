@@ -51,6 +51,17 @@ def _parse_delimiter(_context: click.Context, _parameter: click.Parameter, value
     return "\t" if value in ("tab", "\\t") else value
 
 
+def name_option(flag: str, **attributes: Any) -> Callable[[F], F]:
+    """An option whose value a ledger can store: printable text, so that bytes that are not UTF-8 are refused."""
+
+    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        if value is not None and (not value or not value.isprintable()):
+            raise click.BadParameter("it must be printable text in UTF-8, and not empty.", context, parameter)
+        return value
+
+    return click.option(flag, callback=check, **attributes)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 delimiter_option = click.option(
     "--delimiter",

@@ -197,14 +197,14 @@ class Files(Source):
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
         """Raise a `ParameterError` if the output folder `out` contains the files, or is inside of their folder."""
-        place = Path(out).resolve()
+        place = Path(os.path.realpath(out))  # where `resolve` would raise for a loop of links
         for root in self.roots:
-            if place.is_relative_to(root.resolve()):
+            if place.is_relative_to(os.path.realpath(root)):
                 raise ParameterError(
                     f"out must be outside of the data, but {out} is inside of {root}, where it would be read as "
                     "records next time. Choose a folder outside of it."
                 )
-        if any(Path(file.path).resolve().is_relative_to(place) for file in self.files):
+        if any(Path(os.path.realpath(file.path)).is_relative_to(place) for file in self.files):
             raise ParameterError(f"out must be outside of the data, but {out} contains them. Choose another folder.")
 
 
@@ -213,8 +213,11 @@ def open_files(places: str | Path | Sequence[str | Path], *, delimiter: str | No
 
     The files are only listed, not opened.
     """
-    if delimiter is not None and len(delimiter) != 1:
-        raise ParameterError("delimiter (--delimiter) must be a single character; a tab is 'tab' on the command line.")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):
+        raise ParameterError(
+            "delimiter (--delimiter) must be a single character of ASCII, and no quote or line end; a tab is 'tab' on "
+            "the command line."
+        )
     listed = [places] if isinstance(places, str | os.PathLike) else list(places)
     given = str(listed[0]) + (f" and {len(listed) - 1} more" if len(listed) > 1 else "")
     roots: list[Path] = []

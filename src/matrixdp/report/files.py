@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import csv
 import os
+import re
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matrixdp.report.content import ReportContent, has_equal_rows
+from matrixdp.design import Design
+from matrixdp.release import Release
+from matrixdp.report.content import ReportContent, has_equal_rows, make_content
 from matrixdp.report.html import render_page
 from matrixdp.report.pictures import draw_matrix, draw_std
 from matrixdp.types import Floats
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet runs
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 
 def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list[str]:
@@ -27,7 +34,9 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
 
     Notes
     -----
-    The Parquet file is left out if `pyarrow` is not installed, and files of error bars if these are unknown.
+    A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
+    single quote before it; the other files have the names as they are. The Parquet file is left out if `pyarrow` is not
+    installed, and files of error bars if these are unknown.
     """
     place = Path(folder)
     (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
@@ -46,6 +55,21 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     return ["report.html", *names]
 
 
+def rehearse_folder(design: Design, kind: str, folder: str | os.PathLike[str]) -> None:
+    """Write the files for a release of zeros and remove them again; raises what writing a release would raise.
+
+    Parameters
+    ----------
+    design : Design
+    kind : 'matrix', 'covariance' or 'correlation'
+    folder : path
+        An existing folder, which is left as it was.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        zeros = Release(design.query.finish(np.zeros(design.query.shape)), design)
+        write_folder(make_content(zeros, kind), place)
+
+
 def _write_std(path: Path, content: ReportContent, std: Floats) -> None:
     if has_equal_rows(std):
         _write_csv(path, content.columns, None, std[:1])
@@ -56,11 +80,23 @@ def _write_std(path: Path, content: ReportContent, std: Floats) -> None:
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["", *columns] if rows is not None else columns)
+        header = [_quote_formula(name) for name in columns]
+        writer.writerow(["", *header] if rows is not None else header)
         body: Iterable[list[Any]] = (values[i].tolist() for i in range(len(values)))
         if rows is not None:
-            body = ([name, *line] for name, line in zip(rows, body, strict=True))
+            body = ([_quote_formula(name), *line] for name, line in zip(rows, body, strict=True))
         writer.writerows(body)
+
+
+def _quote_formula(name: str) -> str:
+    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
+
+    Examples
+    --------
+    >>> _quote_formula("age"), _quote_formula("=1+1"), _quote_formula("-1")
+    ('age', "'=1+1", '-1')
+    """
+    return f"'{name}" if name.startswith(_FORMULAS) and not _NUMBER.fullmatch(name) else name
 
 
 def _write_parquet(path: Path, content: ReportContent) -> None:

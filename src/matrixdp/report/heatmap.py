@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from matrixdp.report.numbers import format_number, shorten
-from matrixdp.report.svg import DIVERGING, SEQUENTIAL, Drawing, contrast_colour, element, group, mix_colour, text
+from matrixdp.report.svg import (
+    DIVERGING,
+    SEQUENTIAL,
+    Drawing,
+    contrast_colour,
+    element,
+    escape_text,
+    group,
+    mix_colour,
+    text,
+)
 from matrixdp.types import Floats
 
 MAX_SIDE = 60  # rows and columns of a square matrix, and columns of any other, that a picture shows
@@ -153,7 +162,7 @@ def _draw_cell(name: str, value: float, std: float | None, fill: str, place: tup
     width, height, ink = layout.cell_width, layout.cell_height, contrast_colour(fill)
     x, y = layout.left + width * place[1], layout.top + height * place[0]
     bar = "" if std is None else f" ± {format_number(std)}"
-    tooltip = element("title", escape(f"{name}: {format_number(value, 4)}{bar}"))
+    tooltip = element("title", escape_text(f"{name}: {format_number(value, 4)}{bar}"))
     size: dict[str, Any] = {"width": width - 1, "height": height - 1, "rx": 1.5}
     elements = [element("rect", tooltip, x=x + 0.5, y=y + 0.5, fill=fill, **size)]
     if layout.has_numbers:

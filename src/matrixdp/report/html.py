@@ -1,16 +1,15 @@
-"""The report as one HTML page: no scripts, no external resources, light and dark colours."""
+"""The report as one HTML page: light and dark colours; its policy forbids scripts and external resources."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 import numpy as np
 
 from matrixdp.report.content import ReportContent
 from matrixdp.report.numbers import format_estimate, format_number
 from matrixdp.report.pictures import draw_matrix, draw_std
-from matrixdp.report.svg import FONT
+from matrixdp.report.svg import FONT, escape_text
 from matrixdp.report.words import (
     describe_guarantee,
     describe_ledger,
@@ -19,6 +18,7 @@ from matrixdp.report.words import (
     explain_error_bars,
 )
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _TABLE_COLUMNS = 10  # a wider matrix is shown as a picture only
 _TABLE_ROWS = 20
 _STYLE = f"""
@@ -59,10 +59,10 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     -------
     Made from the release and public facts only.
     """
-    title, subject, mechanism = f"Private {escape(content.title)}", describe_subject(content), content.mechanism
+    title, subject, mechanism = f"Private {escape_text(content.title)}", describe_subject(content), content.mechanism
     body = [
         f"<h1>{title}</h1>",
-        f'<p class="lead">{escape(subject)}</p>',
+        f'<p class="lead">{escape_text(subject)}</p>',
         _render_warnings(content),
         _render_section("At a glance", _render_facts(content, subject)),
         _render_section("The matrix", _render_figure(draw_matrix(content, inline=True))),
@@ -75,10 +75,11 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         _render_section("The ledger", _render_paragraphs(describe_ledger(content.ledger))),
         _render_section("How the noise was generated", _render_paragraphs([mechanism.noise, *content.notes])),
         _render_files(files),
-        f"<footer>Made by matrixdp {escape(content.release.version)}.</footer>",
+        f"<footer>Made by matrixdp {escape_text(content.release.version)}.</footer>",
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{_STYLE}</style></head>"
         f"<body><main>{''.join(body)}</main></body></html>\n"
@@ -91,7 +92,7 @@ def _render_warnings(content: ReportContent) -> str:
         warnings.append("Simulation. Anyone who knows the seed can repeat the noise, so this release protects nobody.")
     if content.ledger is None:
         warnings.append("No ledger was used: nothing keeps the total of the privacy loss from these data.")
-    return "".join(f'<p class="warning" role="note">{escape(warning)}</p>' for warning in warnings)
+    return "".join(f'<p class="warning" role="note">{escape_text(warning)}</p>' for warning in warnings)
 
 
 def _render_facts(content: ReportContent, subject: str) -> str:
@@ -106,7 +107,7 @@ def _render_facts(content: ReportContent, subject: str) -> str:
         "Ledger": "none used" if content.ledger is None else f"charged to {content.ledger.dataset}",
         "Software": f"matrixdp {release.version}" + (" (simulation)" if release.simulation else ""),
     }
-    rows = (_render_row(name, [escape(value)]) for name, value in facts.items())
+    rows = (_render_row(name, [escape_text(value)]) for name, value in facts.items())
     return f'<table class="facts">{"".join(rows)}</table>'
 
 
@@ -152,13 +153,13 @@ def _render_entry(value: float, std: float) -> str:
 
 
 def _render_table(header: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    top = "".join(f'<th scope="col">{escape_text(name)}</th>' for name in header)
     rows = "".join(_render_row(name, row) for name, row in zip(names, cells, strict=True))
     return f'<div class="scroll"><table><tr>{top}</tr>{rows}</table></div>'
 
 
 def _render_row(name: str, cells: Iterable[str]) -> str:
-    return f'<tr><th scope="row">{escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    return f'<tr><th scope="row">{escape_text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _render_figure(image: str) -> str:
@@ -168,17 +169,17 @@ def _render_figure(image: str) -> str:
 def _render_files(files: Sequence[str]) -> str:
     if not files:
         return ""
-    items = "".join(f'<li><a href="{escape(name)}"><code>{escape(name)}</code></a></li>' for name in files)
+    items = "".join(f'<li><a href="{escape_text(name)}"><code>{escape_text(name)}</code></a></li>' for name in files)
     return _render_section("Files in this folder", f"<ul>{items}</ul>")
 
 
 def _render_section(title: str, html: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{html}</section>"
+    return f"<section><h2>{escape_text(title)}</h2>{html}</section>"
 
 
 def _render_paragraphs(lines: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return "".join(f"<p>{escape_text(line)}</p>" for line in lines)
 
 
 def _render_list(lines: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
+    return "<ul>" + "".join(f"<li>{escape_text(line)}</li>" for line in lines) + "</ul>"

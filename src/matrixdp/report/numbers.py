@@ -40,6 +40,23 @@ def format_estimate(value: float, std: float) -> tuple[str, str]:
     return f"{round(value, places):.{max(places, 0)}f}", f"{round(std, places):.{max(places, 0)}f}"
 
 
+def make_visible(text: str, *, keep: str = "") -> str:
+    r"""Text with control characters, and other characters that are not printable, as visible escapes.
+
+    They could send commands to a terminal or make an SVG image invalid. Characters in `keep` stay as they are.
+
+    Examples
+    --------
+    >>> make_visible("age\x1b[31m\n")
+    'age\\x1b[31m\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
 def shorten(label: str, length: int) -> str:
     """A label of at most `length` characters, with an ellipsis where it was cut."""
     return label if len(label) <= length else label[: length - 1] + "…"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from matrixdp.report.numbers import make_visible
+
 # ColorBrewer's RdBu and YlGnBu.
 DIVERGING = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b")
 SEQUENTIAL = ("#f7fcf0", "#ccebc5", "#7bccc4", "#2b8cbe", "#084081")
@@ -35,15 +37,26 @@ def element(name: str, content: str = "", **attributes: object) -> str:
     '<rect x="1" stroke-width="0.5"/>'
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_attribute(value))}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{escape_text(_attribute(value))}"' for key, value in attributes.items()
     )
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
+
+
+def escape_text(words: str) -> str:
+    r"""Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain.
+
+    Examples
+    --------
+    >>> escape_text("a<b\x07")
+    'a&lt;b\\x07'
+    """
+    return escape(make_visible(words))
 
 
 def text(x: float, y: float, words: str, *, size: float = 12, **attributes: object) -> str:
     """A line of text in the colour of its surroundings."""
     attributes = {"fill": "currentColor", **attributes}
-    return element("text", escape(words), x=x, y=y, font_size=size, **attributes)
+    return element("text", escape_text(words), x=x, y=y, font_size=size, **attributes)
 
 
 def group(elements: Sequence[str], **attributes: object) -> str:
@@ -59,7 +72,7 @@ def make_image(drawings: Sequence[Drawing], title: str, *, inline: bool = False)
         x += drawing.width + 2 * _MARGIN
     width = _attribute(x)
     height = _attribute(max(drawing.height for drawing in drawings) + 2 * _MARGIN)
-    name = escape(title, quote=True)
+    name = escape_text(title)
     size = f' style="width:100%;max-width:{width}px;height:auto"' if inline else f' width="{width}" height="{height}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"{size} '

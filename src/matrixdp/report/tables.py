@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matrixdp.report.numbers import format_estimate, format_number, shorten
+from matrixdp.report.numbers import format_estimate, format_number, make_visible, shorten
 from matrixdp.types import Floats
 
 
@@ -19,6 +19,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
       age      0.5
       weight    12
     """
+    header, rows = [make_visible(cell) for cell in header], [[make_visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [header, ["─" * width for width in widths], *rows]
     return "\n".join(

@@ -56,6 +56,24 @@ def test_without_force_nothing_is_ever_replaced(tmp_path):
     assert hidden(tmp_path) == []
 
 
+def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    rename = os.rename
+
+    def refuse(source, target):
+        if Path(source).name == "new":
+            raise OSError(5, "Input/output error")
+        rename(source, target)
+
+    monkeypatch.setattr(output_folder, "_exchange", lambda *paths: False)
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(OSError, match="error"), OutputFolder(tmp_path / "out", force=True) as folder:
+        folder.finish()
+    assert (tmp_path / "out" / "old").exists()
+    assert hidden(tmp_path) == []
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
 def test_only_the_owner_reads_drafts_and_the_result_follows_the_umask(tmp_path, mask):
     previous = os.umask(mask)

@@ -2,7 +2,6 @@
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -239,22 +238,77 @@ def test_an_error_leaves_the_old_folder_as_it_was(tmp_path):
     assert (tmp_path / "out" / "old").read_text() == "old"
 
 
-def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").touch()
-    rename = Path.rename
-
-    def refuse(self, target):
-        if Path(target).name == "out" and self.name.endswith(".old") is False:
-            raise OSError(5, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(OSError, match="error"), OutputFolder(tmp_path / "out", force=True) as folder:
-        folder.finish()
-    assert (tmp_path / "out" / "old").exists()
-
-
 def test_parquet_is_left_out_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     assert "matrix.parquet" not in write_folder(make_content(moments()), tmp_path)
+
+
+HOSTILE = [
+    "\x1b[31mred\x1b]0;title\x07",
+    "a\x00b",
+    "\x9bcontrol",
+    "\u202eright to left",
+    "</text><script>alert(1)</script>",
+    "']]>\"><img src=x onerror=alert(1)>",
+    '=HYPERLINK("http://x")',
+    "+1+1",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1",
+    "\r=1",
+    "line\nbreak",
+]
+
+
+def hostile_content():
+    bounds = mdp.Bounds([-1] * len(HOSTILE), [1] * len(HOSTILE), names=HOSTILE)
+    design = mdp.make_design(mdp.Moments(bounds, 50), mdp.Privacy(2, 1e-6))
+    return make_content(design.release(RNG.uniform(-1, 1, (50, len(HOSTILE)))), "covariance")
+
+
+def test_hostile_names_break_neither_pictures_nor_the_page():
+    content = hostile_content()
+    images = [draw_matrix(content), draw_std(content), draw_design(content.release.design, (0, 1))]
+    for image in images:
+        root = ElementTree.fromstring(image)
+        assert not [item for item in root.iter() if item.tag in (f"{SVG}script", f"{SVG}img", f"{SVG}image")]
+    for written in (*images, render_page(content)):
+        assert all(char.isprintable() or char == "\n" for char in written)
+        assert "<script" not in written
+        assert "<img" not in written
+    assert "\\x1b[31mred" in images[0]
+
+
+def test_a_page_forbids_scripts_and_the_network():
+    page = render_page(make_content(moments()))
+    head = page.partition("<body>")[0]
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', head)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["style-src"] == "'unsafe-inline'"
+    assert "script-src" not in rules
+    assert head.index("Content-Security-Policy") < head.index("<style>")
+    assert not re.search(r"<script|<link|<iframe|javascript:|\son\w+=|url\(|src=", page)
+
+
+def test_a_spreadsheet_runs_no_name(tmp_path):
+    import csv
+
+    write_folder(hostile_content(), tmp_path)
+    for name in ("matrix.csv", "std.csv", "mean.csv"):
+        with (tmp_path / name).open(newline="") as file:
+            header, *rows = csv.reader(file)
+        texts = [*header, *(row[0] for row in rows)]
+        assert not [text for text in texts if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+        assert '\'=HYPERLINK("http://x")' in texts
+        assert all(np.isfinite(float(cell)) for row in rows for cell in row[1:])
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(tmp_path / "matrix.parquet").column_names == ["row", *HOSTILE]
+
+
+def test_tables_send_no_escapes_to_a_terminal():
+    from matrixdp.report.tables import format_matrix, format_table
+
+    text = format_matrix(np.eye(2), HOSTILE[:2], HOSTILE[2:4]) + format_table(HOSTILE, [HOSTILE])
+    assert all(char.isprintable() or char == "\n" for char in text)

@@ -11,8 +11,11 @@ from typing import Any
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.release_options import ReleaseOptions
+from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
+from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.release.charging import describe_design
 from matrixdp.report.content import LedgerSummary
 
 _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
@@ -29,6 +32,10 @@ class ChargeTarget:
         Epsilon left before the release.
     released_before : bool
         Whether the ledger has a release for the request id already.
+    entry_before : int
+        The last entry of the ledger before the release.
+    design : Design, optional
+        The design that is charged.
     """
 
     ledger: Ledger | None = None
@@ -36,6 +43,8 @@ class ChargeTarget:
     request: str | None = None
     left_before: float = 0.0
     released_before: bool = False
+    entry_before: int = 0
+    design: Design | None = None
 
     def make_arguments(self, suffix: str = "") -> dict[str, Any]:
         """The arguments `ledger`, `dataset` and `request` of a release; `suffix` is added to the request id."""
@@ -62,10 +71,40 @@ class ChargeTarget:
         )
 
     def describe_recovery(self) -> str:
-        """How to get a release that was charged but could not be written."""
-        if self.request is not None:
-            return f"The ledger has the release: run again with --request {self.request}, at no cost."
-        return "Nothing was released." if self.ledger is None else "The release is lost, and its charge remains."
+        """What was charged before an error, and how to get the release; empty if nothing was charged."""
+        if self.ledger is None or self.design is None:
+            return ""
+        charges = self.ledger.history(self.dataset)
+        if self.request is None:
+            own = [charge for charge in charges if charge.entry > self.entry_before and charge.request is None]
+            charged = any(charge.description == describe_design(self.design) for charge in own)
+            return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
+        states = {charge.request: charge.released for charge in charges}
+        if states.get(self.request):
+            return (
+                f"The budget is spent, and the ledger has the release: run again with --request {self.request}, "
+                "at no cost."
+            )
+        if self.request in states:
+            return "The budget is spent, and the release is lost. Running again with a new request is charged again."
+        if states.get(self.request + DIRECTIONS):
+            return f"The directions are charged and stored: run again with --request {self.request}."
+        return ""
+
+
+@contextmanager
+def explain_charge(target: ChargeTarget) -> Iterator[None]:
+    """Add to an error after the charge what was spent, and how to get the release."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        try:
+            recovery = target.describe_recovery()
+        except LedgerError:
+            recovery = "The budget may be spent; matrixdp ledger history shows it."
+        if not recovery:
+            raise
+        raise ChargedError(error, recovery) from error
 
 
 @contextmanager
@@ -84,7 +123,8 @@ def open_target(options: ReleaseOptions, design_options: DesignOptions, design: 
                 ledger.whatif(dataset, Gaussian(design_options.privacy.mu))  # directions and release together
         height, width = design.query.shape
         new_request = f"release-{uuid.uuid4().hex[:12]}" if height * width <= _MAX_STORED else None
-        yield ChargeTarget(ledger, dataset, options.request or new_request, left, released)
+        request = options.request or new_request
+        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design)
 
 
 def _has_release(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:

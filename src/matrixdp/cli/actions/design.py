@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from matrixdp.answers.moments import correlation, covariance
-from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records
+from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import echo_json, write_file
 from matrixdp.cli.actions.schema_file import read_schema
@@ -20,6 +20,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import share_mu
 from matrixdp.report.content import has_equal_rows
+from matrixdp.report.numbers import make_visible
 from matrixdp.report.pictures import draw_design, feature_names
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
@@ -40,15 +41,16 @@ def run_design(
     schema = read_schema(options.schema)
     design = build_design(options, build_query(options, schema, find_records(options, schema)))
     left = None if ledger is None else _preview_ledger(ledger, require_dataset(dataset), options, design)
-    if plot is not None:
-        pair = _parse_pair(features, feature_names(design.query))
-        write_file(plot, draw_design(design, pair), option="plot")
-    if as_json:
-        echo_json(_collect_facts(options, design, left))
-    else:
-        _print_design(options, design, left)
+    with refuse_extremes():
         if plot is not None:
-            click.echo(f"\nPicture: {plot}")
+            pair = _parse_pair(features, feature_names(design.query))
+            write_file(plot, draw_design(design, pair), option="plot")
+        if as_json:
+            echo_json(_collect_facts(options, design, left))
+        else:
+            _print_design(options, design, left)
+            if plot is not None:
+                click.echo(f"\nPicture: {plot}")
 
 
 def _preview_ledger(path: Path, dataset: str, options: DesignOptions, design: Design) -> tuple[float, float]:
@@ -96,12 +98,13 @@ def _vary_epsilon(options: DesignOptions, design: Design) -> list[dict[str, floa
         except ParameterError:  # an epsilon for which no design can be made
             continue
         std, _, _ = _predict_std(options, other)
+        noisy = std[np.isfinite(std) & (std > 0)]  # none in the correlation of a single feature
         rows.append(
             {
                 "epsilon": other.privacy.epsilon,
                 "mu": other.distance,
-                "median_std": float(np.nanmedian(std[std > 0])),
-                "largest_std": float(np.nanmax(std)),
+                "median_std": float(np.median(noisy)) if noisy.size else 0.0,
+                "largest_std": float(noisy.max(initial=0.0)),
                 "relative_error": other.relative_error,
             }
         )
@@ -141,7 +144,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
 
 
 def _print_design(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> None:
-    click.echo(design.explain())
+    click.echo(make_visible(design.explain(), keep="\n"))
     std, rows, columns = _predict_std(options, design)
     subject, note = "every entry", ""
     if has_equal_rows(std):

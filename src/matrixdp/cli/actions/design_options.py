@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from matrixdp.checks import check_integer, check_number
 from matrixdp.cli.actions.input_files import read_matrix, read_points
 from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.design import Allocation, Design, make_design, optimal, uniform
-from matrixdp.errors import ParameterError
+from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import (
     Adjacency,
@@ -34,6 +36,8 @@ TABLES: dict[str, type[Moments | SecondMoment | Identity]] = {
     "second-moment": SecondMoment,
     "identity": Identity,
 }
+_LARGEST_WEIGHT = 1e12
+_LEAST_SHARE = 1e-6
 _ROW_PER_RECORD = ("identity", "gram")  # a row for each record; designs of them store one row
 
 
@@ -74,13 +78,17 @@ class DesignOptions:
     def parse_cells(self) -> tuple[str, str]:
         """The two columns of a table of counts."""
         names = [name.strip() for name in (self.cells or "").split(",")]
-        if len(names) != 2 or not all(names):
-            raise ParameterError("--cells must name two columns, as in --cells smoker,outcome, for --query counts.")
+        if len(names) != 2 or not all(names) or names[0] == names[1]:
+            raise ParameterError(
+                "--cells must name two different columns, as in --cells smoker,outcome, for --query counts."
+            )
         return names[0], names[1]
 
 
 def find_records(options: DesignOptions, schema: Schema, count: Callable[[], int] | None = None) -> int | None:
     """Public number of records, from --records, the schema or, where it is public, `count()`; None for a graph."""
+    if options.records is not None:
+        check_integer(options.records, "records (--records)", at_least=1)
     if options.query in GRAPHS:
         return None
     records = schema.records if options.records is None else options.records
@@ -106,7 +114,8 @@ def build_query(options: DesignOptions, schema: Schema, records: int | None) -> 
         nodes, weight = schema.graph.nodes, schema.graph.weight
         return GRAPHS[options.query](len(nodes), weight, node_names=nodes, neighbours=neighbours)
     assert records is not None  # only graphs have none
-    query = _build_table_query(options, schema, records, neighbours)
+    with refuse_extremes():
+        query = _build_table_query(options, schema, records, neighbours)
     height, width = query.shape
     if options.query not in _ROW_PER_RECORD and max(height, width) > MAX_SIDE + 1:
         raise ParameterError(
@@ -131,16 +140,36 @@ def _build_table_query(options: DesignOptions, schema: Schema, records: int, nei
 
 def build_design(options: DesignOptions, query: MatrixQuery, learned: Floats | None = None) -> Design:
     """The design for a query; `learned` are the directions that were learned, if any."""
+    if options.learned:
+        check_number(
+            options.directions_share, "share (--directions-share)", at_least=_LEAST_SHARE, at_most=1 - _LEAST_SHARE
+        )
     given = options.directions not in ("standard", "learned")
     directions = read_matrix(Path(options.directions), "directions") if given else learned
-    return make_design(
-        query,
-        options.privacy,
-        allocation=parse_importance(options.importance, query, directions),
-        directions=directions,
-        calibration=options.calibration,
-        share=1 - options.directions_share if options.learned else 1.0,
-    )
+    with refuse_extremes():
+        return make_design(
+            query,
+            options.privacy,
+            allocation=parse_importance(options.importance, query, directions),
+            directions=directions,
+            calibration=options.calibration,
+            share=1 - options.directions_share if options.learned else 1.0,
+        )
+
+
+@contextmanager
+def refuse_extremes() -> Iterator[None]:
+    """Raise a `ParameterError` where arithmetic fails; for queries, designs and reports that are made without data."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except MatrixDPError:
+        raise
+    except (ArithmeticError, ValueError) as error:
+        raise ParameterError(
+            "no design can be made with these options; one of them is too large or too small. Check --epsilon, "
+            "--delta, --records, --importance, --directions-share and --bandwidth, and the bounds in the schema."
+        ) from error
 
 
 def parse_importance(text: str | None, query: MatrixQuery, directions: Floats | None) -> Allocation:
@@ -162,6 +191,8 @@ def parse_importance(text: str | None, query: MatrixQuery, directions: Floats | 
             weights[positions[name]] = float(value)
         except ValueError:
             raise ParameterError(f"--importance of {name} must be a number, got {value!r} instead.") from None
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ParameterError("--importance must be positive and finite for every feature.")
+    if not ((weights >= 1 / _LARGEST_WEIGHT) & (weights <= _LARGEST_WEIGHT)).all():
+        raise ParameterError(
+            f"--importance must be positive, from {1 / _LARGEST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, for every feature."
+        )
     return optimal(weights / query.extent(directions) ** 2)

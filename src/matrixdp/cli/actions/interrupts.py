@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -36,7 +37,8 @@ class DeferredInterrupts:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if not self.pending:
-            sys.stderr.write("matrixdp: already charged; finishing first.\n")
+            with suppress(OSError):
+                sys.stderr.write("matrixdp: already charged; finishing first.\n")
         self.pending = True
 
     def __enter__(self) -> Self:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.actions.output import echo_json
+from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.chain import Head
@@ -37,11 +37,10 @@ def require_dataset(dataset: str | None) -> str:
 def create_ledger(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
     """Create a ledger with one data set and print it."""
     privacy = Privacy(epsilon, delta)
-    if not dataset.isprintable() or not dataset:
-        raise ParameterError("--dataset must be a printable, non-empty text.")
     with Ledger.create(path) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours)
-    show_ledger(path, as_json=as_json)
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
 
 
 def add_dataset(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
@@ -49,7 +48,8 @@ def add_dataset(path: Path, dataset: str, epsilon: float, delta: float, neighbou
     privacy = Privacy(epsilon, delta)
     with open_ledger(path) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours)
-    show_ledger(path, as_json=as_json)
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
 
 
 def show_ledger(path: Path, *, as_json: bool) -> None:

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from matrixdp.errors import ParameterError
+
+
+@contextmanager
+def output_after_work() -> Iterator[None]:
+    """Print what a command has done; a standard output that is full or closed is noted, but is not an error then."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError, ValueError):  # what is still buffered must not fail at the end of the process
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(OSError):
+            reason = error.strerror or type(error).__name__
+            click.echo(f"matrixdp: done, but standard output could not be written: {reason}.", err=True)
 
 
 def echo_json(content: Any) -> None:

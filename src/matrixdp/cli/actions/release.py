@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
-from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, open_target
+from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, explain_charge, open_target
 from matrixdp.cli.actions.design_options import (
     GRAPHS,
     TABLES,
@@ -17,23 +17,27 @@ from matrixdp.cli.actions.design_options import (
     build_design,
     build_query,
     find_records,
+    refuse_extremes,
 )
 from matrixdp.cli.actions.input_files import read_graph, read_pairs
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
+from matrixdp.cli.actions.output import output_after_work
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
-from matrixdp.errors import DataError, MatrixDPError, ParameterError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.records.files import Files, open_files
 from matrixdp.release import release_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.files import write_folder
+from matrixdp.report.files import rehearse_folder, write_folder
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files, without a report
+
+_MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,11 @@ def _release_matrix(job: _ReleaseJob) -> None:
         DeferredInterrupts() as interrupts,
         open_target(options, job.design_options, job.design) as target,
         OutputFolder(options.out, force=options.force) as out,
+        explain_charge(target),
+        np.errstate(all="ignore"),
     ):
+        if not target.released_before:
+            _rehearse(job, out)
         content, learned = _make_release(job, target, interrupts)
         try:
             if learned is not None:
@@ -101,15 +109,21 @@ def _release_matrix(job: _ReleaseJob) -> None:
             files = write_folder(content, out.path)
             out.finish()
         except OSError as error:
-            reason = error.strerror or error
-            raise ParameterError(
-                f"out: {out.place} cannot be written: {reason}. {target.describe_recovery()}"
-            ) from None
+            raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
+    with output_after_work():
         if interrupts.pending:
             click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
         if target.released_before:
             click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
-    print_release(content, options, files)
+        print_release(content, options, files)
+
+
+def _rehearse(job: _ReleaseJob, out: OutputFolder) -> None:
+    """Try all that does not need the data, so that what would fail does so before the charge."""
+    height, width = job.query.shape
+    if height * width <= _MAX_REHEARSED:
+        with refuse_extremes():
+            rehearse_folder(job.design, job.design_options.kind, out.drafts)
 
 
 def _make_release(
@@ -120,14 +134,7 @@ def _make_release(
     data = _open_data(job, interrupts)
     learned = _learn_directions(job, data, target) if options.learned else None
     design = job.design if learned is None else build_design(options, job.query, learned.directions)
-    try:
-        release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
-    except MatrixDPError as error:
-        if learned is None or target.request is None:
-            raise
-        raise type(error)(
-            f"{error}\nThe directions are charged and stored: run again with --request {target.request}."
-        ) from None
+    release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
     notes = () if learned is None else (_describe_learning(options, learned.mu),)
     return make_content(release, options.kind, ledger=target.summarise(), notes=notes), learned
 
@@ -178,7 +185,11 @@ def _release_dataset(job: _ReleaseJob) -> None:
         )
     if options.request is not None:
         raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
-    with DeferredInterrupts() as interrupts, open_target(options, job.design_options, design) as target:
+    with (
+        DeferredInterrupts() as interrupts,
+        open_target(options, job.design_options, design) as target,
+        explain_charge(replace(target, request=None)),  # a data set is charged without one
+    ):
         data = _open_data(job, interrupts)
         release = release_dataset(
             design,
@@ -190,4 +201,5 @@ def _release_dataset(job: _ReleaseJob) -> None:
             dataset=target.dataset,
         )
         ledger = target.summarise()
-    print_dataset(release, options, ledger)
+    with output_after_work():
+        print_dataset(release, options, ledger)

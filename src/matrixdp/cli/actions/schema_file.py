@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
+from matrixdp.report.numbers import make_visible
 
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
 _HEADER = """\
@@ -83,7 +83,7 @@ class Schema:
 def make_template(names: Sequence[str], source: str) -> str:
     """Text of a schema for the columns `names` of the file `source`, with empty bounds."""
     columns = (f'[columns.{_quote_key(name)}]\nlower = ""\nupper = ""\n' for name in names)
-    return "\n".join([_HEADER.format(name=source), *columns])
+    return "\n".join([_HEADER.format(name=make_visible(source)), *columns])
 
 
 def read_schema(path: Path) -> Schema:
@@ -94,7 +94,9 @@ def read_schema(path: Path) -> Schema:
         raise ParameterError(f"there is no schema at {path}. Create one: matrixdp schema new DATA -o {path}") from None
     except OSError as error:
         raise ParameterError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
+    except ValueError as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
     _require_known(content, {"columns", "radius", "records", "graph"}, f"{path}")
     columns = {name: _parse_column(path, name, entry) for name, entry in _read_table(content, "columns", path).items()}
@@ -102,7 +104,7 @@ def read_schema(path: Path) -> Schema:
     radius = _read_number(content, "radius", f"{path}")
     records = content.get("records")
     if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 1):
-        raise ParameterError(f"{path}: records must be a positive integer, got {records!r} instead.")
+        raise ParameterError(f"{path}: records must be a positive integer, got {show(records)} instead.")
     return Schema(path, columns, radius, records, graph)
 
 
@@ -147,8 +149,11 @@ def _read_number(content: dict[str, Any], name: str, where: str) -> float | None
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParameterError(f"{where}: {name} must be a number, got {value!r} instead.")
-    return float(value)
+        raise ParameterError(f"{where}: {name} must be a number, got {show(value)} instead.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"{where}: {name} must be at most 1e60 in size; change the units.") from None
 
 
 def _read_table(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
@@ -166,5 +171,12 @@ def _require_known(content: dict[str, Any], names: set[str], where: str) -> None
 
 def _quote_key(name: str) -> str:
     """The name of a column as a TOML key."""
-    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else json.dumps(name)
+    if name.isascii() and name.replace("_", "").replace("-", "").isalnum():
+        return name
+    return '"' + "".join(map(_quote_character, name)) + '"'
+
+
+def _quote_character(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    return char if char.isprintable() else f"\\U{ord(char):08x}"

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from matrixdp.cli.options import NEIGHBOURS, PATH, combine_options, delta_option, epsilon_option, json_option
+from matrixdp.cli.options import (
+    NEIGHBOURS,
+    PATH,
+    combine_options,
+    delta_option,
+    epsilon_option,
+    json_option,
+    name_option,
+)
 from matrixdp.cli.styles import Group
 
 
@@ -16,7 +24,7 @@ def ledger() -> None:
 
 
 _path = click.argument("path", metavar="LEDGER", type=PATH)
-_dataset = click.option("--dataset", required=True, help="Name of the data set.")
+_dataset = name_option("--dataset", required=True, help="Name of the data set.")
 _registration = combine_options(
     _path,
     _dataset,
@@ -66,7 +74,7 @@ def show(path: Path, as_json: bool) -> None:
 
 @ledger.command("history", example="matrixdp ledger history clinic.db --dataset clinic")
 @_path
-@click.option("--dataset", help="Show only the charges to this data set.")
+@name_option("--dataset", help="Show only the charges to this data set.")
 @json_option
 def history(path: Path, dataset: str | None, as_json: bool) -> None:
     """Show the charges in a LEDGER, and which were released."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, delimiter_option, design_options, json_option, split_options
+from matrixdp.cli.options import PATH, delimiter_option, design_options, json_option, name_option, split_options
 from matrixdp.cli.styles import Command
 
 
@@ -18,7 +18,7 @@ from matrixdp.cli.styles import Command
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
 @design_options
 @click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
-@click.option("--dataset", help="Name of the data set in the ledger.")
+@name_option("--dataset", help="Name of the data set in the ledger.")
 @click.option(
     "--ledger-timeout",
     type=click.FloatRange(min=0),
@@ -27,7 +27,7 @@ from matrixdp.cli.styles import Command
     help="Seconds to wait while another process uses the ledger.",
 )
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
-@click.option("--request", help="An id. A second run with the same id returns the same release at no cost.")
+@name_option("--request", help="An id. A second run with the same id returns the same release at no cost.")
 @click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
 @click.option(

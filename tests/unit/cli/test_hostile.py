@@ -1,0 +1,285 @@
+"""Hostile input and output: mistakes never end as internal errors, and a finished release never as a failure."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matrixdp as matrixdp_package
+from matrixdp.cli.actions import release as releasing
+from matrixdp.cli.actions.schema_file import make_template, read_schema
+from matrixdp.cli.main import run
+from unit.cli.conftest import BUDGET, SCHEMA, argv, make_table, read_charges
+
+USAGE, DATA = 2, 3
+BOUND = "[columns.age]\nlower = {}\nupper = 90\n"
+
+
+def schema(content):
+    return lambda: Path("schema.toml").write_text(content)
+
+
+def huge_header():
+    Path("axes.npy").write_bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 100)
+
+
+def loop():
+    Path("loop").symlink_to("loop")
+
+
+NOTHING = lambda: None  # noqa: E731
+GRAM, COUNTS = argv("clinic.csv", "gram"), argv("clinic.csv", "counts")
+CASES = {
+    "delimiter beyond ASCII": (NOTHING, (*argv(), "--delimiter", "é"), USAGE, "--delimiter"),
+    "a quote as delimiter": (NOTHING, (*argv(), "--delimiter", '"'), USAGE, "--delimiter"),
+    "a line end as delimiter": (NOTHING, (*argv(), "--delimiter", "\n"), USAGE, "--delimiter"),
+    "a loop of links as output": (loop, (*argv(), "--out", "loop"), USAGE, "must be a folder"),
+    "output below a loop of links": (loop, (*argv(), "--out", "loop/out"), USAGE, "cannot be written"),
+    "a loop of links as data": (loop, argv("loop"), DATA, "loop"),
+    "a loop of links as directions": (loop, (*argv(), "--directions", "loop"), USAGE, "--directions"),
+    "the root as output": (NOTHING, (*argv(), "--out", "/"), USAGE, "out"),
+    "one column twice": (NOTHING, (*COUNTS, "--cells", "smoker,smoker"), USAGE, "two different columns"),
+    "a bound of 400 digits": (schema(BOUND.format("-1" + "0" * 400)), argv(), USAGE, "1e60"),
+    "a bound of 5000 digits": (schema(BOUND.format("-1" + "0" * 5000)), argv(), USAGE, "schema.toml"),
+    "records of 400 digits": (schema("records = -1" + "0" * 400), argv(), USAGE, "records"),
+    "a nested schema": (schema("a = " + "[" * 9000 + "]" * 9000), argv(), USAGE, "nested too deeply"),
+    "a schema of nested tables": (schema("a = " + "{a = " * 9000), argv(), USAGE, "schema.toml"),
+    "a date as bound": (schema(BOUND.format("1979-05-27")), argv(), USAGE, "number"),
+    "a huge bandwidth": (NOTHING, (*GRAM, "--bandwidth", "1e300"), USAGE, "bandwidth"),
+    "a tiny bandwidth": (NOTHING, (*GRAM, "--bandwidth", "1e-300"), USAGE, "bandwidth"),
+    "a tiny share": (
+        NOTHING, (*argv(), "--directions", "learned", "--directions-share", "1e-300"), USAGE, "directions-share",
+    ),
+    "a tiny importance": (NOTHING, (*argv(), "--importance", "age=1e-308"), USAGE, "--importance"),
+    "a request that is not UTF-8": (NOTHING, (*argv(), "--request", "\udcff"), USAGE, "--request"),
+    "an empty request": (NOTHING, (*argv(), "--request", ""), USAGE, "--request"),
+    "a data set that is not UTF-8": (NOTHING, (*argv(), "--dataset", "\udcff\x1b[31m"), USAGE, "--dataset"),
+    "a huge NPY header": (huge_header, (*argv(), "--directions", "axes.npy"), USAGE, "axes.npy"),
+    "no records": (NOTHING, (*argv(), "--records", "0"), USAGE, "--records"),
+    "no records of a graph": (
+        schema("[graph]\nnodes = 3\n"), (*argv("clinic.csv", "adjacency"), "--records", "0"), USAGE, "--records",
+    ),
+    "records beyond all numbers": (NOTHING, (*argv(), "--records", "9" * 400), USAGE, "records"),
+    "escapes in an option": (NOTHING, (*argv(), "--importance", "\x1b[31m=3"), USAGE, "\\x1b[31m"),
+    "escapes in an unknown option": (NOTHING, (*argv(), "--\x1b[31m"), USAGE, "\\x1b[31m"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mistakes_are_no_internal_errors(clinic, matrixdp, name):
+    prepare, words, code, expected = CASES[name]
+    prepare()
+    done = matrixdp(*words)
+    assert done.code == code, done.err
+    assert expected in done.err
+    assert "\x1b" not in done.err
+    assert read_charges() == []
+    assert not Path("out").exists()
+
+
+def test_escapes_in_column_names_do_not_reach_the_terminal(clinic, matrixdp):
+    names = ["a\x1b[31m", "b\x9b2J", "=c"]
+    Path("data.csv").write_text(",".join(names) + "\n" + "0.5,0.5,0.5\n" * 20)
+    template = make_template(names, "da\nta.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1")
+    Path("schema.toml").write_text(template)
+    assert list(read_schema(Path("schema.toml")).columns) == names
+    shown = [
+        matrixdp("schema", "new", "data.csv"),
+        matrixdp("schema", "check", "schema.toml", "--data", "data.csv"),
+        matrixdp("design", "--schema", "schema.toml", "--query", "covariance", "--records", "20", *BUDGET),
+        matrixdp(*argv("data.csv", "covariance")),
+        matrixdp(*argv("clinic.csv", "covariance", "--force")),  # an error that names a column
+    ]
+    assert [done.code for done in shown] == [0, 0, 0, 0, DATA]
+    for done in shown:
+        assert all(char.isprintable() or char == "\n" for char in done.out + done.err)
+
+
+@pytest.mark.parametrize(
+    "name", ['quote"', "back\\slash", "\U0001f600", "\x7f", "é", "new\nline", "a.b", "", "x\u2028y"]
+)
+def test_a_template_can_be_read_for_any_name(tmp_path, name):
+    template = make_template([name], "data.csv").replace('""\n', "0\n", 1).replace('""\n', "1\n", 1)
+    (tmp_path / "s.toml").write_text(template if name else template.replace('lower = ""', "lower = 0"))
+    assert list(read_schema(tmp_path / "s.toml").columns) == [name]
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(matrixdp_package.__file__).parents[1])}
+
+
+@pytest.mark.parametrize("redirection", ["> /dev/full", "| head -0", ">&-", "> /dev/full 2>&1", "2> /dev/full"])
+def test_a_full_or_closed_output_does_not_fail_a_finished_release(clinic, redirection):
+    command = " ".join([sys.executable, "-m", "matrixdp", *argv(), redirection])
+    script = f"set -o pipefail; {command}"
+    done = subprocess.run(["bash", "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    if redirection == "> /dev/full":
+        assert "standard output could not be written: No space left on device" in done.stderr
+    assert Path("out/report.html").exists()
+    assert [charge.released for charge in read_charges()] == [True]
+
+
+def test_an_encoding_without_signs_does_not_fail_a_release(clinic):
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "matrixdp", *argv()]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def fail(error):
+    def raise_it(*a, **k):
+        raise error
+
+    return raise_it
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(OSError(28, "No space left on device"), USAGE), (RuntimeError("77.7654321"), 5)]
+)
+def test_an_error_after_the_charge_says_what_was_spent(clinic, matrixdp, monkeypatch, error, code):
+    with monkeypatch.context() as patch:
+        patch.setattr(releasing, "write_folder", fail(error))
+        failed = matrixdp(*argv())
+    assert failed.code == code
+    assert "The budget is spent, and the ledger has the release" in failed.err
+    assert "nothing was released" not in failed.err
+    assert "77.76" not in failed.err
+    request = failed.err.split("--request ")[1].split(",")[0]
+    again = matrixdp(*argv("clinic.csv", "moments", "--request", request))
+    assert again.code == 0, again.err
+    assert len(read_charges()) == 1
+
+
+def test_a_release_that_is_lost_is_called_lost(clinic, matrixdp, monkeypatch):
+    monkeypatch.setattr(matrixdp_package.Ledger, "complete", fail(RuntimeError()))
+    failed = matrixdp(*argv())
+    assert "The budget is spent, and the release is lost" in failed.err
+    assert [charge.released for charge in read_charges()] == [False]
+
+
+def test_a_large_data_set_that_is_lost_is_called_lost(clinic, matrixdp, monkeypatch):
+    from matrixdp.release import dataset
+
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(dataset.OutputFolder, "finish", fail(OSError(28, "No space left on device")))
+    failed = matrixdp(*argv("clinic.parquet", "identity"))
+    assert failed.code == USAGE  # not the cluster's fault
+    assert "No space left on device" in failed.err
+    assert "The budget is spent, and the release is lost" in failed.err
+    assert [charge.released for charge in read_charges()] == [False]
+
+
+def test_an_error_before_the_charge_says_nothing_of_it(clinic, matrixdp, monkeypatch):
+    monkeypatch.setattr(matrixdp_package.Ledger, "charge", fail(RuntimeError()))
+    failed = matrixdp(*argv())
+    assert "nothing was released" in failed.err
+    assert "spent" not in failed.err
+
+
+def test_too_little_memory_is_no_internal_error(clinic, matrixdp, monkeypatch):
+    monkeypatch.setattr(releasing, "build_design", fail(MemoryError()))
+    done = matrixdp(*argv())
+    assert done.code == USAGE
+    assert "not enough memory" in done.err
+
+
+NUMBERS = ["0", "-1", "1", "1e-308", "5e-324", "1e308", "1e400", "-1e300", "nan", "inf", "0x10", "", "9" * 400, "１"]
+# fmt: off
+NAMES = ["age", "bmi", "age,bmi", "x,x", "smoker,outcome", ",", "=", "age=1", "age=1e-300", "bmi=1e300", "age=nan",
+         "0=3", "\udcff", "\x1b[2J", "\x00", "a" * 5000, "../..", "loop", "axes.npy", "clinic.csv", "/dev/null",
+         "."]
+# fmt: on
+POOLS = {
+    "--query": [*releasing.TABLES, "gram", "counts", "adjacency", "laplacian", "x"],
+    "--epsilon": [*NUMBERS, "1", "1e-5", "50"],
+    "--delta": [*NUMBERS, "1e-6", "0.5", "1e-300"],
+    "--records": [*NUMBERS, "500", "1125899906842624"],
+    "--neighbours": ["replace", "add-remove", "x"],
+    "--importance": NAMES,
+    "--directions": ["standard", "learned", *NAMES],
+    "--directions-share": [*NUMBERS, "0.5", "0.999999999999"],
+    "--calibration": ["exact", "theorem2", "theorem2-corrected", "theorem2-psd"],
+    "--cells": NAMES,
+    "--points": NAMES,
+    "--kernel": ["gaussian", "laplacian"],
+    "--bandwidth": NUMBERS,
+}
+SCHEMAS = {
+    "plain": SCHEMA,
+    "tiny": BOUND.format("89.99999999999999"),
+    "wide": "[columns.age]\nlower = -1e59\nupper = 1e59\n[columns.bmi]\nlower = 0\nupper = 1e-59\n",
+    "ball": "radius = 1e-50\n" + SCHEMA,
+    "graph": "[graph]\nnodes = 3\nweight = 1e300\n",
+}
+RELEASE_ONLY = {
+    "--request": NAMES,
+    "--dataset": ["clinic", *NAMES],
+    "--missing": ["error", "midpoint"],
+    "--delimiter": [",", ";", "é", "ab", "", "\x00", '"'],
+    "--workers": ["1", "0", "-1", "x", "tcp://", "１"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a tiny table, schemas and a ledger."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    import pyarrow.csv as pacsv
+
+    pacsv.write_csv(make_table(20), folder / "clinic.csv")
+    for name, content in SCHEMAS.items():
+        (folder / f"{name}.toml").write_text(content)
+    np.save(folder / "axes.npy", np.eye(2))
+    (folder / "loop").symlink_to("loop")
+    with matrixdp_package.Ledger.create(folder / "clinic.db") as ledger:
+        ledger.register("clinic", matrixdp_package.Privacy(1e6, 1e-3), neighbours="replace")
+    return folder
+
+
+def choose(pools):
+    """A few options with values from their pools."""
+    return st.lists(st.sampled_from(sorted(pools)), unique=True, max_size=4).flatmap(
+        lambda flags: st.fixed_dictionaries({flag: st.sampled_from(pools[flag]) for flag in flags})
+    )
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    command=st.sampled_from(["design", "release"]),
+    schema=st.sampled_from(sorted(SCHEMAS)),
+    query=st.sampled_from(POOLS["--query"]),
+    chosen=choose(POOLS),
+    more=choose(RELEASE_ONLY),
+)
+def test_no_option_ends_as_an_internal_error(place, command, schema, query, chosen, more):
+    options = {"--query": query, "--epsilon": "1", "--delta": "1e-6", "--records": "20", **chosen}
+    words = [command, *(["clinic.csv"] if command == "release" else []), "--schema", f"{schema}.toml"]
+    if command == "release":
+        options = {"--dataset": "clinic", **options, **more, "--ledger": "clinic.db", "--out": "out"}
+        words.append("--force")
+    words += [word for pair in options.items() for word in pair]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        code, err = run_quietly(words)
+    assert code != 5, (words, err)
+    assert "Traceback" not in err
+    assert "\x1b" not in err
+    assert not [path for path in place.iterdir() if path.name.startswith(".")]
+
+
+def run_quietly(words):
+    """Exit code and standard error of a command."""
+    import contextlib
+    import io
+
+    err = io.StringIO()
+    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
+        code = run(["--debug", *words] if os.environ.get("FUZZ_DEBUG") else words)
+    return int(code), err.getvalue()
