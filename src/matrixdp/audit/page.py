@@ -25,8 +25,8 @@ section{{border:1px solid #8886;border-radius:10px;padding:14px 22px;margin:16px
 """
 _LIMITS = (
     "An audit that finds nothing is no proof: it tries the data sets and events that it can think of. "
-    "A pair above its claim, or a fit that is above its claim or differs in more than noise, is a proof that the "
-    "guarantee does not hold. A measured bound is wrong with the stated probability at most. "
+    "A pair above its claim proves the claim wrong; so does a replayed fit that is above its claim or differs in more "
+    "than its noisy answers. A measured bound is wrong with the stated probability at most. "
     "All data of an audit are made up or given for it; nothing in this report is protected."
 )
 

@@ -54,8 +54,9 @@ class Replay:
     claim : float
         The `mu` that the whole fit is charged with.
     difference : str
-        What differs between the fits although their transcripts are the same, or an empty string. Then something other
-        than noisy answers reaches the result, or decides what is released.
+        What differs between the fits although their transcripts are the same, or an empty string: private data then
+        reach the result, or decide what is released, other than through noisy answers. Results that cannot be pickled
+        are not compared.
     """
 
     steps: tuple[ReplayStep, ...]
@@ -121,9 +122,8 @@ def replay(
     Returns
     -------
     Replay
-        Given the transcript, each release is a Gaussian mechanism, and the privacy loss between these two data sets is
-        exactly that of a shift by `Replay.distance` if all transcripts have the same distance; by composition it is
-        never more than the largest. So one replay above its claim shows that the accounting is wrong.
+        Adaptive composition of Gaussian releases is `mu`-GDP if no transcript is more than `mu` apart under any two
+        neighbours. So one replay above its claim shows that the accounting is wrong; one below it proves nothing.
 
     Privacy
     -------
