@@ -3,7 +3,7 @@
 `docs/audit.md` shows how to audit a query or mechanism of your own.
 """
 
-from matrixdp.audit.attack import Attack, attack
+from matrixdp.audit.attack import Attack, attack, distance_between
 from matrixdp.audit.counting import Count, is_caught, measured_epsilon, measured_mu
 from matrixdp.audit.domains import BoxDomain, Domain, Family, RecordDomain, find_domain
 from matrixdp.audit.measure import Measurement, measure
@@ -22,6 +22,7 @@ __all__ = [
     "Replay",
     "ReplayStep",
     "attack",
+    "distance_between",
     "draw_tradeoff",
     "find_domain",
     "is_caught",

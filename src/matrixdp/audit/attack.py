@@ -60,11 +60,13 @@ class Attack:
     @property
     def ratio(self) -> float:
         """Distance found over the distance claimed."""
+        if self.distance == 0:
+            return 0.0
         return self.distance / self.claim if self.claim else math.inf
 
     @property
     def broken(self) -> bool:
-        """Whether the pair is farther apart than the design claims, so that its guarantee does not hold."""
+        """Whether the pair is farther apart than the design claims for any pair, so that its claim is false."""
         return self.ratio > 1 + SLACK
 
     @property
@@ -116,7 +118,7 @@ def attack(
     Returns
     -------
     Attack
-        The worst pair. `Attack.broken` is a proof that the guarantee does not hold; its absence proves nothing.
+        The worst pair. If it is `broken`, the design's claim is false; if not, nothing is proved.
 
     Privacy
     -------
@@ -154,6 +156,34 @@ def _choose_domain(
         return RecordDomain(generate, count, design.neighbours)
     assert bounds is not None
     return BoxDomain.of(bounds, count, design.neighbours)
+
+
+def distance_between(design: Design, data: Any, neighbour: Any) -> float:
+    """How far the answers of two data sets are apart, in standard deviations of the noise, from exact integers.
+
+    Parameters
+    ----------
+    design : Design
+    data, neighbour
+        Data sets that the query takes.
+
+    Privacy
+    -------
+    Private for private data: an audit's data are made up.
+
+    Examples
+    --------
+    >>> from matrixdp import Bounds, Identity, Privacy, make_design
+    >>> design = make_design(Identity(Bounds([0], [1]), 1), Privacy(1, 1e-6))
+    >>> round(distance_between(design, [[0.0]], [[1.0]]) / design.distance, 9)
+    1.0
+    """
+    first, second = (
+        round_answer(design, prepare(design, source, clip=True, missing="error")).ravel().tolist()
+        for source in (data, neighbour)
+    )
+    squares = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
+    return math.sqrt(squares) * 2.0**-design.grid.bits
 
 
 @dataclass(eq=False)

@@ -5,44 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from matrixdp.audit.attack import attack
 from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.catalogue import FITS, QUERIES, random_design, random_fit
+from matrixdp.audit.catalogue import FITS, QUERIES, FitCase, random_design, random_fit
 from matrixdp.audit.replay import replay
-
-
-@dataclass
-class Tally:
-    """What was audited of one kind.
-
-    Attributes
-    ----------
-    audits : int
-        Designs that were attacked, or fits that were replayed.
-    pairs : int
-        Pairs of neighbouring data sets that were compared.
-    worst : float
-        Largest ratio of a distance to its claim.
-    broken : list of int
-        Seeds of the audits that exceeded their claim.
-    """
-
-    audits: int = 0
-    pairs: int = 0
-    worst: float = 0.0
-    broken: list[int] = field(default_factory=list)
-
-    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int) -> None:
-        """Count one audit."""
-        self.audits += 1
-        self.pairs += pairs
-        self.worst = max(self.worst, ratio)
-        if broken:
-            self.broken.append(seed)
+from matrixdp.audit.tally import Tally
 
 
 def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, starts: int = 4) -> dict[str, Tally]:
@@ -56,15 +26,22 @@ def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, star
     return _run(tuple(QUERIES), audit, lambda tally: tally.pairs, pairs, seconds, seed)
 
 
-def replay_fits(*, replays: int, seconds: float = math.inf, seed: int = 0) -> dict[str, Tally]:
+def replay_fits(
+    *,
+    replays: int,
+    seconds: float = math.inf,
+    seed: int = 0,
+    names: Sequence[str] = FITS,
+    choose: Callable[[str, np.random.Generator], FitCase] = random_fit,
+) -> dict[str, Tally]:
     """Replay random fits, each kind in turn, until `replays` were run or time is up."""
 
     def audit(name: str, number: int, tally: Tally) -> None:
-        case = random_fit(name, np.random.default_rng(number))
+        case = choose(name, np.random.default_rng(number))
         found = replay(case.fit, case.data, case.neighbour, seed=number)
         tally.add(1, found.ratio, broken=found.broken, seed=number)
 
-    return _run(FITS, audit, lambda tally: tally.audits, replays, seconds, seed)
+    return _run(names, audit, lambda tally: tally.audits, replays, seconds, seed)
 
 
 def _run(

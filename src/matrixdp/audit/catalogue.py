@@ -17,12 +17,14 @@ from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import (
     PrivateCovariance,
+    PrivateEstimator,
     PrivateKernelRidge,
     PrivateLinearRegression,
     PrivatePCA,
     PrivateRidge,
     PrivateScaler,
 )
+from matrixdp.estimators.inputs import parse_bounds
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import (
     Adjacency,
@@ -150,52 +152,59 @@ class FitCase:
     neighbour: Floats
 
 
-def _fit_of(estimator: Any, options: dict[str, Any], targets: int) -> Callable[[Floats], Any]:
-    if not targets:
-        return lambda data: estimator(**options).fit(data)
-    return lambda data: estimator(**options).fit(
-        data[:, :-targets], data[:, -1] if targets == 1 else data[:, -targets:]
+ESTIMATORS = {
+    estimator.__name__: estimator
+    for estimator in (
+        PrivateCovariance,
+        PrivatePCA,
+        PrivateScaler,
+        PrivateLinearRegression,
+        PrivateRidge,
+        PrivateKernelRidge,
     )
-
-
-# Name of the fit, its estimator and the number of target columns.
-ESTIMATORS: dict[str, tuple[Any, int]] = {
-    "PrivateCovariance": (PrivateCovariance, 0),
-    "PrivatePCA": (PrivatePCA, 0),
-    "PrivateScaler": (PrivateScaler, 0),
-    "PrivateLinearRegression": (PrivateLinearRegression, 1),
-    "PrivateRidge": (PrivateRidge, 1),
-    "PrivateKernelRidge": (PrivateKernelRidge, 1),
 }
 FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
+
+
+def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
+    """An estimator with its parameters, on random neighbouring data sets within its bounds."""
+    options = estimator.get_params(deep=False)
+    features = options["bounds"]
+    bounds = [features if isinstance(features, Bounds) else parse_bounds(features, int(rng.integers(1, 5)), "bounds")]
+    if "target_bounds" in options:
+        target = options["target_bounds"]
+        bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
+    lower, upper = (np.concatenate([getattr(box, side) for box in bounds]) for side in ("lower", "upper"))
+    data, neighbour = _random_neighbours(rng, lower.size, Neighbours.parse(options["neighbours"]), options["records"])
+    middle, half, m = (lower + upper) / 2, (upper - lower) / 2, bounds[0].size
+
+    def fit(rows: Floats) -> Any:
+        columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
+        return type(estimator)(**options).fit(*columns)
+
+    return FitCase(fit, middle + half * data, middle + half * neighbour)
 
 
 def random_fit(name: str, rng: Rng) -> FitCase:
     """A fit of `FITS` with a random budget, on random neighbouring data sets."""
     epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -2))
-    privacy = Privacy(epsilon, delta)
-    estimator, targets = ESTIMATORS.get(name, (None, 0))
-    size = int(rng.integers(1, 5)) + targets
     neighbours = Neighbours.REPLACE if name == "principal_directions" else _either(rng)
-    data = _random_data(rng, int(rng.integers(2, 150)), size)
-    replaced = neighbours is Neighbours.REPLACE
-    neighbour = np.vstack([_random_record(rng, size), data[1:]]) if replaced else data[1:]
-    public = {} if replaced else {"records": max(1, int(len(data) * rng.uniform(0.6, 1.5)))}
-    options: dict[str, Any] = {"neighbours": str(neighbours), **public}
-    if estimator is not None:
+    public = None if neighbours is Neighbours.REPLACE else int(rng.integers(1, 150))
+    options: dict[str, Any] = {"neighbours": str(neighbours), "records": public}
+    if name in ESTIMATORS:
         options |= {"epsilon": epsilon, "delta": delta, "bounds": (-1, 1)}
-        if targets:
+        if "target_bounds" in ESTIMATORS[name]().get_params():
             options["target_bounds"] = (-1, 1)
         if name == "PrivateKernelRidge":
             options["n_components"] = 5
-        return FitCase(_fit_of(estimator, options, targets), data, neighbour)
+        return estimator_case(ESTIMATORS[name](**options), rng)
+    size, privacy = int(rng.integers(1, 5)), Privacy(epsilon, delta)
     bounds = Bounds([-1] * size, [1] * size)
+    pair = _random_neighbours(rng, size, neighbours, public)
     if name == "principal_directions":
-        return FitCase(
-            lambda data: principal_directions(data, bounds, privacy, records=len(data)).release, data, neighbour
-        )
+        return FitCase(lambda data: principal_directions(data, bounds, privacy, records=len(data)).release, *pair)
     function: Any = private_moment if name == "private_moment" else private_scales
-    return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), data, neighbour)
+    return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), *pair)
 
 
 def _spent(result: Any) -> Any:
@@ -203,13 +212,16 @@ def _spent(result: Any) -> Any:
     return getattr(result, "spending", result)
 
 
-def _random_data(rng: Rng, rows: int, size: int) -> Floats:
-    spread = 10 ** rng.uniform(-2, 0)
-    data = rng.normal(0, spread, (rows, size)) + rng.uniform(-0.5, 0.5, size) * (rng.random() < 0.5)
+def _random_neighbours(rng: Rng, size: int, neighbours: Neighbours, public: int | None) -> tuple[Floats, Floats]:
+    """Two neighbouring data sets in [-1, 1]^size, and beyond."""
+    rows = int(rng.integers(2, 150 if public is None else 2 * public + 1))
+    data = rng.normal(0, 10 ** rng.uniform(-2, 0), (rows, size)) + rng.uniform(-0.5, 0.5, size) * (rng.random() < 0.5)
     odd = rng.random(rows) < rng.choice([0.0, 0.1, 1.0])
     for i in {0, *np.flatnonzero(odd).tolist()}:
         data[i] = _random_record(rng, size)
-    return data
+    if neighbours is Neighbours.ADD_REMOVE:
+        return data, data[1:]
+    return data, np.vstack([_random_record(rng, size), data[1:]])
 
 
 def _random_record(rng: Rng, size: int) -> Floats:

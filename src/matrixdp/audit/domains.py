@@ -83,11 +83,12 @@ class RecordDomain(Domain):
         size = self.count - 1 if clique else int(rng.integers(0, self.count))
         others = [other() for _ in range(size)]
         place = int(rng.integers(0, size + 1))
+        table = None if bounds is None else np.array(others, np.float64).reshape(size, bounds.size)
 
         def build(record: Any) -> Any:
+            if table is not None:
+                return table if record is None else np.insert(table, place, record, axis=0)
             rows = others if record is None else [*others[:place], record, *others[place:]]
-            if bounds is not None:
-                return np.array(rows, np.float64).reshape(len(rows), bounds.size)
             arrays = rows and all(isinstance(row, np.ndarray | float | int) for row in rows)
             return np.array(rows) if arrays else rows
 

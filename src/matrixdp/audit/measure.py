@@ -16,6 +16,7 @@ from matrixdp.privacy import Privacy
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
+_HUGE = 1e100  # outputs beyond, and NaN, are replaced by this, so that squares stay finite
 _CUTS = 64  # of a score, to choose an event from
 
 
@@ -140,7 +141,7 @@ def _run(mechanism: Callable[[Any], Any], data: Any, trials: int) -> Floats:
     if len({output.size for output in outputs}) > 1:
         raise ParameterError("mechanism must return an array of the same shape in every run.")
     table = np.array(outputs)
-    return np.where(np.isfinite(table), table, np.sign(np.nan_to_num(table)) * 1e300)
+    return np.nan_to_num(np.clip(table, -_HUGE, _HUGE), nan=-_HUGE)
 
 
 def _discriminants(first: Floats, second: Floats) -> list[Statistic]:

@@ -16,6 +16,7 @@ from matrixdp.checks import check_number
 from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.noise import Stream
+from matrixdp.noise.triangle import triangle_to_vector
 from matrixdp.privacy import Privacy, compose_mu
 from matrixdp.release import Guaranteed
 from matrixdp.release.interception import intercept_releases
@@ -35,12 +36,15 @@ class ReplayStep:
         How far the answers of the two data sets are apart, in standard deviations of the noise.
     claim : float
         Distance that the release's design claims.
+    loss : float
+        Logarithm of how much likelier the noisy answer is under the data than under the neighbour.
     """
 
     query: str
     shape: tuple[int, int]
     distance: float
     claim: float
+    loss: float
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,9 @@ class Replay:
     claim : float
         The `mu` that the whole fit is charged with.
     difference : str
-        What differs between the fits although their transcripts are the same, or an empty string. Then something other
-        than noisy answers reaches the result, or decides what is released.
+        What differs between the fits although their transcripts are the same, or an empty string: private data then
+        reach the result, or decide what is released, other than through noisy answers. Results that cannot be pickled
+        are not compared.
     """
 
     steps: tuple[ReplayStep, ...]
@@ -66,6 +71,11 @@ class Replay:
     def distance(self) -> float:
         """Root of the sum of all squared distances."""
         return math.hypot(*(step.distance for step in self.steps))
+
+    @property
+    def loss(self) -> float:
+        """Privacy loss of the transcript: by Neyman and Pearson the best statistic to tell the data sets apart."""
+        return math.fsum(step.loss for step in self.steps)
 
     @property
     def spent(self) -> float:
@@ -121,9 +131,8 @@ def replay(
     Returns
     -------
     Replay
-        Given the transcript, each release is a Gaussian mechanism, and the privacy loss between these two data sets is
-        exactly that of a shift by `Replay.distance` if all transcripts have the same distance; by composition it is
-        never more than the largest. So one replay above its claim shows that the accounting is wrong.
+        Adaptive composition of Gaussian releases is `mu`-GDP if no transcript is more than `mu` apart under any two
+        neighbours. So one replay above its claim shows that the accounting is wrong; one below it proves nothing.
 
     Privacy
     -------
@@ -166,6 +175,14 @@ class _Release:
     integers: NDArray[np.int64]
     noisy: Floats
 
+    def noise(self) -> Floats:
+        """The noise, in standard deviations, of shape (entries,)."""
+        design = self.design
+        whitened = design.noise.whiten(self.noisy.reshape(-1, 1) if design.flat else self.noisy)
+        if design.query.symmetric and not design.flat:
+            whitened = triangle_to_vector(whitened)
+        return np.asarray((whitened - self.integers * 2.0**-design.grid.bits).ravel())
+
 
 class _Transcript:
     """Draws simulated noise and keeps each release."""
@@ -194,9 +211,10 @@ class _Replayed:
         recorded = self._releases[number]
         if not _same_design(design, recorded.design):
             raise _DivergedError(f"release {number + 1} has another design")
-        change = (round_answer(design, prepared) - recorded.integers) * 2.0**-design.grid.bits
-        name = type(design.query).__name__
-        self.steps.append(ReplayStep(name, design.query.shape, float(np.linalg.norm(change)), design.distance))
+        change = ((round_answer(design, prepared) - recorded.integers) * 2.0**-design.grid.bits).ravel()
+        distance = float(np.linalg.norm(change))
+        loss = distance**2 / 2 - float(change @ recorded.noise())
+        self.steps.append(ReplayStep(type(design.query).__name__, design.query.shape, distance, design.distance, loss))
         return recorded.noisy.copy()
 
 

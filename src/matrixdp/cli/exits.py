@@ -2,6 +2,7 @@
 
 ====  =================================================================================
 0     success
+1     exceeded: an audit found a claim that does not hold
 2     usage: an option, a schema, an output folder or a parameter of the design is wrong
 3     data: the data file is missing, broken, or does not match the schema
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
@@ -28,6 +29,7 @@ class ExitCode(IntEnum):
     """Exit codes of the command."""
 
     SUCCESS = 0
+    EXCEEDED = 1
     USAGE = 2
     DATA = 3
     BUDGET = 4

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from matrixdp.cli.commands.audit import audit
 from matrixdp.cli.commands.bench import bench
 from matrixdp.cli.commands.completion import completion
 from matrixdp.cli.commands.demo import demo
@@ -29,7 +30,8 @@ matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 
 @click.group(
     cls=Group,
     example=_WORKFLOW,
-    epilog="Exit codes: 0 success, 2 usage, 3 data, 4 budget or ledger, 5 internal, 6 cluster, 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 claim exceeded (audit), 2 usage, 3 data, 4 budget or ledger, 5 internal, "
+    "6 cluster, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="matrixdp")
@@ -38,7 +40,7 @@ def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-for _command in (schema, design, release, ledger, demo, reproduce, bench, completion):
+for _command in (schema, design, release, ledger, audit, demo, reproduce, bench, completion):
     cli.add_command(_command)
 
 

@@ -10,8 +10,9 @@ import matrixdp.queries
 from matrixdp import audit, estimators
 from matrixdp.audit import __main__ as command
 from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.campaign import Tally, attack_designs, replay_fits
+from matrixdp.audit.campaign import attack_designs, replay_fits
 from matrixdp.audit.catalogue import ESTIMATORS, FITS, QUERIES
+from matrixdp.audit.tally import Tally
 
 
 @pytest.mark.parametrize("mistake", BROKEN)

@@ -54,6 +54,11 @@ def test_a_statistic_of_ones_own_and_infinite_outputs():
     assert 1 < found.epsilon < np.log(9)
 
 
+def test_infinite_outputs_need_no_statistic_of_ones_own():
+    rng = np.random.default_rng(5)
+    assert measure(lambda data: [np.inf if rng.random() < data else np.nan], 0.1, 0.9, trials=1000).epsilon > 1
+
+
 def test_outputs_of_different_shapes_are_errors():
     sizes = iter(range(100))
     for mechanism in (np.zeros, lambda _: np.zeros(next(sizes))):

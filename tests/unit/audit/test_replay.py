@@ -42,6 +42,20 @@ def test_one_release_is_measured_exactly():
     assert replay(lambda data: design.release(data).matrix, [[1, 1]], [[1, -1]], claim=design.distance / 2).broken
 
 
+def test_the_loss_of_transcripts_has_the_law_of_a_gaussian_shift():
+    for query, first, second in (
+        (mdp.SecondMoment(BOX, 1), [[1, 1]], [[1, -1]]),
+        (mdp.Identity(BOX, 1), [[1, 1]], [[-1, -1]]),
+        (mdp.Query((2, 2), mdp.Vertices([[[1.0, 2], [0, 0]]]), 5.0), [[1.0, 2], [0, 0]], np.zeros((2, 2))),
+    ):
+        design = mdp.make_design(query, mdp.Privacy(20, 1e-3), allocation="optimal")
+        found = [replay(design.release, first, second, seed=s) for s in range(300)]
+        losses = [one.loss for one in found]
+        mu = found[0].distance
+        assert abs(np.mean(losses) - mu**2 / 2) < 6 * mu / np.sqrt(300)
+        assert 0.6 < np.std(losses) / mu < 1.4
+
+
 def test_a_plan_that_depends_on_the_data_is_noticed():
     def peek(data):
         return mdp.make_design(mdp.Moments(mdp.Bounds([-1, -1], data.max(axis=0)), 60), PRIVACY).release(data)

@@ -34,14 +34,15 @@ def output_after_work() -> Iterator[None]:
 
 def echo_json(content: Any) -> None:
     """Print `content` as JSON, with null for NaN and infinities."""
-    click.echo(json.dumps(_replace_nonfinite(content), indent=2, allow_nan=False))
+    click.echo(json.dumps(replace_nonfinite(content), indent=2, allow_nan=False))
 
 
-def _replace_nonfinite(content: Any) -> Any:
+def replace_nonfinite(content: Any) -> Any:
+    """JSON content with None for NaN and infinities."""
     if isinstance(content, dict):
-        return {name: _replace_nonfinite(value) for name, value in content.items()}
+        return {name: replace_nonfinite(value) for name, value in content.items()}
     if isinstance(content, list):
-        return [_replace_nonfinite(value) for value in content]
+        return [replace_nonfinite(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
