@@ -9,6 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp import serialise
 from matrixdp.noise.covariance import Covariance
+from matrixdp.release.mechanism import prepare
 from matrixdp.report import make_content, write_folder
 
 PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)
@@ -138,3 +139,72 @@ def test_an_optimal_allocation_over_a_ball_is_isotropic_whatever_the_weights():
 def test_covariances_of_one_column_are_refused_by_sets_that_have_no_such_form():
     with pytest.raises(mdp.ParameterError, match="no form"):
         mdp.FrobeniusBall(1.0).flat().distance(Covariance.identity(1), Covariance.identity(1))
+
+
+@dataclass(frozen=True)
+class Answering(mdp.MatrixQuery):
+    """A query whose answer and attributes are given."""
+
+    answer: object
+    shape: tuple = (1, 3)
+    side: str = "columns"
+    sensitivity: object = mdp.FrobeniusBall(1.0)
+    neighbours: object = mdp.Neighbours.REPLACE
+    largest: object = None
+
+    @property
+    def magnitude(self):
+        return np.full((1, 1), 10.0) if self.largest is None else self.largest
+
+    def evaluate(self, data, *, clip, missing):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [np.ones((1000, 3)), np.ones(3), 1.0, np.array([[np.nan, 1, 2]]), np.array([[1j, 1, 2]]), [[1, 2, 11]], None],
+    ids=["records", "vector", "number", "NaN", "complex", "beyond its magnitude", "None"],
+)
+def test_an_answer_that_is_not_as_declared_is_refused_before_the_charge(answer):
+    design = mdp.make_design(Answering(np.zeros((1, 3))), PRIVACY)
+    object.__setattr__(design.query, "answer", answer)
+    with pytest.raises(mdp.DataError, match="answer of Answering"):
+        prepare(design, None, clip=True, missing="error")
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"shape": 3}, "shape"),
+        ({"shape": (0, 3)}, "shape"),
+        ({"side": "cols"}, "side"),
+        ({"side": "both"}, "side"),
+        ({"sensitivity": 1.4}, "sensitivity"),
+        ({"neighbours": "replace"}, "neighbours"),
+        ({"largest": 10.0}, "magnitude"),
+        ({"largest": np.ones((2, 2))}, "magnitude"),
+    ],
+    ids=str,
+)
+def test_attributes_that_do_not_fit_are_named(changes, name):
+    with pytest.raises(mdp.ParameterError, match=f"Answering.{name} must be"):
+        mdp.make_design(Answering(None, **changes), PRIVACY)
+
+
+@dataclass(frozen=True)
+class Claiming(mdp.Sensitivity):
+    """A set whose distance is given."""
+
+    found: object
+    frobenius = 1.0
+
+    def distance(self, rowcov, colcov):
+        return self.found
+
+
+@pytest.mark.parametrize(
+    "found", [1.0, mdp.Distance(np.nan, 0.0), mdp.Distance(0.0, 0.0), mdp.Distance(-1.0, -2.0), mdp.Distance(1.0, 2.0)]
+)
+def test_a_distance_that_is_none_is_named(found):
+    with pytest.raises(mdp.ParameterError, match=r"Claiming.distance must return"):
+        mdp.make_design(Answering(None, sensitivity=Claiming(found)), PRIVACY)

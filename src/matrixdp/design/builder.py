@@ -64,7 +64,6 @@ def make_design(
     directions = getattr(directions, "directions", directions)
     allocation = parse_allocation(allocation)
     check_query(query)
-    query.sensitivity.check_shape(query.shape)
     check_privacy(privacy)
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")

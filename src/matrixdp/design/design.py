@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from dataclasses import dataclass, fields
@@ -89,7 +90,13 @@ class Design:
     def ideal_distance(self) -> Distance:
         """Distance between neighbours before rounding, for the covariances as they are."""
         changes = self.query.sensitivity
-        return (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
+        found = (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
+        if not isinstance(found, Distance) or not 0 < found.value < math.inf or not found.attained <= found.value:
+            raise ParameterError(
+                f"{type(changes).__name__}.distance must return a Distance whose value is finite and greater than 0, "
+                "and whose attained distance is not above it."
+            )
+        return found
 
     def check(self) -> None:
         """Raise a `ParameterError` unless the design is what `make_design` makes.

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
 
 _MOST_RECORDS = 1 << 50
+SIDES = ("rows", "columns", "both")
 
 # Rounds rows of shape (n, m) to whole steps of a grid, into the array given as second argument.
 RowRounding = Callable[[NDArray[np.generic], Floats], None]
@@ -196,11 +197,58 @@ class MatrixQuery(ABC):
 
 
 def check_query(query: Any) -> None:
-    """Raise a `ParameterError` unless `query` is a query."""
+    """Raise a `ParameterError` unless `query` is a query whose public attributes fit together."""
     if not isinstance(query, MatrixQuery):
         raise ParameterError(
             f"query must be a query such as Moments(bounds, records=...), got {type(query).__name__} instead."
         )
+    name = type(query).__name__
+    shape: Any = getattr(query, "shape", None)
+    side, sensitivity = getattr(query, "side", None), getattr(query, "sensitivity", None)
+    sized = isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int | np.integer) for n in shape)
+    if not sized or min(shape) < 1:
+        raise ParameterError(f"{name}.shape must be two positive integers, got {show(shape)} instead.")
+    if side not in SIDES or (side == "both" and shape[0] != shape[1]):
+        raise ParameterError(
+            f"{name}.side must be 'rows', 'columns', or 'both' for a symmetric answer, got {show(side)} instead."
+        )
+    if not isinstance(getattr(query, "neighbours", None), Neighbours):
+        raise ParameterError(f"{name}.neighbours must be Neighbours.REPLACE or Neighbours.ADD_REMOVE.")
+    if not isinstance(sensitivity, Sensitivity):
+        raise ParameterError(
+            f"{name}.sensitivity must be a sensitivity set such as FrobeniusBall(0.1), got {show(sensitivity)} instead."
+        )
+    sensitivity.check_shape(shape)
+    magnitude = query.magnitude
+    if not isinstance(magnitude, np.ndarray) or magnitude.ndim != 2 or not _broadcasts(magnitude.shape, shape):
+        raise ParameterError(f"{name}.magnitude must be an array that broadcasts to {shape}, such as shape (1, 1).")
+
+
+def _broadcasts(given: tuple[int, ...], shape: tuple[int, int]) -> bool:
+    return all(size in (1, full) for size, full in zip(given, shape, strict=True))
+
+
+def check_answer(query: MatrixQuery, answer: Any) -> Floats:
+    """The answer of a query as floats, or a `DataError` if it is not what the query declares.
+
+    Privacy
+    -------
+    The sensitivity is claimed for answers of the declared shape and magnitude. An answer outside is refused rather
+    than clipped, since clipping could produce a change that the sensitivity set does not hold.
+    """
+    array = np.asarray(answer)
+    if array.dtype.kind not in "biuf" or array.shape != query.shape:
+        raise DataError(
+            f"the answer of {type(query).__name__} must be real numbers of shape {query.shape}, "
+            f"got {array.dtype} of {array.shape} instead."
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"the answer of {type(query).__name__} must be finite, got NaN or infinity instead.")
+    if not (np.abs(array) <= query.magnitude * (1 + 1e-9)).all():
+        raise DataError(f"the answer of {type(query).__name__} must not exceed its public magnitude; widen it.")
+    if query.symmetric and not (np.abs(array - array.T) <= 1e-9 * query.magnitude).all():  # up to rounding
+        raise DataError(f"the answer of {type(query).__name__} must be symmetric, as its side is 'both'.")
+    return array.astype(np.float64, copy=False)
 
 
 def parse_records(records: Any) -> int:

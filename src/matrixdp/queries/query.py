@@ -11,12 +11,10 @@ import numpy as np
 from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.base import SIDES, MatrixQuery
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
-
-SIDES = ("rows", "columns", "both")
 
 
 def _function_name(function: Any) -> str | None:

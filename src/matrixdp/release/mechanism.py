@@ -16,7 +16,7 @@ from matrixdp.design.grid import column_factors
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
-from matrixdp.queries.base import check_count
+from matrixdp.queries.base import check_answer, check_count
 from matrixdp.types import Floats
 
 _BLOCK = 1 << 18  # entries of a data set that are drawn at a time
@@ -36,7 +36,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])
         return rows
-    answer = query.evaluate(data, clip=clip, missing=missing)
+    answer = check_answer(query, query.evaluate(data, clip=clip, missing=missing))
     if design.flat:
         answer = answer.reshape(-1, 1)
     whitened = design.noise.whiten(answer)
