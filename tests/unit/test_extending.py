@@ -9,7 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp import serialise
 from matrixdp.noise.covariance import Covariance
-from matrixdp.report import make_result, write_folder
+from matrixdp.report import make_content, write_folder
 
 PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)
 
@@ -86,7 +86,7 @@ def test_a_query_and_an_allocation_are_charged_stored_and_reported(ledger, tmp_p
     (charge,) = ledger.history("data")
     assert charge.released
     assert (charge.description["query"], charge.description["allocation"]) == ("ColumnSums", "rising")
-    write_folder(make_result(again), tmp_path)
+    write_folder(make_content(again), tmp_path)
     assert "column sums" in (tmp_path / "report.html").read_text()
 
 
