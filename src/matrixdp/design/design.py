@@ -111,7 +111,7 @@ class Design:
         stored = self.grid
         # Eigenvalues differ a little between machines, and so may certified bounds for rotated noise.
         certain = self.rowcov.directions is None and self.colcov.directions is None
-        loose = 1e-6 if certain else 1e-2
+        loose = 1e-6 if certain else 1e-4
         if (grid.bits, grid.limit) != (stored.bits, stored.limit) or not (
             stored.distance * (1 - loose) <= grid.distance <= stored.distance * (1 + 1e-12)
             and stored.distance <= self.mu
