@@ -166,20 +166,8 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = frozenset(
-    {
-        "adaptive",
-        "answers",
-        "audit",
-        "baselines",
-        "datasets",
-        "design",
-        "domain",
-        "errors",
-        "estimators",
-        "ledger",
-        "noise",
-    }
-    | {"paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
+    {"adaptive", "answers", "baselines", "datasets", "design", "domain", "errors", "estimators", "ledger", "noise"}
+    | {"audit", "paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
 )
 
 

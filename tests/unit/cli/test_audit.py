@@ -66,6 +66,10 @@ def test_designs_and_queries_of_ones_own(tmp_path, monkeypatch, matrixdp):
     assert done.code == 1
     assert "BROKEN" in done.out
     assert 'class="broken"' in Path("out/report.html").read_text()
+    assert matrixdp("audit", "study:mean", *BUDGET, "--generate", "study:record", "--records", 2).code == 1
+    done = matrixdp("audit", "study:design", "--out", "out")
+    assert done.code == 2
+    assert "--force" in done.err
     Path("schema.toml").write_text("[columns.x]\nlower = 0\nupper = 1\n")
     assert matrixdp("audit", "study:wrong", *BUDGET, "--schema", "schema.toml").code == 1
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -34,7 +35,7 @@ from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.output_folder import OutputFolder
 
-_RECORDS = 8  # where neither --records nor the schema says how many
+_RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
 _SHOWN_AS_MOMENTS = ("covariance", "correlation")
 
 
@@ -56,12 +57,14 @@ def run_audit(
 ) -> int:
     """Audit, print and write the results; returns the exit code."""
     chosen = AuditOptions(**{name: options.pop(name) for name in AuditOptions.__dataclass_fields__})
-    if target is None:
-        findings = list(_audit_schema(schema, options, chosen))
-    else:
-        findings = [_audit_object(target, _import_object(target, "MODULE:NAME"), schema, options, chosen)]
-    if out is not None:
-        _write_folder(out, findings, force=force)
+    with nullcontext() if out is None else OutputFolder(out, force=force) as folder:
+        if target is None:
+            findings = list(_audit_schema(schema, options, chosen))
+        else:
+            findings = [_audit_object(target, _import_object(target, "MODULE:NAME"), schema, options, chosen)]
+        if folder is not None:
+            _write_files(folder.path, findings)
+            folder.finish()
     if as_json:
         echo_json(audit_facts(findings))
     else:
@@ -83,11 +86,11 @@ def _audit_schema(path: Path | None, options: dict[str, Any], chosen: AuditOptio
         if query == "counts" and options["query"] is None:
             named["cells"] = ",".join(_categorical(schema)[:2])
         design_options = DesignOptions(schema=path, **named)
-        records = None if query in GRAPHS else options["records"] or schema.records or _RECORDS
+        records = None if query in GRAPHS else _RECORDS if options["records"] is None else options["records"]
         if design_options.learned:
             raise ParameterError("--directions must be standard or a file for an audit: nothing is learned.")
         design = build_design(design_options, build_query(design_options, schema, records))
-        yield _attack(f"{query} ({path.name})", design, None, chosen)
+        yield _attack(f"{query} ({path.name})", design, chosen)
 
 
 def _possible_queries(schema: Schema) -> list[str]:
@@ -109,9 +112,9 @@ def _categorical(schema: Schema) -> list[str]:
 def _audit_object(name: str, thing: Any, schema: Path | None, options: dict[str, Any], chosen: AuditOptions) -> Finding:
     """Audit a Python object, according to what it is."""
     if isinstance(thing, Design):
-        return _attack(name, thing, schema, chosen)
+        return _attack(name, thing, chosen, schema, options["records"])
     if isinstance(thing, MatrixQuery):
-        return _attack(name, make_design(thing, _require_privacy(options)), schema, chosen)
+        return _attack(name, make_design(thing, _require_privacy(options)), chosen, schema, options["records"])
     if hasattr(thing, "fit") and hasattr(thing, "get_params"):
         return _replay(name, _make_estimator(thing, options) if isinstance(thing, type) else thing, chosen)
     if callable(thing):
@@ -121,10 +124,14 @@ def _audit_object(name: str, thing: Any, schema: Path | None, options: dict[str,
     )
 
 
-def _attack(name: str, design: Design, schema: Path | None, chosen: AuditOptions) -> Finding:
+def _attack(
+    name: str, design: Design, chosen: AuditOptions, schema: Path | None = None, records: int | None = None
+) -> Finding:
     generate = None if chosen.generate is None else _import_object(chosen.generate, "--generate")
     bounds = None if schema is None or generate is not None else read_schema(schema).bounds()
-    found = attack(design, generate=generate, bounds=bounds, starts=chosen.starts, seconds=chosen.seconds)
+    found = attack(
+        design, generate=generate, bounds=bounds, records=records, starts=chosen.starts, seconds=chosen.seconds
+    )
     return describe_attack(name, found)
 
 
@@ -174,12 +181,10 @@ def _import_object(path: str, option: str) -> Any:
         ) from None
 
 
-def _write_folder(out: Path, findings: list[Finding], *, force: bool) -> None:
-    with OutputFolder(out, force=force) as folder:
-        (folder.path / "report.html").write_text(render_audit(findings), encoding="utf-8")
-        facts = json.dumps(replace_nonfinite(audit_facts(findings)), indent=2, allow_nan=False)
-        (folder.path / "audit.json").write_text(facts + "\n", encoding="utf-8")
-        for found in findings:
-            if found.picture:
-                (folder.path / "tradeoff.svg").write_text(found.picture, encoding="utf-8")
-        folder.finish()
+def _write_files(folder: Path, findings: list[Finding]) -> None:
+    (folder / "report.html").write_text(render_audit(findings), encoding="utf-8")
+    facts = json.dumps(replace_nonfinite(audit_facts(findings)), indent=2, allow_nan=False)
+    (folder / "audit.json").write_text(facts + "\n", encoding="utf-8")
+    for found in findings:
+        if found.picture:
+            (folder / "tradeoff.svg").write_text(found.picture, encoding="utf-8")
