@@ -7,6 +7,7 @@
     ├── DataError           (ValueError)    records do not fit the declared domain; shows no private value
     ├── StreamError         (RuntimeError)  a random stream may not be used in this way
     ├── MissingExtraError   (ImportError)   an optional dependency is not installed
+    ├── MechanismError      (RuntimeError)  a mechanism returned a result that its registration does not cover
     ├── EngineError         (RuntimeError)  a cluster cannot be reached, or lost its workers
     └── LedgerError         (RuntimeError)  the ledger cannot be read, written or trusted
         └── BudgetExceededError             a release would overdraw its data set's total
@@ -54,6 +55,10 @@ class MissingExtraError(MatrixDPError, ImportError):
 
 class EngineError(MatrixDPError, RuntimeError):
     """A cluster cannot be reached, or lost its workers; nothing was released."""
+
+
+class MechanismError(MatrixDPError, RuntimeError):
+    """A registered mechanism did not return what it was registered for; nothing was released."""
 
 
 class LedgerError(MatrixDPError, RuntimeError):

@@ -8,10 +8,10 @@ import pytest
 
 import matrixdp as mdp
 import matrixdp.baselines
+from matrixdp.errors import MechanismError
 from matrixdp.ledger import Approximate, Gaussian, Pure, Reserve
 from matrixdp.release import (
     Mechanism,
-    MechanismError,
     MechanismRelease,
     find_mechanism,
     gaussian_cost,

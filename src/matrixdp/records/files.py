@@ -234,6 +234,7 @@ def open_files(places: str | Path | Sequence[str | Path], *, delimiter: str | No
         files += (
             TableFile(str(path.absolute()), str(path), separator, _keys(path.relative_to(root))) for path in paths
         )
+    _check_distinct(files)
     endings = sorted({Path(file.path).suffix.lower() for file in files})
     if len(endings) > 1:
         raise DataError(
@@ -241,6 +242,18 @@ def open_files(places: str | Path | Sequence[str | Path], *, delimiter: str | No
             f"as {Path(listed[0]) / '*'}{endings[0]}."
         )
     return Files(given, tuple(roots), tuple(files))
+
+
+def _check_distinct(files: Sequence[TableFile]) -> None:
+    """Raise a `DataError` if a file was given twice: each of its records would count twice, and be protected once."""
+    seen: dict[str, str] = {}
+    for file in files:
+        place = os.path.realpath(file.path)
+        if place in seen:
+            raise DataError(
+                f"{file.place} and {seen[place]} are the same file, whose records would count twice. Give it once."
+            )
+        seen[place] = file.place
 
 
 def _keys(path: Path) -> tuple[tuple[str, str], ...]:

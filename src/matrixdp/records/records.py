@@ -69,6 +69,13 @@ class Blocks(Records):
 
     read: Callable[[], Iterable[Any]]
 
+    def __post_init__(self) -> None:
+        if not callable(self.read):
+            raise ParameterError(
+                f"read must be a function that returns the blocks, got {type(self.read).__name__} instead; "
+                "for a list of blocks give Blocks(lambda: blocks)."
+            )
+
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Yield the result of `task` on all blocks, which form one part."""
         yield task(0, self)

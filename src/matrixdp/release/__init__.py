@@ -13,13 +13,12 @@ from matrixdp.release.registry import (
     registered_mechanisms,
 )
 from matrixdp.release.result import Guaranteed, Release
-from matrixdp.release.run_mechanism import MechanismError, release_mechanism
+from matrixdp.release.run_mechanism import release_mechanism
 
 __all__ = [
     "DatasetRelease",
     "Guaranteed",
     "Mechanism",
-    "MechanismError",
     "MechanismRelease",
     "Release",
     "check_stream",

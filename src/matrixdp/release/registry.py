@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.ledger import Approximate, Gaussian, Pure
 from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
@@ -157,6 +157,13 @@ def load_plugins(modules: Iterable[str]) -> None:
                 f"plugin must be an importable module, got {show(module)} instead: run from its folder, "
                 "or put the folder on PYTHONPATH."
             ) from None
+        except MatrixDPError:
+            raise
+        except Exception as error:
+            line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            raise ParameterError(
+                f"plugin {show(module)} cannot be imported: {type(error).__name__}{line}: {error}."
+            ) from error
 
 
 def check_arguments(query: Any, privacy: Any) -> None:

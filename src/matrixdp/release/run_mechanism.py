@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.errors import MatrixDPError, ParameterError
+from matrixdp.errors import MechanismError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger, Pure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, pure_mu
@@ -17,10 +17,6 @@ from matrixdp.release.charging import Account, digest, open_account_for, rehears
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
 from matrixdp.release.registry import TASKS, CostEvent, Mechanism, check_arguments, find_mechanism
-
-
-class MechanismError(MatrixDPError, RuntimeError):
-    """The result of a mechanism is not what the mechanism was registered for; nothing was released."""
 
 
 def release_mechanism(

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from matrixdp import Bounds, Privacy
-from matrixdp.errors import ParameterError
+from matrixdp.errors import MechanismError, ParameterError
 from matrixdp.paper import reproduce
 from matrixdp.paper.cells import part_cells, part_rows
-from matrixdp.release import MechanismError, load_plugins, registered_mechanisms, registry
+from matrixdp.release import load_plugins, registered_mechanisms, registry
 
 BROKEN = """
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Out-of-core records of every kind of source give the same bits as records in one array."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -274,3 +276,18 @@ def test_errors_contain_nothing_of_the_data(tmp_path):
     while error is not None:
         assert "secret" not in repr(error)
         error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("second", ["a.csv", "./a.csv", "link.csv", "*.csv"])
+def test_a_file_that_is_given_twice_is_refused(second, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x\n1\n")
+    if second == "link.csv":
+        Path("link.csv").symlink_to("a.csv")
+    with pytest.raises(mdp.DataError, match="same file"):
+        mdp.open_records(["a.csv", second])
+
+
+def test_blocks_need_a_function():
+    with pytest.raises(mdp.ParameterError, match="read must be a function"):
+        mdp.Blocks([[1.0]])

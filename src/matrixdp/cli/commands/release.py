@@ -58,6 +58,8 @@ def release(no_ledger: bool, **options: Any) -> None:
         )
     if options["ledger"] is not None and no_ledger:
         raise click.UsageError("--ledger and --no-ledger cannot be used together.")
+    if no_ledger and options["request"] is not None:
+        raise click.UsageError("--request must be left out with --no-ledger: the ledger stores releases by their ids.")
     from matrixdp.cli.actions.design_options import DesignOptions
     from matrixdp.cli.actions.release import run_release
     from matrixdp.cli.actions.release_options import ReleaseOptions

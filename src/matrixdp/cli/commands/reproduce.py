@@ -12,7 +12,7 @@ from matrixdp.cli.styles import Command
 
 @click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
 @click.argument("parts", nargs=-1)
-@click.option("--trials", type=click.IntRange(min=1), default=100, show_default=True, help="Trials of each row.")
+@click.option("--trials", type=click.IntRange(min=2), default=100, show_default=True, help="Trials of each row.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulated noise.")
 @click.option("--out", type=PATH, default=Path("matrixdp-paper"), show_default=True, help="Folder for the results.")
 @click.option("--plugin", metavar="MODULE", multiple=True, help="Module that registers mechanisms. May be repeated.")
@@ -26,4 +26,5 @@ def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin:
         if not (error.name or "").startswith("matrixdp.paper"):
             raise
         raise click.ClickException("this installation has no matrixdp.paper; install a complete release.") from None
-    command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
+    page = command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
+    click.echo(f"Report: {page}")
