@@ -26,8 +26,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     Parameters
     ----------
     alpha : float
-        Penalty on the squares of the coefficients, as in scikit-learn's `Ridge`. A penalty of the size of the noise is
-        added to it.
+        Penalty on the squares of the coefficients, as in scikit-learn's `Ridge`. Coefficients are also shrunk according
+        to the noise in the moment.
     target_bounds : Bounds or pair (lower, upper)
         Public range of each target. Required.
 
