@@ -2,7 +2,8 @@
 
 ====  =================================================================================
 0     success
-2     usage: an option, a schema, an output folder or a parameter of the design is wrong
+2     usage: an option, a schema, an output folder or a parameter of the design is wrong;
+      a full disk or too little memory
 3     data: the data file is missing, broken, or does not match the schema
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
 5     internal: an error in matrixdp itself
