@@ -69,10 +69,12 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
 
 def _write_error(text: str) -> None:
     """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal."""
-    from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
+    if not text.replace("\n", "").isprintable():
+        from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
 
+        text = make_visible(text, keep="\n")
     with suppress(OSError):
-        sys.stderr.write(make_visible(text, keep="\n"))
+        sys.stderr.write(text)
 
 
 def find_exit_code(error: BaseException) -> ExitCode:
