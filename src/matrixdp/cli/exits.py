@@ -3,7 +3,8 @@
 ====  =================================================================================
 0     success
 1     exceeded: an audit found a claim that does not hold
-2     usage: an option, a schema, an output folder or a parameter of the design is wrong
+2     usage: an option, a schema, an output folder or a parameter of the design is wrong;
+      a full disk or too little memory
 3     data: the data file is missing, broken, or does not match the schema
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
 5     internal: an error in matrixdp itself
@@ -70,10 +71,12 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
 
 def _write_error(text: str) -> None:
     """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal."""
-    from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
+    if not text.replace("\n", "").isprintable():
+        from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
 
+        text = make_visible(text, keep="\n")
     with suppress(OSError):
-        sys.stderr.write(make_visible(text, keep="\n"))
+        sys.stderr.write(text)
 
 
 def find_exit_code(error: BaseException) -> ExitCode:

@@ -56,9 +56,9 @@ class OutputFolder:
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
-        if self.place.is_symlink() or (self.place.exists() and not self.place.is_dir()):
-            raise ParameterError(f"out must be a folder, but {self.place} is not. Choose another path.")
         try:
+            if self.place.is_symlink() or (self.place.exists() and not self.place.is_dir()):
+                raise ParameterError(f"out must be a folder, but {self.place} is not. Choose another path.")
             self.place.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._claim()
             try:

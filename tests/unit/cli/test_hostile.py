@@ -176,6 +176,44 @@ def test_a_large_data_set_that_is_lost_is_called_lost(clinic, matrixdp, monkeypa
     assert [charge.released for charge in read_charges()] == [False]
 
 
+def test_an_earlier_charge_is_not_called_spent_again(clinic, matrixdp):
+    assert matrixdp(*argv("clinic.csv", "moments", "--request", "a")).code == 0
+    other = matrixdp(*argv("clinic.csv", "second-moment", "--request", "a", "--force"))
+    assert other.code == 4
+    assert "Use a new request id" in other.err
+    assert "spent" not in other.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("verify", "clinic.db", "--anchor", "²:00"),
+        ("verify", "clinic.db", "--anchor", "9" * 5000 + ":00"),
+        ("verify", "clinic.db", "--anchor", "1:\udcff"),
+        ("history", "clinic.db", "--dataset", "\udcff"),
+        ("whatif", "clinic.db", "--dataset", "clinic", "--epsilon", "1e300", "--delta", "0.5"),
+        ("whatif", "clinic.db", "--dataset", "clinic", "--epsilon", "5e-324", "--delta", "5e-324"),
+        ("new", "new.db", "--dataset", "\x1b", "--epsilon", "1", "--delta", "1e-6"),
+        ("new", "loop", "--dataset", "a", "--epsilon", "1", "--delta", "1e-6"),
+        ("show", "loop"),
+        ("show", "."),
+        ("add", "clinic.db", "--dataset", "b", "--epsilon", "nan", "--delta", "1e-6"),
+    ],
+)
+def test_ledger_commands_have_no_internal_errors(clinic, matrixdp, words):
+    loop()
+    done = matrixdp("ledger", *words)
+    assert done.code in (0, USAGE, 4), done.err
+    assert "Traceback" not in done.err
+    assert "\x1b" not in done.err
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "-1", "1e10"])
+def test_any_timeout_is_accepted_or_refused(clinic, matrixdp, seconds):
+    done = matrixdp(*argv(), "--ledger-timeout", seconds)
+    assert done.code in (0, USAGE), done.err
+
+
 def test_an_error_before_the_charge_says_nothing_of_it(clinic, matrixdp, monkeypatch):
     monkeypatch.setattr(matrixdp_package.Ledger, "charge", fail(RuntimeError()))
     failed = matrixdp(*argv())
@@ -193,7 +231,7 @@ def test_too_little_memory_is_no_internal_error(clinic, matrixdp, monkeypatch):
 NUMBERS = ["0", "-1", "1", "1e-308", "5e-324", "1e308", "1e400", "-1e300", "nan", "inf", "0x10", "", "9" * 400, "１"]
 # fmt: off
 NAMES = ["age", "bmi", "age,bmi", "x,x", "smoker,outcome", ",", "=", "age=1", "age=1e-300", "bmi=1e300", "age=nan",
-         "0=3", "\udcff", "\x1b[2J", "\x00", "a" * 5000, "../..", "loop", "axes.npy", "clinic.csv", "/dev/null",
+         "0=3", "\udcff", "\x1b[2J", "a" * 5000, "../..", "loop", "axes.npy", "clinic.csv", "/dev/null",
          "."]
 # fmt: on
 POOLS = {
@@ -223,7 +261,7 @@ RELEASE_ONLY = {
     "--dataset": ["clinic", *NAMES],
     "--missing": ["error", "midpoint"],
     "--delimiter": [",", ";", "é", "ab", "", "\x00", '"'],
-    "--workers": ["1", "0", "-1", "x", "tcp://", "１"],
+    "--workers": ["1", "0", "-1", "x", "tcp://", "１", "²", "9" * 5000],
 }
 
 

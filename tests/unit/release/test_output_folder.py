@@ -122,6 +122,11 @@ def test_what_is_not_a_folder_is_refused(tmp_path, where):
         pytest.fail("claimed")
 
 
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(mdp.ParameterError, match="File name too long"), OutputFolder(tmp_path / ("x" * 300)):
+        pytest.fail("claimed")
+
+
 # Forks a child for each step at which it can be killed, until one is not killed. Prints what each leaves.
 KILLED = """
 import json, os, shutil, sys
@@ -276,4 +281,35 @@ def test_of_six_that_start_together_one_is_charged(tmp_path, program):
     assert sorted(process.returncode for process in six) == [0, 2, 2, 2, 2, 2], outputs
     with mdp.Ledger.open(tmp_path / "ledger.db") as ledger:
         assert [charge.released for charge in ledger.history("d")] == [True]
+    assert hidden(tmp_path) == []
+
+
+DIE = """
+import os
+import matrixdp as mdp
+kind, step = mdp.Ledger, {step!r}
+original = getattr(kind, step)
+def die(*a, **k):
+    if step == "charge":
+        original(*a, **k)
+    os._exit(9)
+setattr(kind, step, die)
+"""
+
+
+@pytest.mark.parametrize("step", ["charge", "complete"])
+def test_a_kill_between_charge_and_release_shows_as_unfinished(tmp_path, step):
+    with mdp.Ledger.create(tmp_path / "ledger.db") as ledger:
+        ledger.register("d", mdp.Privacy(8, 1e-5), neighbours="replace")
+    for program, code, states in [
+        (DIE.format(step=step) + RACE, 9, [False]),
+        (RACE if step == "charge" else RACE.replace('"d")', '"d", force=True)'), 0, [False, True]),
+    ]:
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, input="go\n", text=True, timeout=60, check=False)
+        assert done.returncode == code
+        with mdp.Ledger.open(tmp_path / "ledger.db") as ledger:
+            assert [charge.released for charge in ledger.history("d")] == states
+        # The files are complete before the ledger says so.
+        assert (tmp_path / "out" / "_release.json").exists() == (step == "complete" or code == 0)
     assert hidden(tmp_path) == []

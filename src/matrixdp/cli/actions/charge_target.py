@@ -71,13 +71,13 @@ class ChargeTarget:
         )
 
     def describe_recovery(self) -> str:
-        """What was charged before an error, and how to get the release; empty if nothing was charged."""
+        """What this run charged before an error, and how to get the release; empty if it charged nothing."""
         if self.ledger is None or self.design is None:
             return ""
-        charges = self.ledger.history(self.dataset)
+        charges = [charge for charge in self.ledger.history(self.dataset) if charge.entry > self.entry_before]
         if self.request is None:
-            own = [charge for charge in charges if charge.entry > self.entry_before and charge.request is None]
-            charged = any(charge.description == describe_design(self.design) for charge in own)
+            description = describe_design(self.design)
+            charged = any(charge.request is None and charge.description == description for charge in charges)
             return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
         states = {charge.request: charge.released for charge in charges}
         if states.get(self.request):

@@ -150,7 +150,7 @@ def verify_ledger(path: Path, anchor: str | None, *, as_json: bool) -> None:
 
 def _parse_anchor(text: str) -> Head:
     entry, mark, digest = text.partition(":")
-    if not mark or not entry.isdigit() or not digest:
+    if not mark or not entry.isdecimal() or len(entry) > 18 or not digest:
         raise ParameterError(
             f"--anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {text!r} instead."
         )

@@ -64,7 +64,7 @@ class MonitoredRecords(Records):
     def _open(self, progress: Callable[[int], object] | None) -> Records:
         options = self.options
         workers: Any = options.workers
-        if workers is not None and workers.isdigit():
+        if workers is not None and workers.isdecimal() and len(workers) < 10:
             workers = int(workers)
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
         return open_records(list(options.data), workers=workers, delimiter=options.delimiter, progress=progress)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.cli.actions.output import echo_json, output_after_work, write_file
 from matrixdp.cli.actions.schema_file import Column, Schema, make_template, read_schema
 from matrixdp.records.files import open_files
 from matrixdp.report.tables import format_table
@@ -21,7 +21,8 @@ def write_template(data: Path, output: Path | None, *, delimiter: str | None, fo
         click.echo(text, nl=False)
         return
     write_file(output, text, option="output", overwrite=force)
-    click.echo(f"Wrote {output}. Fill in the bounds, then run: matrixdp schema check {output}", err=True)
+    with output_after_work():
+        click.echo(f"Wrote {output}. Fill in the bounds, then run: matrixdp schema check {output}", err=True)
 
 
 def check_schema(path: Path, data: Path | None, *, delimiter: str | None, as_json: bool) -> None:
