@@ -14,6 +14,7 @@ from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import MissingExtraError, ParameterError
 from matrixdp.estimators.inputs import (
+    NOT_NUMBERS,
     NotNumbersError,
     check_array,
     check_same_length,
@@ -175,7 +176,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         except (TypeError, OverflowError):
             if hasattr(X, "toarray"):  # scikit-learn's error for sparse matrices
                 raise
-        raise NotNumbersError
+        raise NotNumbersError(NOT_NUMBERS)
 
     def _validate_parts(self, X: Any, *, reset: bool) -> Records:
         """Records that are read in parts; their features are those of the bounds."""

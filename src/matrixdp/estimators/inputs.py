@@ -36,13 +36,13 @@ def check_array(values: Any, *, dimensions: int | None = None) -> None:
 
 
 class NotNumbersError(DataError, TypeError):
-    """Records that are not numbers. Also a `TypeError`, as of scikit-learn's own estimators."""
+    """Records that are not numbers. Also a `TypeError`, as scikit-learn's own estimators raise."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "records must be real numbers: every entry of the argument must be converted from a string, a category, a "
-            "dict or a missing value to a number first."
-        )
+
+NOT_NUMBERS = (
+    "records must be real numbers: every entry of the argument must be converted from a string, a category, a dict or "
+    "a missing value to a number first."
+)
 
 
 def to_numbers(values: Any) -> Any:
@@ -55,7 +55,7 @@ def to_numbers(values: Any) -> Any:
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         found = read_numbers(values)
     if found.dtype.kind not in "biuf":
-        raise NotNumbersError
+        raise NotNumbersError(NOT_NUMBERS)
     return found
 
 
