@@ -243,7 +243,7 @@ def test_a_distance_that_squares_before_it_normalises_is_found(monkeypatch):
 
     def distance(self, rowcov, colcov):
         first, second = -np.sort(-column_norms(rowcov.whitening, rowcov.size))[:2]
-        value = math.sqrt(2 * first * second)
+        value = max(math.sqrt(2 * first * second), 1e-300)  # a distance of 0 is refused
         return Distance(value, value).times(self.weight)
 
     monkeypatch.setattr(EdgeChange, "distance", distance)

@@ -54,4 +54,7 @@ def test_the_claim_holds_and_half_the_noise_is_caught(case):
     colcov = design.colcov.scaled(quarter)
     rowcov = colcov if design.query.symmetric else design.rowcov
     broken = replace(design, colcov=colcov, rowcov=rowcov, grid=replace(design.grid, limit=4 * design.grid.limit))
+    with pytest.raises(mdp.ParameterError, match="altered"):
+        broken.release(first)
+    broken.mark_checked()  # as if nobody had looked
     assert audit(broken, first, second, seed=2).broken
