@@ -15,7 +15,8 @@ test: .venv/dev           ## lint, types, all tests, and the lines that they lea
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --quiet --cov
+	$(BIN)/python -m pytest -n auto --quiet --cov --ignore tests/statistical
+	$(BIN)/python -m pytest -n auto --quiet tests/statistical
 
 nightly: .venv/dev        ## property tests on new examples, statistical tests from new seeds; repeat with SEED=...
 	MATRIXDP_NIGHTLY=$(SEED) $(BIN)/python -m pytest -n auto --hypothesis-seed=$(SEED) tests/property tests/statistical
