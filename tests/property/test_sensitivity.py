@@ -318,7 +318,7 @@ def test_vertices_and_their_mixtures(seed, m, n, rotated):
 
 
 def test_a_claim_that_is_too_small_is_found():
-    """A twin that tries corners only: part of the supremum goes missing, and the search finds it."""
+    """A broken variant that tries corners only misses part of the supremum, and the search finds it."""
     rng = np.random.default_rng(3)
     halfwidths = np.array([1.0, 1.0, 1.0])
     covariance = Covariance.identity(3)

@@ -1,4 +1,4 @@
-"""Samples of the matrix law have its covariance; a transposed or unsymmetrised twin does not.
+"""Samples of the matrix law have its covariance; a transposed or unsymmetrised variant does not.
 
 Level: `levels.LEVEL` each.
 """
