@@ -14,9 +14,9 @@ from matrixdp import Moments, Privacy, SecondMoment, Stream, gdp_epsilon, isotro
 from matrixdp.adaptive import PrivateMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.moments import nearest_psd
+from matrixdp.baselines import registered_mechanisms, release_mechanism
 from matrixdp.baselines.unit_records import SharedBudget
 from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
-from matrixdp.release import registered_mechanisms, release_mechanism
 from matrixdp.types import Floats
 
 OURS = "matrixdp"

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.timing import row
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, make_design
-from matrixdp.release import Mechanism, registered_mechanisms
+from matrixdp.baselines import Mechanism, registered_mechanisms
 
 JL = "Johnson-Lindenstrauss"
 # Milliseconds in the paper for MVG and for each rival, by experiment.
