@@ -18,6 +18,7 @@ from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
 
 _MOST_RECORDS = 1 << 50
+_BLOCK = 1 << 18  # entries of an answer that are checked at a time
 SIDES = ("rows", "columns", "both")
 
 # Rounds rows of shape (n, m) to whole steps of a grid, into the array given as second argument.
@@ -242,12 +243,16 @@ def check_answer(query: MatrixQuery, answer: Any) -> Floats:
             f"the answer of {type(query).__name__} must be real numbers of shape {query.shape}, "
             f"got {array.dtype} of {array.shape} instead."
         )
-    if not np.isfinite(array).all():
-        raise DataError(f"the answer of {type(query).__name__} must be finite, got NaN or infinity instead.")
-    if not (np.abs(array) <= query.magnitude * (1 + 1e-9)).all():
-        raise DataError(f"the answer of {type(query).__name__} must not exceed its public magnitude; widen it.")
-    if query.symmetric and not (np.abs(array - array.T) <= 1e-9 * query.magnitude).all():  # up to rounding
-        raise DataError(f"the answer of {type(query).__name__} must be symmetric, as its side is 'both'.")
+    step = max(1, _BLOCK // query.shape[1])  # in blocks of rows, since an answer may be as large as memory allows
+    for start in range(0, query.shape[0], step):
+        rows = slice(start, start + step)
+        block, largest = array[rows], query.magnitude if len(query.magnitude) == 1 else query.magnitude[rows]
+        if not np.isfinite(block).all():
+            raise DataError(f"the answer of {type(query).__name__} must be finite, got NaN or infinity instead.")
+        if not (np.abs(block) <= largest * (1 + 1e-9)).all():
+            raise DataError(f"the answer of {type(query).__name__} must not exceed its public magnitude; widen it.")
+        if query.symmetric and not (np.abs(block - array[:, rows].T) <= 1e-9 * largest).all():  # up to rounding
+            raise DataError(f"the answer of {type(query).__name__} must be symmetric, as its side is 'both'.")
     return array.astype(np.float64, copy=False)
 
 

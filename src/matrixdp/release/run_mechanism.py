@@ -13,6 +13,7 @@ from matrixdp.ledger import Gaussian, Ledger, Pure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, pure_mu
 from matrixdp.queries import MatrixQuery
+from matrixdp.queries.base import check_answer
 from matrixdp.release.charging import Account, digest, open_account_for, rehearse_finish
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
@@ -93,7 +94,7 @@ def release_mechanism(
     if account is not None and (stored := account.stored()) is not None:
         return MechanismRelease.from_json(stored)
     with np.errstate(all="ignore"):  # a warning would reveal private data
-        query.evaluate(data, clip=True, missing="error")  # raises every error of the data before the charge
+        check_answer(query, query.evaluate(data, clip=True, missing="error"))  # every error of the data
     return _run(
         mechanism, query, privacy, data, event, account, {"stream": stream, "simulation": simulation, **options}
     )
