@@ -7,7 +7,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+from contextlib import suppress
+from typing import TextIO
 
 
 def main() -> None:
@@ -22,4 +25,17 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # None if it is closed
             stream.reconfigure(errors="backslashreplace")  # an encoding without ± must not stop a command
-    sys.exit(run())
+    code = run()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            discard_buffer(stream)  # otherwise Python tries again when it ends, and exits with code 120
+    sys.exit(code)
+
+
+def discard_buffer(stream: TextIO) -> None:
+    """Redirect a stream that cannot be written to the null device, so that its buffer does not fail at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

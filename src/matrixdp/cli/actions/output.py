@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import uuid
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import click
 
+from matrixdp.cli import discard_buffer
 from matrixdp.errors import ParameterError
 
 
@@ -25,8 +25,7 @@ def output_after_work() -> Iterator[None]:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError, ValueError):  # what is still buffered must not fail at the end of the process
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_buffer(sys.stdout)
         with suppress(OSError):
             reason = error.strerror or type(error).__name__
             click.echo(f"matrixdp: done, but standard output could not be written: {reason}.", err=True)
