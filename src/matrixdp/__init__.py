@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         uniform,
         unimodal,
     )
-    from matrixdp.domain import Bounds
+    from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Moments,
         Query,
         SecondMoment,
+        TableMoments,
     )
     from matrixdp.records import Blocks, Records, open_records, register_engine, register_source
     from matrixdp.release import DatasetRelease, Release, release_dataset
@@ -64,6 +65,8 @@ __all__ = [
     "Blocks",
     "Bounds",
     "BudgetExceededError",
+    "Category",
+    "Columns",
     "ContingencyTable",
     "Covariance",
     "DataError",
@@ -85,6 +88,7 @@ __all__ = [
     "MissingExtraError",
     "Moments",
     "Neighbours",
+    "Number",
     "ParameterError",
     "PrincipalDirections",
     "Privacy",
@@ -95,7 +99,9 @@ __all__ = [
     "Sensitivity",
     "Stream",
     "StreamError",
+    "TableMoments",
     "Vertices",
+    "YesNo",
     "__version__",
     "binary",
     "draw_gaussian",
@@ -136,7 +142,7 @@ _HOMES = {
         "uniform",
         "unimodal",
     ),
-    "matrixdp.domain": ("Bounds",),
+    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "YesNo"),
     "matrixdp.errors": (
         "BudgetExceededError",
         "DataError",
@@ -161,6 +167,7 @@ _HOMES = {
         "Moments",
         "Query",
         "SecondMoment",
+        "TableMoments",
     ),
     "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source"),
     "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),

@@ -110,7 +110,7 @@ def _make(
     if not exact:
         return _fit(plan, _theorem2_scale(plan))
     plans = [plan]
-    if squares and allocation.structured and query.symmetric:
+    if squares and allocation.structured and query.structured:
         structure = query.sensitivity.free_structure(colcov)
         if structure is not None:
             structured = replace(plan, structure=structure)

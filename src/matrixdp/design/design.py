@@ -148,10 +148,10 @@ class Design:
         if not matching or self.calibration not in CALIBRATIONS:
             return False
         height, width = self.query.shape
-        if self.structure is not None and not (
-            self.query.symmetric and not self.flat and self.structure.fits(width) and self.rowcov.same_as(self.colcov)
-        ):
-            return False
+        if self.structure is not None:
+            alike = not self.query.symmetric or self.rowcov.same_as(self.colcov)
+            if self.flat or not alike or not self.query.structured or not self.structure.fits(self.query.shape):
+                return False
         sizes = (height * width, 1) if self.flat else (height, width)
         whole = {type(self.grid.bits), type(self.grid.limit)} == {int}
         return whole and (self.rowcov.size, self.colcov.size) == sizes
@@ -209,9 +209,12 @@ class Design:
         """Standard deviation of each released entry, of the answer's shape; zero where the entry is public."""
         if self.flat:
             return _flat_std(self.query, self.noise)
-        if not self.query.symmetric:
+        if self.structure is not None:
+            std = np.sqrt(self.structure.variances(self.noise))
+        elif self.query.symmetric:
+            std = self.noise.symmetric_std
+        else:
             return self.noise.std
-        std = self.noise.symmetric_std if self.structure is None else np.sqrt(self.structure.variances(self.noise))
         if self.query.public is not None:
             std[self.query.public] = 0.0
         return std

@@ -1,4 +1,4 @@
-"""Structured noise: Gaussian noise on a symmetric answer that is more than a covariance for each side.
+"""Structured noise: Gaussian noise on an answer that is more than a covariance for each side.
 
 A structure says in which coordinates of the answer the noise is independent with unit variance, given the law of the
 two sides. `Squares` adds precision to the squares of the features, which costs no privacy (`docs/mathematics.md`).
@@ -20,14 +20,14 @@ from matrixdp.types import Floats
 
 
 class NoiseStructure(ABC):
-    """Coordinates of a symmetric answer in which the noise is independent with unit variance.
+    """Coordinates of an answer in which the noise is independent with unit variance.
 
-    Methods get the law of the two sides, `sides`, which must be the same on both.
+    Methods get the law of the two sides, `sides`, which a structure may refine or replace.
     """
 
     @abstractmethod
-    def fits(self, size: int) -> bool:
-        """Whether the structure is one for answers of shape (size, size)."""
+    def fits(self, shape: tuple[int, int]) -> bool:
+        """Whether the structure is one for answers of this shape."""
 
     @abstractmethod
     def scaled(self, by: float) -> NoiseStructure:
@@ -52,7 +52,7 @@ class NoiseStructure(ABC):
 
     @abstractmethod
     def variances(self, sides: MatrixGaussian) -> Floats:
-        """Variance of the noise in each entry of the combined answer, of shape (size, size)."""
+        """Variance of the noise in each entry of the combined answer, of the answer's shape."""
 
 
 @builtin_kind
@@ -97,9 +97,9 @@ class Squares(NoiseStructure):
         """The sum over the features."""
         return self.weights.size + 4
 
-    def fits(self, size: int) -> bool:
+    def fits(self, shape: tuple[int, int]) -> bool:
         """Whether the features are all entries of a side, or all but the constant."""
-        return size - self.weights.size in (0, 1)
+        return shape[0] == shape[1] and shape[1] - self.weights.size in (0, 1)
 
     def scaled(self, by: float) -> Squares:
         """The weights divided by `by`."""

@@ -7,6 +7,7 @@ from matrixdp.queries.graphs import Adjacency, Laplacian
 from matrixdp.queries.identity import Identity
 from matrixdp.queries.moments import Moments, SecondMoment
 from matrixdp.queries.query import Query, paper_query
+from matrixdp.queries.table_moments import TableMoments
 
 __all__ = [
     "Adjacency",
@@ -18,5 +19,6 @@ __all__ = [
     "Moments",
     "Query",
     "SecondMoment",
+    "TableMoments",
     "paper_query",
 ]

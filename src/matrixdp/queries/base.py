@@ -72,6 +72,11 @@ class MatrixQuery(ABC):
         return self.side == "both"
 
     @property
+    def structured(self) -> bool:
+        """Whether the noise may have a structure that the sensitivity set offers; by default for symmetric answers."""
+        return self.symmetric
+
+    @property
     def features(self) -> int:
         """Number of directions to divide the budget among."""
         return self.shape[0 if self.side == "rows" else 1]

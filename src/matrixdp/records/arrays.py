@@ -53,7 +53,7 @@ class MappedArray(Source):
 
     array: np.memmap[Any, Any]
 
-    def parts(self, columns: Sequence[str] | None) -> list[Part]:
+    def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
         """Divide the rows evenly; an array has no column names."""
         array: Any = self.array
         if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -102,7 +102,7 @@ class BlockSource(Source):
         """Whether the blocks come from an iterator."""
         return isinstance(self._blocks, Iterator)
 
-    def parts(self, columns: Sequence[str] | None) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterator[Part]:
         """Yield each block as a part; tasks choose the columns."""
         if self._exhausted:
             raise ParameterError("an iterator can be read only once. Use Blocks(function), or files.")

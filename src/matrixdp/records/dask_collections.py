@@ -29,7 +29,7 @@ class DaskRecords(Records):
         if not self._is_frame and getattr(data, "ndim", None) != 2:
             raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
 
-    def select(self, names: Sequence[str] | None) -> Records:
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """Return the same records with only the named columns of a data frame; None keeps all."""
         if not self._is_frame or names is None:
             return self

@@ -101,14 +101,14 @@ class FilePart(Part):
     columns : tuple of str
     row_groups : range, optional
         As `TableReader.splits` gives them; by default, the whole file.
-    as_text : bool
-        Whether CSV columns are read as text, not as numbers.
+    texts : tuple of str
+        The columns that are read from CSV as text, not as numbers.
     """
 
     file: TableFile
     columns: tuple[str, ...]
     row_groups: range | None = None
-    as_text: bool = False
+    texts: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -122,14 +122,14 @@ class FilePart(Part):
         stored = [name for name in self.columns if name not in keys]
         if not stored:
             raise DataError(f"{self.place}: at least one column must be in the file itself, not in a folder's name.")
-        for batch in self.file.reader.batches(stored, self.row_groups, as_text=self.as_text):
+        for batch in self.file.reader.batches(stored, self.row_groups, texts=self.texts):
             for key, value in keys.items():
                 constant = pyarrow().repeat(self._key_value(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
     def _key_value(self, key: str, value: str) -> str | float:
-        if self.as_text:
+        if key in self.texts:
             return value
         try:
             return float(value)
@@ -174,13 +174,13 @@ class Files(Source):
         """Return the number of records."""
         return sum(sanitise_errors(file.place, file.count) for file in self.files)
 
-    def parts(self, columns: Sequence[str] | None) -> list[Part]:
+    def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
         """Divide each file into ranges of row groups; if there are many files, each is one part."""
         names = self.column_names() if columns is None else tuple(columns)
         if len(self.files) >= _MANY_FILES:
-            return [FilePart(file, names) for file in self.files]
+            return [FilePart(file, names, texts=tuple(texts)) for file in self.files]
         return [
-            FilePart(file, names, row_groups)
+            FilePart(file, names, row_groups, tuple(texts))
             for file in self.files
             for row_groups in sanitise_errors(file.place, file.splits)
         ]
@@ -189,7 +189,7 @@ class Files(Source):
         """Read whole columns as Python values, for tables of categories and edges; as text from CSV if `as_text`."""
         values: list[list[Any]] = [[] for _ in columns]
         for file in self.files:
-            part = FilePart(file, tuple(columns), as_text=as_text)
+            part = FilePart(file, tuple(columns), texts=tuple(columns) if as_text else ())
             for batch in sanitise_errors(file.place, list, part.blocks()):
                 for name, column in zip(columns, values, strict=True):
                     column += batch.column(name).to_pylist()

@@ -58,8 +58,8 @@ class TableReader(ABC):
         return [None]
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
-        """Yield record batches with the given columns; `as_text` reads CSV columns as text, not as numbers."""
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield record batches with the given columns; those in `texts` are read from CSV as text, not as numbers."""
 
     def _decode_text(self, batch: Any) -> Any:
         """Replace dictionaries of text by their values; raise a `DataError` where that would fill the memory."""
@@ -117,7 +117,7 @@ class ParquetReader(TableReader):
                 start, combined = i, 0
         return found or [None]
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield batches of the row groups page by page, so that a row group need not fit into memory."""
         with self._file() as file:
             groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
@@ -172,7 +172,7 @@ class FeatherReader(TableReader):
         starts = range(0, count, _SPLIT_BATCHES)
         return [range(start, min(start + _SPLIT_BATCHES, count)) for start in starts] or [None]
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield the record batches of the file."""
         reader = self._open(columns)
         for i in range(reader.num_record_batches) if row_groups is None else row_groups:
@@ -199,17 +199,16 @@ class CsvReader(TableReader):
 
     def count(self) -> int:
         """Return the number of records, by reading one column of the whole file as text."""
-        return sum(batch.num_rows for batch in self.batches(self.column_names()[:1], None, as_text=True))
+        first = self.column_names()[:1]
+        return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, as_text: bool) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield batches of a few megabytes."""
         pa = pyarrow()
         from pyarrow import csv as arrow_csv
 
-        kind = pa.string() if as_text else pa.float64()
-        convert = arrow_csv.ConvertOptions(
-            include_columns=list(columns), column_types=dict.fromkeys(columns, kind), strings_can_be_null=not as_text
-        )
+        kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
+        convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds, strings_can_be_null=False)
         single = len(self.column_names()) == 1  # an empty line is then a missing value
         parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=not single)
         read = arrow_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES)

@@ -34,8 +34,11 @@ class Records(ABC):
     once: bool = False
     ordered: bool = True
 
-    def select(self, names: Sequence[str] | None) -> Records:
-        """Return the same records with only the named columns; None keeps all."""
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
+        """Return the same records with only the named columns; None keeps all.
+
+        The columns `texts` are read as text from files that do not say the type of a column; others as numbers.
+        """
         return self
 
     @abstractmethod

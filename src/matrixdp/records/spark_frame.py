@@ -28,7 +28,7 @@ class SparkRecords(Records):
             raise ParameterError("data must be a data frame of Spark 3.3 or later.")
         self._frame, self._progress = frame, progress
 
-    def select(self, names: Sequence[str] | None) -> Records:
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """Return the same records with only the named columns; None keeps all."""
         if names is None:
             return self

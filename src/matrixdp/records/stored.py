@@ -28,11 +28,11 @@ class Source(ABC):
         return True
 
     @abstractmethod
-    def parts(self, columns: Sequence[str] | None) -> Iterable[Part]:
+    def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterable[Part]:
         """Divide the records into parts, in their order.
 
-        Parts of files contain only `columns`, in this order; None keeps all, in the order of the first file. Sources
-        in which columns have no names ignore the argument.
+        Parts of files contain only `columns`, in this order; None keeps all, in the order of the first file. The
+        columns `texts` of CSV files are read as text. Sources in which columns have no names ignore both arguments.
         """
 
     def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most sources are not folders)
@@ -58,12 +58,15 @@ class StoredRecords(Records):
         The columns that are read; by default all.
     progress : callable, optional
         Called with the number of records of each part when the part is done.
+    texts : sequence of str
+        The columns that are read as text where a file does not say their type.
     """
 
     source: Source
     engine: Engine
     columns: Sequence[str] | None = None
     progress: Callable[[int], object] | None = None
+    texts: Sequence[str] = ()
 
     @property
     def once(self) -> bool:  # type: ignore[override]
@@ -75,13 +78,13 @@ class StoredRecords(Records):
         """Whether the order of the records is public."""
         return self.source.ordered
 
-    def select(self, names: Sequence[str] | None) -> StoredRecords:
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> StoredRecords:
         """Return the same records with only the named columns; None keeps all."""
-        return replace(self, columns=None if names is None else tuple(names))
+        return replace(self, columns=None if names is None else tuple(names), texts=tuple(texts))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Yield the result of `task` on each part, in any order."""
-        parts = self.source.parts(self.columns)
+        parts = self.source.parts(self.columns, self.texts) if self.texts else self.source.parts(self.columns)
         return unwrap_results(self.engine.run(task, parts, whole=whole), self.progress)
 
     def check_output(self, out: str | os.PathLike[str]) -> None:

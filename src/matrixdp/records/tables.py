@@ -52,7 +52,7 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
 def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
     """Return the columns of an Arrow table or batch as arrays of shape (records,), without a copy where possible."""
     chosen = choose_columns(list(data.schema.names), size, names)
-    return [_arrow_column(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
+    return [arrow_numbers(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
 
 
 def read_numbers(data: Any) -> NDArray[np.generic]:
@@ -165,7 +165,7 @@ def _require_numbers(columns: list[Any], numbers: list[bool]) -> None:
             raise DataError(f"column {name!r} must hold numbers. Encode text, dates and categories first.")
 
 
-def _arrow_column(name: str, column: Any) -> NDArray[np.generic]:
+def arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
     """Return the values of a column as numbers, NaN where they are missing."""
     import pyarrow as pa
 

@@ -8,6 +8,7 @@ from matrixdp.sensitivity.kernel_change import KernelChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
+from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.sensitivity.vertices import Vertices
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "RankOneChange",
     "RecordChange",
     "Sensitivity",
+    "TableChange",
     "Vertices",
     "max_quadratic",
 ]

@@ -142,7 +142,7 @@ def test_squares_are_checked(fields):
 
 def test_squares_fit_with_or_without_a_constant():
     squares = Squares(np.ones(3), np.ones(3), 0.1)
-    assert [squares.fits(size) for size in (2, 3, 4, 5)] == [False, True, True, False]
+    assert [squares.fits((size, size)) for size in (2, 3, 4, 5)] == [False, True, True, False]
 
 
 def test_scaling_the_noise_scales_the_map():

@@ -42,15 +42,16 @@ class MonitoredRecords(Records):
     query: MatrixQuery
     interrupts: DeferredInterrupts
     names: Sequence[str] | None = None
+    texts: Sequence[str] = ()
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
         """Whether the order of the records is independent of their values."""
         return self._open(None).ordered
 
-    def select(self, names: Sequence[str] | None) -> Records:
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """The same records with these columns only."""
-        return replace(self, names=names)
+        return replace(self, names=names, texts=tuple(texts))
 
     def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
         """Results of `task` on each part."""
@@ -58,7 +59,7 @@ class MonitoredRecords(Records):
         private = self.query.neighbours is not Neighbours.REPLACE  # then a bar would show the number of records
         label = f"reading {Path(self.options.data[0]).name}"
         with Progress(total, label, quiet=self.options.as_json or private) as progress:
-            yield from self._open(progress.advance).select(self.names).map(task, whole=whole)
+            yield from self._open(progress.advance).select(self.names, texts=self.texts).map(task, whole=whole)
         self.interrupts.defer()
 
     def _open(self, progress: Callable[[int], object] | None) -> Records:

@@ -1,0 +1,252 @@
+"""The public description of a table: numbers with bounds, categories with levels, yes/no, each possibly missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import ParameterError, show
+from matrixdp.serialise import builtin_kind
+
+Level: TypeAlias = str | int
+
+OTHER, MISSING = "other", "missing"
+MOST_LEVELS = 10_000
+
+
+@builtin_kind
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers.
+
+    Parameters
+    ----------
+    name : str
+    lower, upper : float
+        Public bounds. Values outside are moved to them.
+    missing : bool
+        Whether values may be missing. Answers then use the values that are there, and whether one is missing is
+        protected as well.
+    """
+
+    name: str
+    lower: float
+    upper: float
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        for end in ("lower", "upper"):
+            value = getattr(self, end)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise ParameterError(f"{end} of column {self.name!r} must be a number, got {show(value)} instead.")
+            object.__setattr__(self, end, float(value))
+        _check_flag(self.name, "missing", self.missing)
+        try:
+            Bounds([self.lower], [self.upper], names=[self.name])
+        except ParameterError as error:
+            raise ParameterError(f"column {self.name!r}: {error}") from None
+
+
+@builtin_kind
+@dataclass(frozen=True)
+class Category:
+    """A column of categories.
+
+    Parameters
+    ----------
+    name : str
+    levels : sequence of str or of int
+        The public levels, never taken from the data. All are texts, or all are integers.
+    other : bool
+        Whether there is one more level, "other", for all values that are not among `levels`. Without it such a value is
+        an error.
+    missing : bool
+        Whether there is one more level, "missing", for values that are missing. Without it a missing value is an error.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    other: bool = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_flag(self.name, "other", self.other)
+        _check_flag(self.name, "missing", self.missing)
+        given: Any = self.levels
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise ParameterError(f"levels of column {self.name!r} must be a list of texts or integers.")
+        levels = tuple(value.item() if isinstance(value, np.generic) else value for value in given)
+        object.__setattr__(self, "levels", levels)
+        kinds = {type(level) for level in levels}
+        if not levels or kinds not in ({str}, {int}):
+            raise ParameterError(
+                f"levels of column {self.name!r} must be at least one text or integer, and all texts or all integers."
+            )
+        if len(levels) > MOST_LEVELS:
+            raise ParameterError(f"column {self.name!r} must have at most {MOST_LEVELS:,} levels, got {len(levels):,}.")
+        named = (*map(str, levels), *self._extra)
+        if len(set(named)) != len(named):
+            twice = next(level for level in named if named.count(level) > 1)
+            raise ParameterError(f"column {self.name!r} has the level {show(twice)} twice. Each must be unique.")
+
+    @property
+    def _extra(self) -> tuple[str, ...]:
+        return (OTHER,) * self.other + (MISSING,) * self.missing
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """All levels as text, those for other and missing values last."""
+        return (*map(str, self.levels), *self._extra)
+
+
+@builtin_kind
+@dataclass(frozen=True)
+class YesNo:
+    """A column of yes and no.
+
+    True, 1, "yes", "true", "y" and "t" mean yes; False, 0, "no", "false", "n" and "f" mean no. Case does not matter.
+
+    Parameters
+    ----------
+    name : str
+    missing : bool
+        Whether there is a third level for missing values. Without it a missing value is an error.
+    """
+
+    name: str
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_flag(self.name, "missing", self.missing)
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """No, yes and, if values may be missing, missing."""
+        return ("no", "yes", *((MISSING,) * self.missing))
+
+
+Column: TypeAlias = Number | Category | YesNo
+
+
+@builtin_kind
+@dataclass(frozen=True)
+class Columns:
+    """What is public about a table: its columns, in the order of their description.
+
+    Parameters
+    ----------
+    columns : sequence of Number, Category and YesNo
+        Columns of the table that are not described are not used.
+
+    Examples
+    --------
+    >>> table = Columns([Number("age", 0, 120), Category("ward", ["a", "b"]), YesNo("smoker", missing=True)])
+    >>> table.names
+    ('age', 'ward', 'smoker')
+    >>> Columns.from_dict({"age": (0, 120), "ward": ["a", "b"], "smoker": bool}).names
+    ('age', 'ward', 'smoker')
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, Mapping) or not isinstance(self.columns, Iterable):
+            raise ParameterError("columns must be a list of Number, Category and YesNo; for a dict use from_dict.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        for column in self.columns:
+            if not isinstance(column, Number | Category | YesNo):
+                raise ParameterError(f"columns must be Number, Category or YesNo, got {show(column)} instead.")
+        if not self.columns:
+            raise ParameterError("columns must be at least one.")
+        names = self.names
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ParameterError(f"column {twice!r} is described twice. Each name must be unique.")
+
+    @classmethod
+    def from_dict(cls, columns: Mapping[str, Any]) -> Columns:
+        """Columns from a short form: a tuple (lower, upper) for numbers, a list of levels, ``bool`` for yes/no."""
+        found: list[Column] = []
+        for name, value in columns.items():
+            if value is bool:
+                found.append(YesNo(name))
+            elif isinstance(value, tuple) and len(value) == 2:
+                found.append(Number(name, *value))
+            elif isinstance(value, list):
+                found.append(Category(name, tuple(value)))
+            elif isinstance(value, Number | Category | YesNo):
+                found.append(value)
+            else:
+                raise ParameterError(
+                    f"column {name!r} must be a tuple (lower, upper), a list of levels or bool, got {show(value)}."
+                )
+        return cls(tuple(found))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def numbers(self) -> tuple[Number, ...]:
+        """The columns of numbers."""
+        return tuple(column for column in self.columns if isinstance(column, Number))
+
+    @cached_property
+    def categories(self) -> tuple[Category | YesNo, ...]:
+        """The columns of categories, yes/no among them."""
+        return tuple(column for column in self.columns if not isinstance(column, Number))
+
+    @cached_property
+    def bounds(self) -> Bounds | None:
+        """Bounds of the numbers, or None if there are none."""
+        if not self.numbers:
+            return None
+        lower, upper = [one.lower for one in self.numbers], [one.upper for one in self.numbers]
+        return Bounds(lower, upper, names=[one.name for one in self.numbers])
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        known = ", ".join(self.names[:20])
+        raise ParameterError(f"there is no column {show(name)}; the columns are {known}.")
+
+    def category(self, name: str) -> Category | YesNo:
+        """The category of this name, or a `ParameterError`."""
+        column = self[name]
+        if isinstance(column, Number):
+            raise ParameterError(f"column {name!r} must be a category, and it holds numbers. Give it levels.")
+        return column
+
+    def number(self, name: str) -> Number:
+        """The column of numbers of this name, or a `ParameterError`."""
+        column = self[name]
+        if not isinstance(column, Number):
+            raise ParameterError(f"column {name!r} must hold numbers, and it is a category.")
+        return column
+
+    def without(self, names: Sequence[str]) -> Columns:
+        """The columns other than `names`."""
+        return Columns(tuple(column for column in self.columns if column.name not in names))
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"the name of a column must be a text that is not empty, got {show(name)} instead.")
+
+
+def _check_flag(name: str, flag: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ParameterError(f"{flag} of column {name!r} must be True or False, got {show(value)} instead.")

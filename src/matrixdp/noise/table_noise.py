@@ -1,0 +1,228 @@
+"""Noise for the moment matrix of a table: each distinct number is drawn once, and squares are more precise.
+
+The vector z of a record holds a constant 1, for each number its value (with an indicator of whether it is there, if it
+may be missing), and for each category one indicator per level. Some entries of ``z z'`` are the same number, and some
+are always zero (`docs/mathematics.md`, "Tables").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.errors import ParameterError
+from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.noise.structure import NoiseStructure
+from matrixdp.serialise import builtin_kind
+from matrixdp.types import Floats
+
+CONSTANT, OBSERVED, VALUE, LEVEL = "constant", "observed", "value", "level"
+_KINDS = (CONSTANT, OBSERVED, VALUE, LEVEL)
+_ZERO = -1
+
+
+@builtin_kind
+@dataclass(frozen=True)
+class TableLayout:
+    """The coordinates of the vector z of a record.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        Of each coordinate: 'constant' (the first one), 'observed', 'value' or 'level'.
+    columns : tuple of int
+        Number of the column that each coordinate belongs to; 0 for the constant.
+    """
+
+    kinds: tuple[str, ...]
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.kinds) != len(self.columns) or self.kinds[:1] != (CONSTANT,) or not set(self.kinds) <= set(_KINDS):
+            raise ParameterError("the layout of a table must have a kind and a column for each coordinate.")
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return len(self.kinds)
+
+    def of_kind(self, *kinds: str) -> NDArray[np.intp]:
+        """Positions of the coordinates of these kinds."""
+        return np.flatnonzero([kind in kinds for kind in self.kinds])
+
+    @cached_property
+    def number_of(self) -> NDArray[np.intp]:
+        """For each entry of ``z z'`` the position of its number among the distinct ones, or -1 for zero; (p, p)."""
+        p = self.size
+        rows, columns = np.indices((p, p))
+        first, last = np.minimum(rows, columns), np.maximum(rows, columns)
+        kinds, owners = np.array(self.kinds), np.array(self.columns)
+        same = (owners[first] == owners[last]) & (kinds[first] != CONSTANT)
+        zero = same & (kinds[first] == LEVEL) & (first != last)
+        repeated = (
+            same & ~zero & ~((kinds[first] == VALUE) & (kinds[last] == VALUE))
+        )  # of the number beside the constant
+        first = np.where(repeated, 0, first)
+        keys = np.where(zero, _ZERO, first * p + last)
+        distinct = np.unique(keys[keys >= 0])
+        return np.where(zero, _ZERO, np.searchsorted(distinct, keys))
+
+    @cached_property
+    def representatives(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Row and column of each distinct number."""
+        numbers, where = np.unique(self.number_of, return_index=True)
+        rows, columns = np.divmod(where[numbers >= 0], self.size)
+        return rows, columns
+
+    @cached_property
+    def squares(self) -> NDArray[np.intp]:
+        """Positions among the distinct numbers of the squares of the 'observed' and 'value' coordinates."""
+        own = self.of_kind(OBSERVED, VALUE)
+        return self.number_of[own, own]
+
+
+@builtin_kind
+@dataclass(frozen=True, eq=False)
+class TableNoise(NoiseStructure):
+    """Independent noise on each distinct number of one moment matrix per group.
+
+    The precision of a number is the sum of ``scales_i scales_j`` over its copies (i, j). The squares of indicators and
+    values are measured once more, as `Squares` does, in each group.
+
+    Attributes
+    ----------
+    layout : TableLayout
+    groups : int
+        Number of moment matrices, one below the other.
+    counted : bool
+        Whether the entry (0, 0), the share of the records in the group, is private.
+    scales : float64 array of shape (p,)
+        Precision of each coordinate.
+    strengths : float64 array of shape (q,)
+        Additional precision of each square, in units of its scale.
+    shift : float
+        What the sum of all squares loses.
+    """
+
+    layout: TableLayout
+    groups: int
+    counted: bool
+    scales: Floats
+    strengths: Floats
+    shift: float
+
+    def __post_init__(self) -> None:
+        for values, size in ((self.scales, self.layout.size), (self.strengths, self.layout.squares.size)):
+            if not isinstance(values, np.ndarray) or values.shape != (size,):
+                raise ParameterError(f"scales and strengths of a table's noise must be vectors, one of size {size}.")
+            if not (np.isfinite(values) & (values > 0)).all():
+                raise ParameterError("scales and strengths of a table's noise must be finite and positive.")
+        if type(self.shift) is not float or not 0 <= self.shift < np.inf:
+            raise ParameterError("the shift of a table's noise must be a finite number that is not negative.")
+
+    @property
+    def loss(self) -> float:
+        """Precision that the sum of all squares loses."""
+        return 2 * self.shift - self.shift**2 * float((1 / self.strengths).sum())
+
+    @property
+    def weights(self) -> Floats:
+        """Scales of the coordinates whose squares are measured once more, of shape (q,)."""
+        return self.scales[self.layout.of_kind(OBSERVED, VALUE)]
+
+    @cached_property
+    def precisions(self) -> Floats:
+        """Precision of each distinct number without the additional one of squares, of shape (n,)."""
+        where = self.layout.number_of
+        products = np.multiply.outer(self.scales, self.scales)
+        return np.asarray(np.bincount(where[where >= 0], products[where >= 0]), np.float64)
+
+    @property
+    def terms(self) -> int:
+        """The sum over the squares."""
+        return self.strengths.size + 4
+
+    def fits(self, shape: tuple[int, int]) -> bool:
+        """Whether the answer is one matrix per group."""
+        return shape == (self.groups * self.layout.size, self.layout.size)
+
+    def scaled(self, by: float) -> TableNoise:
+        """The scales divided by `by`."""
+        return TableNoise(self.layout, self.groups, self.counted, self.scales / by, self.strengths, self.shift)
+
+    def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
+        """All distinct numbers of all groups, then their squares."""
+        numbers = self._take(answer)
+        v = self.weights * numbers[:, self.layout.squares]
+        roots = np.sqrt(self.strengths)
+        squares = roots * v - self.shift / roots * v.sum(axis=1, keepdims=True)
+        return np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1).ravel()
+
+    def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
+        """The least squares estimate, entry by entry; for squares with what both measurements tell."""
+        values = coordinates.reshape(self.groups, -1)
+        q = self.strengths.size
+        numbers = np.zeros((self.groups, self.precisions.size))
+        numbers[:, self._drawn] = values[:, : values.shape[1] - q] / np.sqrt(self.precisions[self._drawn])
+        if q:
+            squares, roots = values[:, -q:], np.sqrt(self.strengths)
+            pull = roots * squares - (self.shift / roots * squares).sum(axis=1, keepdims=True)
+            places = self.layout.squares
+            pull += self.precisions[places] / self.weights * numbers[:, places]
+            inverse, common = self._square_terms
+            numbers[:, places] = (pull * inverse + common * (pull * inverse).sum(axis=1, keepdims=True)) / self.weights
+        return self._spread_out(numbers)
+
+    def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
+        """Sums of absolute values."""
+        numbers = self._take(np.broadcast_to(magnitude, (self.groups * self.layout.size, self.layout.size)))
+        v = self.weights * numbers[:, self.layout.squares]
+        roots = np.sqrt(self.strengths)
+        squares = roots * v + self.shift / roots * v.sum(axis=1, keepdims=True)
+        return np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1).ravel()
+
+    def variances(self, sides: MatrixGaussian) -> Floats:
+        """Of the noise in each entry; zero where an entry is public."""
+        numbers = 1 / self.precisions
+        if not self.counted:
+            numbers[0] = 0.0
+        if self.strengths.size:
+            numbers[self.layout.squares] = np.diagonal(self.square_covariance)
+        return self._spread_out(np.broadcast_to(numbers, (self.groups, numbers.size)))
+
+    @cached_property
+    def square_covariance(self) -> Floats:
+        """Covariance of the noise in the squares of one group, of shape (q, q)."""
+        inverse, common = self._square_terms
+        covariance = np.diag(inverse) + np.multiply.outer(common, inverse)
+        return np.asarray(covariance / self.weights / self.weights[:, None])
+
+    @property
+    def _square_terms(self) -> tuple[Floats, Floats]:
+        """Vectors d and f such that the covariance of ``weights * squares`` is ``diag(d) + f d'``."""
+        inverse = 1 / (self.precisions[self.layout.squares] / self.weights**2 + self.strengths)
+        return inverse, self.loss / (1 - self.loss * float(inverse.sum())) * inverse
+
+    @property
+    def _numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return self.layout.representatives
+
+    @property
+    def _drawn(self) -> slice:
+        """The distinct numbers that are private: all, or all but the first, which is the count."""
+        return slice(0 if self.counted else 1, None)
+
+    def _take(self, matrix: Floats) -> Floats:
+        """Distinct numbers of stacked matrices, of shape (groups, n)."""
+        p = self.layout.size
+        rows, columns = self._numbers
+        return np.ascontiguousarray(matrix.reshape(self.groups, p, p)[:, rows, columns])
+
+    def _spread_out(self, numbers: Floats) -> Floats:
+        """Stacked matrices from their distinct numbers."""
+        where = self.layout.number_of
+        full = np.where(where >= 0, numbers[:, np.maximum(where, 0)], 0.0)
+        return np.asarray(full.reshape(-1, self.layout.size))

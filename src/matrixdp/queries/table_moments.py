@@ -1,0 +1,391 @@
+"""Everything about a table in one matrix: moments of its numbers, categories and missing values, by group."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.checks import check_number
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.clipping import check_missing
+from matrixdp.domain.columns import Columns, Number
+from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.noise.sums import GramSum
+from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout
+from matrixdp.privacy import Neighbours
+from matrixdp.queries.base import MatrixQuery, check_count, parse_records
+from matrixdp.queries.moment_sums import levels
+from matrixdp.records import as_records
+from matrixdp.records.table_columns import TableBlock
+from matrixdp.sensitivity import TableChange
+from matrixdp.serialise import builtin_kind
+from matrixdp.types import Floats
+
+_BLOCK = 1 << 19  # entries of z built at a time
+_OBSERVED_SHARE = 0.125  # of the indicator of a number that may be missing, relative to its value
+_MOST_ENTRIES = 1 << 26
+_MOST_WEIGHT = 1e6
+
+
+@builtin_kind
+@dataclass(frozen=True, eq=False)
+class TableMoments(MatrixQuery):
+    """Moments of a table with numbers, categories and missing values: one matrix for each group.
+
+    Each record is a vector z: a constant 1; each number less the middle of its bounds, and, where it may be missing, an
+    indicator of whether it is there (both are 0 if not); one indicator for each level of each category. The answer is
+    ``(1/N) sum z z'``, for each group over its records, of shape (groups x p, p). Means, tables, covariances,
+    correlations and regressions over the values that are there follow by post-processing.
+
+    Parameters
+    ----------
+    columns : Columns
+    records : int
+        The public N. For add-remove neighbours a public constant near the number of records.
+    by : sequence of str
+        Names of categories. There is one matrix for each combination of their levels.
+    neighbours : 'replace' or 'add-remove'
+    mean_share : float, optional
+        Share of the privacy loss for the constant, above 0 and at most 1/2: means and counts are best at 1/2, products
+        at 0. By default, what is best for covariances of as many columns.
+    importance : mapping of str to float
+        Weights of columns, 1 by default: twice the weight for half the variance of a mean.
+
+    Privacy
+    -------
+    Moments of all groups together have the distance of one moment. Whether a value is missing, and the group of a
+    record, are protected like any value.
+
+    Examples
+    --------
+    >>> from matrixdp.domain import Category, Columns, Number
+    >>> columns = Columns([Number("age", 0, 120, missing=True), Category("ward", ["a", "b", "c"])])
+    >>> TableMoments(columns, records=1000).shape
+    (6, 6)
+    >>> TableMoments(columns, records=1000, by=["ward"]).shape
+    (9, 3)
+    """
+
+    columns: Columns
+    records: int
+    by: tuple[str, ...] = ()
+    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    mean_share: float | None = field(default=None, kw_only=True)
+    importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
+    side = "columns"
+    title = "moments of a table"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Columns):
+            raise ParameterError(
+                f"columns must be Columns([Number(...), Category(...)]), got {type(self.columns).__name__} instead."
+            )
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        object.__setattr__(self, "by", _check_groups(self.columns, self.by))
+        object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
+        share = self.mean_share
+        if share is None:
+            share = 1 / (1 + math.sqrt(8 * len(self.used.columns)))
+        object.__setattr__(self, "mean_share", check_number(share, "mean_share", above=0, at_most=0.5))
+        if self.layout.size**2 * self.groups > _MOST_ENTRIES:
+            raise ParameterError(
+                f"the moments must have at most {_MOST_ENTRIES:,} entries, got {self.layout.size**2 * self.groups:,}: "
+                f"{self.layout.size:,} coordinates in {self.groups:,} groups. Leave out columns, levels or groups."
+            )
+
+    @cached_property
+    def used(self) -> Columns:
+        """The columns of the vectors z: all but those of the groups."""
+        rest = [column for column in self.columns if column.name not in self.by]
+        if not rest:
+            raise ParameterError("by must leave at least one column to describe each group by.")
+        return Columns(tuple(rest))
+
+    @cached_property
+    def layout(self) -> TableLayout:
+        """What each coordinate of z is."""
+        kinds, owners = [CONSTANT], [0]
+        for number, column in enumerate(self.used, start=1):
+            if isinstance(column, Number):
+                new = [OBSERVED, VALUE] if column.missing else [VALUE]
+            else:
+                new = [LEVEL] * len(column.level_names)
+            kinds += new
+            owners += [number] * len(new)
+        return TableLayout(tuple(kinds), tuple(owners))
+
+    @cached_property
+    def group_levels(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the groups, one tuple for each matrix; a single empty one without groups."""
+        names = [self.columns.category(name).level_names for name in self.by]
+        return tuple(itertools.product(*names))
+
+    @property
+    def groups(self) -> int:
+        """Number of groups; 1 if there are none."""
+        return math.prod(len(self.columns.category(name).level_names) for name in self.by)
+
+    @property
+    def structured(self) -> bool:
+        """Each distinct number is drawn once."""
+        return True
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(groups x p, p), p the length of z."""
+        return self.groups * self.layout.size, self.layout.size
+
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Of z: "1", the names of numbers, "name observed" and "name=level"."""
+        names = ["1"]
+        for column in self.used:
+            if isinstance(column, Number):
+                names += [f"{column.name} observed", column.name] if column.missing else [column.name]
+            else:
+                names += [f"{column.name}={level}" for level in column.level_names]
+        return tuple(names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates."""
+        return self.coordinate_names
+
+    @property
+    def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the coordinates, in each group after its levels."""
+        prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]
+        rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.coordinate_names)
+        return rows, self.coordinate_names
+
+    def subject(self, records: str) -> str:
+        """One sentence on what is released."""
+        numbers, categories = len(self.used.numbers), len(self.used.categories)
+        what = f"{numbers:,} columns of numbers and {categories:,} of categories"
+        groups = f", for each of {self.groups:,} groups by {' and '.join(self.by)}" if self.by else ""
+        return f"The moments{records} of {what}{groups}."
+
+    @cached_property
+    def _largest(self) -> Floats:
+        """Bound on the absolute value of each coordinate of z."""
+        largest = np.ones(self.layout.size)
+        if self.used.bounds is not None:
+            largest[self.layout.of_kind(VALUE)] = self.used.bounds.halfwidths
+        return largest
+
+    @property
+    def _most_records(self) -> float:
+        return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
+
+    @cached_property
+    def magnitude(self) -> Floats:
+        """Products of the bounds of z, twice that where there may be 2N records."""
+        return np.tile(np.multiply.outer(self._largest, self._largest) * self._most_records, (self.groups, 1))
+
+    @property
+    def possible(self) -> tuple[Floats, Floats]:
+        """Products of the bounds of z, not negative but for products with numbers, and zeros."""
+        high = np.where(np.tile(self.layout.number_of >= 0, (self.groups, 1)), self.magnitude, 0.0)
+        signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
+        either = signed[:, None] | signed
+        np.fill_diagonal(either, val=False)
+        return np.where(np.tile(either, (self.groups, 1)), -high, 0.0), high
+
+    @property
+    def relative_error(self) -> float:
+        """Rounding when exact integers are converted to floats in the data's units."""
+        return 2.5 * float(np.finfo(float).eps)
+
+    @cached_property
+    def scales(self) -> Floats:
+        """Precision of each coordinate of z, up to a common factor: how the privacy loss is divided."""
+        weight_of = dict(self.importance)
+        weights = np.array([weight_of.get(column.name, 1.0) for column in self.used])
+        scales = np.ones(self.layout.size)
+        owners = np.array(self.layout.columns)[1:] - 1
+        scales[1:] = weights[owners] / self._largest[1:] ** 2
+        scales[self.layout.of_kind(OBSERVED)] *= _OBSERVED_SHARE
+        lengths = scales * self._largest**2
+        own = self.layout.of_kind(OBSERVED, VALUE)
+        categories = [weight_of.get(column.name, 1.0) for column in self.used.categories]
+        rest = float(lengths[own].sum()) + sum(categories)
+        assert self.mean_share is not None
+        scales[0] = self.mean_share / (1 - self.mean_share) * rest
+        return scales
+
+    @cached_property
+    def sensitivity(self) -> TableChange:
+        """The outer product of one record is replaced, added, removed, or moved to another group."""
+        return TableChange(self.layout, self._largest, self.scales, self.records, self.groups, self.neighbours)
+
+    @property
+    def public(self) -> NDArray[np.bool_] | None:
+        """Products of two levels of one category, and the number of all records where it is public."""
+        mask = self.layout.number_of < 0
+        if not self.sensitivity.counted:
+            mask[0, 0] = True
+        return np.tile(mask, (self.groups, 1))
+
+    def finish(self, matrix: Floats) -> Floats:
+        """The share of all records is one, unless their number is private; products of two levels are zero."""
+        stacked = matrix.reshape(self.groups, *self.layout.number_of.shape)
+        stacked[:, self.layout.number_of < 0] = 0.0
+        if not self.sensitivity.counted:
+            stacked[:, 0, 0] = 1.0
+        return matrix
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The moments, from exact integer sums."""
+        check_missing(missing)
+        task = TableTask(self.columns, self.by, self.records, clip, missing)
+        total = task.start()
+        texts = [column.name for column in self.columns.categories]
+        for partial in as_records(data).select(self.columns.names, texts=texts).map(task):
+            total.merge(partial)
+        if self.neighbours is Neighbours.REPLACE:
+            check_count(total.records, self.records)
+        elif total.records > 2 * self.records:
+            raise DataError(
+                f"a data set must have at most 2 x {self.records} records; give a larger public number of records."
+            )
+        unit = self._largest / levels(self.records)
+        values = np.concatenate([one.value() for one in total.sums])
+        return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
+
+
+class TableSum:
+    """Exact sums of ``z z'``, one for each group."""
+
+    def __init__(self, size: int, groups: int, limit: int) -> None:
+        self.sums = [GramSum(size, limit=limit) for _ in range(groups)]
+
+    @property
+    def records(self) -> int:
+        """How many there were so far, in all groups."""
+        return sum(one.records for one in self.sums)
+
+    def merge(self, other: TableSum) -> None:
+        """Add the sums of other records."""
+        for mine, theirs in zip(self.sums, other.sums, strict=True):
+            mine.merge(theirs)
+
+
+@dataclass(frozen=True, eq=False)
+class TableTask:
+    """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
+
+    Attributes
+    ----------
+    columns : Columns
+    by : tuple of str
+    records : int
+        The public number of all records.
+    clip, missing
+        As for `release`; `missing` is for numbers that their description does not allow to be missing.
+    """
+
+    columns: Columns
+    by: tuple[str, ...]
+    records: int
+    clip: bool
+    missing: str
+
+    def start(self) -> TableSum:
+        """Sums without records."""
+        query = TableMoments(self.columns, self.records, self.by)
+        return TableSum(query.layout.size, query.groups, levels(self.records))
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum:
+        """The part's exact sums."""
+        total = self.start()
+        bounds = {one.name: Bounds([one.lower], [one.upper], names=[one.name]) for one in self.columns.numbers}
+        rest = [column for column in self.columns if column.name not in self.by]
+        for data in blocks:
+            block = TableBlock(data, self.columns)
+            groups = self._group_codes(block)
+            parts = [
+                block.numbers(column.name) if isinstance(column, Number) else block.codes(column) for column in rest
+            ]
+            step = max(256, _BLOCK // total.sums[0].columns)
+            for start in range(0, block.size, step):
+                rows = slice(start, start + step)
+                z = self._vectors(rest, bounds, [part[rows] for part in parts], total.sums[0].columns)
+                _add(total, z, None if groups is None else groups[rows])
+        return total
+
+    def _group_codes(self, block: TableBlock) -> NDArray[np.intp] | None:
+        if not self.by:
+            return None
+        codes = np.zeros(block.size, np.intp)
+        for name in self.by:
+            column = self.columns.category(name)
+            codes = codes * len(column.level_names) + block.codes(column)
+        return codes
+
+    def _vectors(
+        self, columns: Sequence[Any], bounds: Mapping[str, Bounds], parts: Sequence[NDArray[Any]], size: int
+    ) -> Floats:
+        """Integer vectors z of some records, one per column, of shape (p, rows)."""
+        grid, rows = levels(self.records), len(parts[0])
+        z = np.zeros((size, rows))
+        z[0] = grid
+        place = 1
+        for column, values in zip(columns, parts, strict=True):
+            if not isinstance(column, Number):
+                z[place + values, np.arange(rows)] = grid
+                place += len(column.level_names)
+                continue
+            box = bounds[column.name]
+            if column.missing:
+                there = ~np.isnan(values)
+                z[place] = there * grid
+                values = np.where(there, values, box.midpoint[0])
+                place += 1
+            box.quantise(values[:, None], grid, out=z[place][:, None], clip=self.clip, missing=self.missing)
+            if column.missing:
+                z[place] *= there
+            place += 1
+        return z
+
+
+def _add(total: TableSum, z: Floats, groups: NDArray[np.intp] | None) -> None:
+    """Add vectors of shape (p, rows) to the sums of their groups."""
+    if groups is None:
+        total.sums[0].add(z.T)
+        return
+    order = np.argsort(groups, kind="stable")
+    found, starts = np.unique(groups[order], return_index=True)
+    ordered = z[:, order]
+    for group, start, end in zip(found, starts, [*starts[1:], len(order)], strict=True):
+        total.sums[group].add(np.ascontiguousarray(ordered[:, start:end]).T)
+
+
+def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if len(set(names)) != len(names):
+        raise ParameterError("by must name each column once.")
+    for name in names:
+        if columns.category(name).missing:
+            raise ParameterError(
+                f"by must name columns without missing values, and {name!r} may be missing. Give its missing values a "
+                "level of their own in the data, or do not group by it."
+            )
+    return names
+
+
+def _check_importance(columns: Columns, importance: Any) -> tuple[tuple[str, float], ...]:
+    pairs = tuple(importance.items() if isinstance(importance, Mapping) else importance)
+    for name, weight in pairs:
+        if not isinstance(name, str) or name not in columns.names:
+            known = ", ".join(columns.names[:20])
+            raise ParameterError(f"importance must be of columns among {known}, got {show(name)} instead.")
+        check_number(weight, f"importance of {name!r}", at_least=1 / _MOST_WEIGHT, at_most=_MOST_WEIGHT)
+    return tuple((name, float(weight)) for name, weight in pairs)
