@@ -84,6 +84,29 @@ class TableLayout:
         return self.number_of[own, own]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a column is in z.
+
+    Attributes
+    ----------
+    value : int
+        Position of the value of a number, or of the first level of a category.
+    observed : int
+        Position of the indicator of whether the value is there: that of the constant where it always is.
+    levels : tuple of str
+        Names of the levels of a category, none for a number.
+    """
+
+    value: int
+    observed: int
+    levels: tuple[str, ...] = ()
+
+    def level(self, name: str) -> int | None:
+        """Position of a level, or None if there is no such level."""
+        return self.value + self.levels.index(name) if name in self.levels else None
+
+
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class TableNoise(NoiseStructure):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
@@ -165,6 +166,11 @@ class MatrixQuery(ABC):
     @property
     def moment_bounds(self) -> Bounds | None:
         """Bounds of the features x, where the finished answer is the moment matrix of ``(1, x)``."""
+        return None
+
+    @property
+    def places(self) -> Mapping[str, Place] | None:
+        """Where each column of a table is, where the answer is the moments of one."""
         return None
 
     @property

@@ -18,7 +18,7 @@ from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.sums import GramSum
-from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout
+from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, check_count, parse_records
 from matrixdp.queries.moment_sums import levels
@@ -121,6 +121,21 @@ class TableMoments(MatrixQuery):
             kinds += new
             owners += [number] * len(new)
         return TableLayout(tuple(kinds), tuple(owners))
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Where each column is in z."""
+        found: dict[str, Place] = {}
+        place = 1
+        for column in self.used:
+            if isinstance(column, Number):
+                place += column.missing
+                found[column.name] = Place(place, place - 1 if column.missing else 0)
+                place += 1
+            else:
+                found[column.name] = Place(place, 0, column.level_names)
+                place += len(column.level_names)
+        return found
 
     @cached_property
     def group_levels(self) -> tuple[tuple[str, ...], ...]:

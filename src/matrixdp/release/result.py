@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, nearest_psd
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
@@ -104,13 +107,55 @@ class Release(Guaranteed):
         """Mean of each feature, from moments, with error bars."""
         return mean(self.matrix, self.design)
 
-    def covariance(self) -> Estimate:
-        """Covariance about the mean, from moments, with error bars."""
+    def covariance(self, group: Any = None) -> Estimate | NamedEstimate:
+        """Covariance about the mean, with error bars.
+
+        For a table, over the records in which both numbers are there, and of one `group` or of all together.
+        """
+        if self.design.query.places is not None:
+            return covariance_table(self.matrix, self.design, group)
         return covariance(self.matrix, self.design)
 
-    def correlation(self) -> Estimate:
-        """Correlation, from moments, with error bars."""
+    def correlation(self, group: Any = None) -> Estimate | NamedEstimate:
+        """Correlation, with error bars; as `covariance`."""
+        if self.design.query.places is not None:
+            return correlation_table(self.matrix, self.design, group)
         return correlation(self.matrix, self.design)
+
+    def means(self, by: str | None = None, group: Any = None) -> NamedEstimate:
+        """Means of the numbers of a table, with error bars.
+
+        Parameters
+        ----------
+        by : str, optional
+            A category, or a column by which the release is grouped: the means of each level, and its share of the
+            records. By default mean, standard deviation and share observed of each number.
+        group : str, sequence of str, or dict, optional
+            Levels of the columns by which the release is grouped, or of some of them as ``{column: level}``. By default
+            all groups together.
+        """
+        if by is None:
+            return summarise(self.matrix, self.design, group)
+        return means_by(self.matrix, self.design, by, group)
+
+    def table(self, first: str, second: str, group: Any = None) -> NamedEstimate:
+        """Shares of the records for each pair of levels of two categories, with totals and error bars.
+
+        The number of records times a share is a count.
+        """
+        return cross_table(self.matrix, self.design, first, second, group)
+
+    def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
+        """Regression of one number of a table on other columns, by default on all, with standard errors."""
+        return regression(self.matrix, self.design, target, features, group)
+
+    def discriminant(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Discriminant:
+        """Linear discriminant analysis of a category of a table by other columns, by default by all."""
+        return discriminant(self.matrix, self.design, target, features, group)
+
+    def components(self, count: int | None = None, group: Any = None) -> NamedEstimate:
+        """Principal components of the numbers of a table, standardised, with error bars."""
+        return components(self.matrix, self.design, count, group)
 
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""

@@ -1,0 +1,364 @@
+"""Answers from the moments of a table: means, tables of counts, covariances and correlations, with error bars.
+
+All of it is post-processing. Error bars are the standard deviation of the noise alone, to first order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.design.design import Design
+from matrixdp.errors import ParameterError, show
+from matrixdp.noise.table_noise import Place, TableNoise
+from matrixdp.types import Floats
+
+LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
+
+
+@dataclass(frozen=True, eq=False)
+class TableView:
+    """The noisy moment matrix of some groups of a table together, and the law of its noise.
+
+    Attributes
+    ----------
+    matrix : float64 array of shape (p, p)
+    design : Design
+    merged : int
+        Number of groups that were added up: each has the same noise.
+    """
+
+    matrix: Floats
+    design: Design
+    merged: int = 1
+
+    @property
+    def query(self) -> Any:
+        """The query, which describes the columns."""
+        return self.design.query
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """Where each column is in z."""
+        places = self.design.query.places
+        assert places is not None
+        return places
+
+    def middle(self, column: str) -> float:
+        """Middle of the bounds of a number; 0 for a category."""
+        bounds = self.query.columns.bounds
+        if self._place(column).levels or bounds is None:
+            return 0.0
+        return float(bounds.midpoint[bounds.index(column)])
+
+    @cached_property
+    def structure(self) -> TableNoise:
+        """The noise of one group."""
+        structure = self.design.structure
+        if not isinstance(structure, TableNoise):
+            raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
+        return structure
+
+    def std(self, gradients: Sequence[tuple[int, int, Any]], shape: tuple[int, ...] = ()) -> Floats:
+        """Standard deviation of the noise in a function of the entries, to first order.
+
+        Parameters
+        ----------
+        gradients : sequence of (row, column, derivative)
+            Entries that the function depends on, and its derivatives, each of shape `shape`.
+        shape : tuple of int
+            Shape of the function's values.
+        """
+        layout = self.structure.layout
+        numbers: dict[int, Floats] = {}
+        for i, j, derivative in gradients:
+            number = int(layout.number_of[i, j])
+            if number >= 0:
+                numbers[number] = numbers.get(number, np.zeros(shape)) + derivative
+        variance = np.zeros(shape)
+        squares = {int(number): k for k, number in enumerate(layout.squares)}
+        for number, derivative in numbers.items():
+            if number not in squares:
+                variance = variance + derivative**2 * self._variances[number]
+        covariance = self.structure.square_covariance if squares else None
+        for one, first in numbers.items():
+            for other, second in numbers.items():
+                if covariance is not None and one in squares and other in squares:
+                    variance = variance + first * second * covariance[squares[one], squares[other]]
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0) * self.merged))
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """Variance of the noise in each distinct number that is not a square, of shape (n,)."""
+        variances = 1 / self.structure.precisions
+        if not self.structure.counted:
+            variances[0] = 0.0
+        return variances
+
+    def variance(self, i: int, j: int) -> float:
+        """Of the noise in one entry."""
+        return float(self.std([(i, j, 1.0)])) ** 2
+
+    def stands_out(self, i: int, j: int) -> bool:
+        """Whether a share of records is large enough, beside its noise, to divide by."""
+        return bool(self.matrix[i, j] > LEAST_SIZE * self.std([(i, j, 1.0)]))
+
+    def ratio(self, top: tuple[int, int], bottom: tuple[int, int]) -> tuple[float, float]:
+        """Value and standard deviation of one entry over another, NaN where the latter is too small."""
+        if not self.stands_out(*bottom):
+            return np.nan, np.nan
+        size = self.matrix[bottom]
+        value = self.matrix[top] / size
+        return float(value), float(self.std([(*top, 1 / size), (*bottom, -value / size)]))
+
+    def number(self, name: str) -> Place:
+        """Place of a number, or a `ParameterError`."""
+        place = self._place(name)
+        if place.levels:
+            raise ParameterError(f"column {name!r} must hold numbers, and it is a category.")
+        return place
+
+    def category(self, name: str) -> Place:
+        """Place of a category, or a `ParameterError`."""
+        place = self._place(name)
+        if not place.levels:
+            raise ParameterError(f"column {name!r} must be a category, and it holds numbers.")
+        return place
+
+    def _place(self, name: str) -> Place:
+        if name not in self.places:
+            known = ", ".join(list(self.places)[:20])
+            raise ParameterError(f"a column must be one of {known}, got {show(name)} instead.")
+        return self.places[name]
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the numbers."""
+        return tuple(name for name, place in self.places.items() if not place.levels)
+
+
+def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableView:
+    """The moments of one group, or of all groups together.
+
+    Parameters
+    ----------
+    group : str, sequence of str, or dict, optional
+        The levels of the columns of `by`, or those of some of them as ``{column: level}``. By default all groups.
+    """
+    query = _table(design)
+    chosen = _chosen(query, group)
+    p = query.layout.size
+    return TableView(matrix.reshape(-1, p, p)[chosen].sum(axis=0), design, len(chosen))
+
+
+def summarise(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+    """Mean, standard deviation and share observed of each number, of shape (numbers, 3)."""
+    view = select_groups(matrix, design, group)
+    rows = [_summarise_one(view, view.number(name)) for name in view.numbers]
+    middle = np.array([view.middle(name) for name in view.numbers])
+    value = np.array([row[0] for row in rows]).reshape(-1, 3)
+    value[:, 0] += middle
+    std = np.array([row[1] for row in rows]).reshape(-1, 3)
+    return NamedEstimate(value, std, view.numbers, ("mean", "standard deviation", "share observed"))
+
+
+def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> NamedEstimate:
+    """Share of the records and mean of each number for each level of a category, of shape (levels, 1 + numbers).
+
+    `by` is a category of the table, or a column by which the release is grouped.
+    """
+    query = _table(design)
+    names = tuple(name for name, place in query.places.items() if not place.levels)
+    if by in query.by:
+        levels = query.columns.category(by).level_names
+        given = dict(group) if isinstance(group, dict) else {}
+        if group is not None and not isinstance(group, dict):
+            raise ParameterError(f"group must be a dict of columns and levels beside by={by!r}.")
+        rows = []
+        for level in levels:
+            view = select_groups(matrix, design, {**given, by: level})
+            rows.append(_mean_row(view, 0, names))
+    else:
+        whole = select_groups(matrix, design, group)
+        place = whole.category(by)
+        levels = place.levels
+        rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
+    value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
+    return NamedEstimate(value, std, tuple(levels), ("share of records", *names))
+
+
+def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:
+    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1).
+
+    Cells and totals are adjusted to each other by least squares, so that they add up.
+    """
+    view = select_groups(matrix, design, group)
+    one, other = view.category(first), view.category(second)
+    if first == second:
+        raise ParameterError("a table needs two different categories.")
+    k, m = len(one.levels), len(other.levels)
+    cells = view.matrix[one.value : one.value + k, other.value : other.value + m]
+    variance = view.variance(one.value, other.value)
+    totals = np.concatenate(
+        [
+            view.matrix[0, one.value : one.value + k],
+            view.matrix[0, other.value : other.value + m],
+            view.matrix[:1, 0],
+        ]
+    )
+    spread = np.concatenate(
+        [
+            np.full(k, view.variance(0, one.value)),
+            np.full(m, view.variance(0, other.value)),
+            [view.variance(0, 0)],
+        ]
+    )
+    sums = np.zeros((k + m + 1, k * m))
+    places = np.arange(k * m).reshape(k, m)
+    for i in range(k):
+        sums[i, places[i]] = 1.0
+    for j in range(m):
+        sums[k + j, places[:, j]] = 1.0
+    sums[-1] = 1.0
+    gain = np.linalg.solve(variance * (sums @ sums.T) + np.diag(spread), variance * sums).T
+    adjusted = cells.ravel() + gain @ (totals - sums @ cells.ravel())
+    covariance_of_sums = sums @ (variance * sums.T) - (sums @ gain) @ (variance * (sums @ sums.T))
+    cell_variances = variance - variance * np.einsum("ik,ki->i", gain, sums)
+    value, std = np.empty((k + 1, m + 1)), np.empty((k + 1, m + 1))
+    fitted, sum_std = sums @ adjusted, np.sqrt(np.maximum(np.diagonal(covariance_of_sums), 0.0))
+    value[:k, :m], std[:k, :m] = adjusted.reshape(k, m), np.sqrt(np.maximum(cell_variances, 0.0)).reshape(k, m)
+    value[:k, m], value[k, :m], value[k, m] = fitted[:k], fitted[k : k + m], fitted[-1]
+    std[:k, m], std[k, :m], std[k, m] = sum_std[:k], sum_std[k : k + m], sum_std[-1]
+    if spread[-1] == 0:
+        std[k, m] = 0.0
+    return NamedEstimate(value, std, (*one.levels, "all"), (*other.levels, "all"))
+
+
+def covariance_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+    """Covariances of the numbers, each over the records in which both are there, of shape (numbers, numbers)."""
+    view = select_groups(matrix, design, group)
+    pairs = [[pair_covariance(view, view.number(a), view.number(b)) for b in view.numbers] for a in view.numbers]
+    value = np.array([[pair.value for pair in row] for row in pairs])
+    std = np.array([[float(view.std(pair.gradients)) if pair.known else np.nan for pair in row] for row in pairs])
+    return NamedEstimate(value, std, view.numbers, view.numbers)
+
+
+def correlation_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+    """Correlations of the numbers, of shape (numbers, numbers).
+
+    The covariance is over the records in which both are there, the variance of each number over those in which it is.
+    NaN where noise makes a variance negative or hides the number of records.
+    """
+    view = select_groups(matrix, design, group)
+    size = len(view.numbers)
+    value, std = np.full((size, size), np.nan), np.full((size, size), np.nan)
+    places = [view.number(name) for name in view.numbers]
+    own = [pair_covariance(view, place, place) for place in places]
+    for i in range(size):
+        for j in range(i + 1):
+            if not (own[i].value > 0 and own[j].value > 0):
+                continue
+            if i == j:
+                value[i, i], std[i, i] = 1.0, 0.0
+                continue
+            pair = pair_covariance(view, places[i], places[j])
+            scale = np.sqrt(own[i].value * own[j].value)
+            r = pair.value / scale
+            gradients = [(a, b, g / scale) for a, b, g in pair.gradients]
+            for one in (own[i], own[j]):
+                gradients += [(a, b, -r / 2 / one.value * g) for a, b, g in one.gradients]
+            if pair.known:
+                value[i, j] = value[j, i] = np.clip(r, -1.0, 1.0)
+                std[i, j] = std[j, i] = view.std(gradients)
+    return NamedEstimate(value, std, view.numbers, view.numbers)
+
+
+@dataclass(frozen=True)
+class PairCovariance:
+    """Covariance of two coordinates over the records in which both are there, with its derivatives."""
+
+    value: float
+    gradients: tuple[tuple[int, int, float], ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether enough records have both."""
+        return bool(np.isfinite(self.value))
+
+
+def pair_covariance(view: TableView, one: Place, other: Place) -> PairCovariance:
+    """``E[xy] - E[x] E[y]`` over the records in which x and y are there, less the bias of noise in a squared mean."""
+    x, y, r, s = one.value, other.value, one.observed, other.observed
+    if not view.stands_out(r, s):
+        return PairCovariance(np.nan)
+    m, size = view.matrix, view.matrix[r, s]
+    first, second = m[x, s] / size, m[r, y] / size
+    value = m[x, y] / size - first * second
+    gradients = (
+        (x, y, 1 / size),
+        (x, s, -second / size),
+        (r, y, -first / size),
+        (r, s, (2 * first * second - m[x, y] / size) / size),
+    )
+    if x == y:
+        value += view.variance(x, s) / size**2
+    return PairCovariance(float(value), gradients)
+
+
+def _summarise_one(view: TableView, place: Place) -> tuple[list[float], list[float]]:
+    """Mean less the midpoint, standard deviation and share observed, each with its standard deviation."""
+    mean, mean_std = view.ratio((0, place.value), (0, place.observed))
+    square = pair_covariance(view, place, place)
+    spread = np.sqrt(max(square.value, 0.0)) if square.known else np.nan
+    spread_std = float(view.std(square.gradients)) / (2 * spread) if square.known and spread > 0 else np.nan
+    share, share_std = view.ratio((0, place.observed), (0, 0)) if place.observed else (1.0, 0.0)
+    return [mean, spread if spread > 0 else np.nan, share], [mean_std, spread_std, share_std]
+
+
+def _mean_row(view: TableView, row: int, names: Sequence[str]) -> tuple[list[float], list[float]]:
+    """Share of the records and the means of one level or group."""
+    share, share_std = view.ratio((0, row), (0, 0)) if row else (view.matrix[0, 0], float(view.std([(0, 0, 1.0)])))
+    values, stds = [float(share)], [share_std]
+    for name in names:
+        place = view.number(name)
+        mean, std = view.ratio((row, place.value), (row, place.observed))
+        values.append(mean + view.middle(name))
+        stds.append(std)
+    return values, stds
+
+
+def _table(design: Design) -> Any:
+    if design.query.places is None:
+        raise ParameterError(
+            f"tables and means by level follow from TableMoments, got {type(design.query).__name__} instead."
+        )
+    return design.query
+
+
+def _chosen(query: Any, group: Any) -> list[int]:
+    """Numbers of the groups that `group` means."""
+    if group is None:
+        return list(range(query.groups))
+    if isinstance(group, dict):
+        wanted = {name: str(level) for name, level in group.items()}
+    else:
+        levels = (group,) if isinstance(group, str | int) else tuple(group)
+        if len(levels) != len(query.by):
+            raise ParameterError(f"group must be {len(query.by)} levels, of {', '.join(query.by) or 'no column'}.")
+        wanted = dict(zip(query.by, map(str, levels), strict=True))
+    for name, level in wanted.items():
+        if name not in query.by:
+            raise ParameterError(f"group must be of columns among {', '.join(query.by) or 'none'}, got {show(name)}.")
+        known = query.columns.category(name).level_names
+        if level not in known:
+            raise ParameterError(f"group of {name!r} must be one of {', '.join(known[:20])}, got {show(level)}.")
+    return [
+        number
+        for number, found in enumerate(query.group_levels)
+        if all(dict(zip(query.by, found, strict=True))[name] == level for name, level in wanted.items())
+    ]
