@@ -15,6 +15,7 @@ from matrixdp.checks import root_mean_square
 from matrixdp.design.allocation import Allocation, isotropic
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
+from matrixdp.design.public_total import adjusted_std
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
@@ -196,6 +197,8 @@ class Design:
         """Standard deviation of each released entry, of the answer's shape; zero where the entry is public."""
         if self.flat:
             return _flat_std(self.query, self.noise)
+        if self.query.total is not None:
+            return adjusted_std(self.noise)
         if not self.query.symmetric:
             return self.noise.std
         std = self.noise.symmetric_std

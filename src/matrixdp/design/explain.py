@@ -33,8 +33,14 @@ def _facts(design: Design) -> list[str]:
         f"  calibration  {design.calibration}",
         f"  noise        std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
         f"{design.relative_error:.2g} of the largest value possible",
+        *_total(design),
         f"  directions   {_directions(design)}, allocation {design.allocation.rule}",
     ]
+
+
+def _total(design: Design) -> list[str]:
+    total = design.query.total
+    return [] if total is None else [f"  total        public: noisy entries are adjusted to sum to {total:,.12g}"]
 
 
 def _tightness(design: Design) -> str:

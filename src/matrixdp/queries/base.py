@@ -127,6 +127,11 @@ class MatrixQuery(ABC):
         """Entries that no neighbour changes, and that `finish` sets to their public value."""
         return None
 
+    @property
+    def total(self) -> float | None:
+        """Public sum of all entries that `evaluate` returns, to which the noisy ones are adjusted; None if private."""
+        return None
+
     # Answers with one row per record, which can be released in parts.
 
     @property

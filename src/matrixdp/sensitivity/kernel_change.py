@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from matrixdp.checks import check_integer, check_magnitude
+from matrixdp.checks import check_integer, check_magnitude, sum_of_others
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, require_shape, scale_free, spectral_norm
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import Floats, is_diagonal
+from matrixdp.types import is_diagonal
 
 
 @builtin_kind
@@ -58,15 +56,6 @@ class KernelChange(Sensitivity):
         left, right = rowcov.whitening, colcov.whitening
         if is_diagonal(left) and is_diagonal(right):
             p, q = column_norms(left, self.size), column_norms(right, self.size)
-            value = math.sqrt(float((p * _sum_of_others(q) + q * _sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
+            value = math.sqrt(float((p * sum_of_others(q) + q * sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
             return Distance(value, value).times(self.spread)
         return Distance(self.frobenius * spectral_norm(left) * spectral_norm(right), 0.0).times(1.0)
-
-
-def _sum_of_others(values: Floats) -> Floats:
-    """For each entry, the sum of all others; subtraction would lose those that are small beside the largest."""
-    others = values.sum() - values
-    largest = int(values.argmax())
-    if 2 * values[largest] > values.sum():
-        others[largest] = np.delete(values, largest).sum()
-    return np.asarray(others)
