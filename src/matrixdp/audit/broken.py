@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -20,13 +20,23 @@ from matrixdp.design.grid import Grid
 from matrixdp.domain import Bounds
 from matrixdp.noise import Covariance, Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import Adjacency, Identity, Moments, Query, SecondMoment
+from matrixdp.queries import Adjacency, GramMatrix, Identity, Moments, Query, SecondMoment
 from matrixdp.release import release
-from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, MomentsChange, RankOneChange, max_quadratic
+from matrixdp.sensitivity import (
+    Distance,
+    EdgeChange,
+    FrobeniusBall,
+    KernelRowChange,
+    MomentsChange,
+    RankOneChange,
+    Sensitivity,
+    max_quadratic,
+)
 from matrixdp.types import Floats
 
 _BOX = Bounds([-1, -1], [1, 1])
 _PRIVACY = Privacy(1.0, 1e-6)
+_KERNEL_POINTS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 0.0]])
 _RADIUS = 2 * math.sqrt(2) / 4  # change of the mean of four records in the box
 
 BROKEN: dict[str, Callable[[], bool]] = {}  # from a mistake to whether the audit catches it
@@ -158,6 +168,55 @@ def _two_covariances() -> bool:
 
     query = Query((2, 2), _OneFactor(np.ones(2), 4), 1.0, second, relative_error=1e-14)
     return attack(make_design(query, _PRIVACY, allocation=shares([0.8, 0.2])), bounds=_BOX, starts=3).broken
+
+
+class _HalfSpread(GramMatrix):
+    """As if two records' features were at most 1 apart in squared norm, and not 2 - 2 k_min."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        honest = super().sensitivity
+        assert isinstance(honest, KernelRowChange)
+        return replace(honest, spread=honest.spread / 2, halfwidths=np.ones(honest.halfwidths.size))
+
+
+@_broken("half the distance between kernel features")
+def _half_spread() -> bool:
+    query = _HalfSpread(_BOX, 2, points=_KERNEL_POINTS, bandwidth=0.5)
+    return attack(make_design(query, _PRIVACY, allocation="kernel"), starts=3).broken
+
+
+@dataclass(frozen=True, eq=False)
+class _NoiseAbovePoints(KernelRowChange):
+    """Takes for granted that the noise has at least the covariance K, which ``K - l I`` has not."""
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        scale = float(colcov.variances.max()) / (float(np.linalg.eigvalsh(self.gram)[-1]) - _SUBTRACTED)
+        return Distance(math.sqrt(self.spread / scale), 0.0)
+
+
+_SUBTRACTED = 0.4
+
+
+class _Subtracted(GramMatrix):
+    """Subtracts l from the kernel matrix instead of adding it."""
+
+    @property
+    def own_covariance(self) -> Covariance:
+        assert isinstance(self.sensitivity, KernelRowChange)
+        values, vectors = np.linalg.eigh(self.sensitivity.gram)
+        return Covariance(values - _SUBTRACTED, vectors)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        honest = super().sensitivity
+        return _NoiseAbovePoints(**{field.name: getattr(honest, field.name) for field in fields(KernelRowChange)})
+
+
+@_broken("regularisation of a kernel subtracted")
+def _subtracted() -> bool:
+    query = _Subtracted(_BOX, 2, points=_KERNEL_POINTS, bandwidth=0.5)
+    return attack(make_design(query, _PRIVACY, allocation="kernel"), starts=3).broken
 
 
 _DATA = np.vstack([[[1.0, 1.0]], np.random.default_rng(0).normal(0, 0.05, (399, 2))])

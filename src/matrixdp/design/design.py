@@ -251,7 +251,11 @@ class Design:
             return None
         from matrixdp.design.builder import make_design
 
-        options: dict[str, Any] = {"allocation": self.allocation, "directions": self.directions, "share": self.share}
+        options: dict[str, Any] = {
+            "allocation": self.allocation,
+            "directions": self.given_directions,
+            "share": self.share,
+        }
         return make_design(self.query, self.privacy, calibration=calibration, **options).rmse
 
     @property
@@ -261,6 +265,11 @@ class Design:
         if directions is None or self.query.features == self._side.size:
             return directions
         return directions[1:, 1:]  # without the constant of moments
+
+    @property
+    def given_directions(self) -> Floats | None:
+        """`directions`, unless the allocation chose them."""
+        return None if self.allocation.chooses_directions else self.directions
 
     @property
     def _side(self) -> Covariance:

@@ -65,6 +65,8 @@ def _range(values: Floats) -> str:
 def _directions(design: Design) -> str:
     if design.flat:
         return "one covariance for all entries"
+    if design.allocation.chooses_directions:
+        return "the kernel's own"
     return "standard basis" if design.directions is None else "given basis"
 
 

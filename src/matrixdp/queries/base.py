@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
@@ -103,6 +104,11 @@ class MatrixQuery(ABC):
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """Extend variances and directions of the features to the whole side of the answer."""
         return variances, directions
+
+    @property
+    def own_covariance(self) -> Covariance | None:
+        """Shape of the noise between columns that suits the changes of the answer, for the allocation 'kernel'."""
+        return None
 
     # What a release needs.
 

@@ -13,17 +13,22 @@ from scipy.spatial.distance import cdist
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count, require_replace
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records import read_array
-from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
+from matrixdp.sensitivity import KernelChange, KernelRowChange, RecordChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _MOST = 1 << 28  # entries, which are held in memory
 _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much wider
 _SMALLEST = 1 / LARGEST  # halfwidth of a range
+_MOST_POINTS = 1024  # whose kernel matrix is used; eigenvectors of more take long
+_KNOWN = 32  # points whose nearest and farthest records give a distance that is attained
+_REGULARISATION = 1e-6  # added to the kernel matrix of the points: whitening multiplies no error by more than 1e3
+_EPS = float(np.finfo(float).eps)
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 
@@ -44,10 +49,16 @@ class GramMatrix(BoundedQuery):
     kernel : 'gaussian' or 'laplacian'
     bandwidth : float
         In halfwidths.
+    row_change : 'kernel' or 'box'
+        How the change of a row against public points is bounded: by the kernel's own norm or by the range of each
+        value, whichever is smaller, or by the range alone, as in releases of version 0.1. Without points it is 'box'.
 
     Privacy
     -------
-    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p. Among records,
+    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p, and two rows
+    differ by ``d' (K + l I)^-1 d <= 2 - 2 k_min``, K the kernel matrix of the points and k_min the kernel's smallest
+    value for two records. Noise of covariance ``K + l I`` therefore has a variance that does not grow with the number
+    of points; `make_design` uses it by default where it has less noise (allocation 'kernel'). Among records,
     ``2 (records - 1)`` entries may change by the kernel's whole range: expect much noise.
 
     Examples
@@ -62,6 +73,7 @@ class GramMatrix(BoundedQuery):
     kernel: str = field(default="gaussian", kw_only=True)
     bandwidth: float = field(default=1.0, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    row_change: str = field(default="kernel", kw_only=True, metadata={"absent": "box"})
     title = "Gram matrix"
 
     def __post_init__(self) -> None:
@@ -73,7 +85,10 @@ class GramMatrix(BoundedQuery):
                 "for another bounded kernel use Query."
             )
         object.__setattr__(self, "bandwidth", check_magnitude(self.bandwidth, "bandwidth"))
+        if self.row_change not in ("kernel", "box"):
+            raise ParameterError(f"row_change must be 'kernel' or 'box', got {show(self.row_change)} instead.")
         if self.points is None:
+            object.__setattr__(self, "row_change", "box")
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
             return
@@ -100,8 +115,11 @@ class GramMatrix(BoundedQuery):
         """Columns are points or records, which have no names."""
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Ones: all columns have like ranges."""
-        return np.ones(self.features)
+        """Ones, since all columns have like ranges; along other directions w, ``sqrt(w' (K + l I) w)``."""
+        if directions is None or self._points_gram is None:
+            return np.ones(self.features)
+        squares = np.einsum("ij,ij->j", directions, self._points_gram @ directions)
+        return np.asarray(np.sqrt(squares + _REGULARISATION))
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -109,7 +127,61 @@ class GramMatrix(BoundedQuery):
         low, high = self._range
         if self.points is None:
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
-        return RecordChange(self._halfwidths, filled=False)
+        if self._points_gram is None:
+            return RecordChange(self._halfwidths, filled=False)
+        known = self._values(self._known_records)
+        errors = self._rounding_errors
+        return KernelRowChange(self._halfwidths, self._points_gram, self._spread, errors, self._gram_error, known)
+
+    @cached_property
+    def own_covariance(self) -> Covariance | None:
+        """``K + l I`` of the public points, up to a factor; None where the box is always better or K is too large."""
+        if self._points_gram is None or len(self._points_gram) < 2:
+            return None
+        values, vectors = np.linalg.eigh(self._points_gram)
+        return Covariance(np.maximum(values, 0.0) + _REGULARISATION, vectors)
+
+    @cached_property
+    def _points_gram(self) -> Floats | None:
+        """The kernel matrix of the public points, where it is used."""
+        if self.points is None or self.row_change == "box" or len(self.points) > _MOST_POINTS:
+            return None
+        scaled = self._scaled(self.points)
+        return self._profile(cdist(scaled, scaled, metric=_METRICS[self.kernel]))
+
+    @property
+    def _spread(self) -> float:
+        """``2 - 2 k_min``, rounded up: the largest squared distance of two records' features."""
+        m, half, radius = self.bounds.size, self.bounds.halfwidths, self.bounds.radius
+        squares = min(float(m), max_quadratic(1 / half, half, radius).value)  # of a record, in halfwidths
+        reach = 4 * squares if self.kernel == "gaussian" else 2 * math.sqrt(m * squares)
+        scale = 2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth
+        return min(-2 * math.expm1(-reach / scale * (1 + _ROUNDING)) * (1 + _ROUNDING), 2.0)
+
+    @property
+    def _rounding_errors(self) -> Floats:
+        """Bound on the rounding error of a value for each point; with ``t e^-t`` at most 1/e, or its value at t > 1."""
+        _, high = self._range
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(high > math.exp(-1), math.exp(-1), np.nan_to_num(-high * np.log(high)))
+        return _EPS * (2 * (self.bounds.size + 8) * slope + 16 * high + self._halfwidths) + 1e-300
+
+    @property
+    def _gram_error(self) -> float:
+        """The same for pairs of points."""
+        return _EPS * ((self.bounds.size + 8) * math.exp(-1) + 16)
+
+    @property
+    def _known_records(self) -> Floats:
+        """Some records close to and far from points, in halfwidths from the midpoint, of shape (q, m)."""
+        assert self.points is not None
+        half, radius = self.bounds.halfwidths, self.bounds.radius
+        points = self._scaled(self.points[:_KNOWN])
+        farthest = np.where(points > 0, -1.0, 1.0)
+        records = np.concatenate([np.clip(points, -1.0, 1.0), farthest, -farthest[:1]])
+        if radius is not None:
+            records = records[np.linalg.norm(records * half, axis=1) <= radius * (1 - 1e-12)]
+        return np.asarray(records)
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -155,11 +227,15 @@ class GramMatrix(BoundedQuery):
         array = read_array(data, self.bounds.size, self.bounds.names)
         check_count(len(array), self.records)
         left = self.bounds.centre(array, clip=clip, missing=missing) / self.bounds.halfwidths
-        right = left if self.points is None else self._scaled(self.points)
-        values = self._profile(cdist(left, right, metric=_METRICS[self.kernel]))
-        low, high = self._range
-        values = np.clip(values, low, high) - (low + high) / 2
+        values = self._values(np.clip(left, -1.0, 1.0))  # division may have left the box
         return np.asarray((values + values.T) / 2 if self.symmetric else values)
+
+    def _values(self, records: Floats) -> Floats:
+        """Kernel values of records in halfwidths from the midpoint, less the middle of their range."""
+        right = records if self.points is None else self._scaled(self.points)
+        low, high = self._range
+        values = self._profile(cdist(records, right, metric=_METRICS[self.kernel]))
+        return np.asarray(np.clip(values, low, high) - (low + high) / 2)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
