@@ -39,6 +39,11 @@ CASES = {
         [[-1, -1]],
         [[1, 1]],
     ),
+    "laplacian": (
+        mdp.make_design(mdp.Laplacian(3), PRIVACY),
+        [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    ),
     "adjacency": (mdp.make_design(mdp.Adjacency(2), PRIVACY), [[0, 1], [1, 0]], [[0, 0], [0, 0]]),
 }
 

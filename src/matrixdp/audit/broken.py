@@ -18,9 +18,9 @@ from matrixdp.audit.replay import replay
 from matrixdp.design import Design, isotropic, make_design, shares
 from matrixdp.design.grid import Grid
 from matrixdp.domain import Bounds
-from matrixdp.noise import Covariance, NoiseStructure, Squares, Stream
+from matrixdp.noise import Covariance, MatrixGaussian, NoiseStructure, Squares, Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import Adjacency, GramMatrix, Identity, Moments, Query, SecondMoment
+from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment
 from matrixdp.release import release
 from matrixdp.sensitivity import (
     Distance,
@@ -149,6 +149,27 @@ def _half_edge() -> bool:
             return EdgeChange("adjacency", self.weight / 2)
 
     return attack(make_design(HalfEdge(4), _PRIVACY), starts=2).broken
+
+
+@dataclass(frozen=True)
+class _OwnEdge(EdgeChange):
+    """As if an edge moved its own coordinate only, and not those of edges that share a node."""
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        laplacian = np.zeros((side.size, side.size))
+        laplacian[:2, :2] = [[1.0, -1.0], [-1.0, 1.0]]
+        own = structure.whiten(MatrixGaussian(side, side), laplacian)[0] * self.weight
+        return Distance(float(own), float(own))
+
+
+@_broken("edges that share a node left out")
+def _own_edge() -> bool:
+    class OwnEdge(Laplacian):
+        @property
+        def sensitivity(self) -> EdgeChange:
+            return _OwnEdge("laplacian", self.weight)
+
+    return attack(make_design(OwnEdge(5), _PRIVACY), starts=2).broken
 
 
 @dataclass(frozen=True, eq=False)

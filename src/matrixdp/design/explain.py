@@ -99,7 +99,7 @@ def _table(design: Design, *, compare: bool = False) -> list[str]:
 
 
 def _gain(design: Design) -> str:
-    if not design.directional and design.calibration == "exact":
+    if not design.directional and design.calibration == "exact" and design.structure is None:
         return "none: the noise is isotropic" + (
             ", and the changes form a ball, so that no other has less"
             if design.query.sensitivity.ball

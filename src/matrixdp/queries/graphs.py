@@ -183,7 +183,9 @@ class Laplacian(_Graph):
 
     Privacy
     -------
-    Neighbours differ in one edge.
+    Neighbours differ in one edge. By default the noise is that of a Laplacian itself: it is added to the edges, so that
+    rows sum to zero (up to rounding), and has the least total variance that Gaussian noise can have. Degrees have more
+    noise than with ``allocation="isotropic"``, which adds independent noise to entries; all other entries have less.
 
     Examples
     --------

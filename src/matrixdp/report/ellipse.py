@@ -10,6 +10,7 @@ import numpy as np
 from matrixdp.design import Design
 from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.errors import ParameterError
+from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
 from matrixdp.report.numbers import format_number
 from matrixdp.report.svg import Drawing, element, text
@@ -36,7 +37,7 @@ def pair_covariance(design: Design, i: int, j: int) -> Floats:
         return np.asarray(matrix[0, 0] * matrix[np.ix_(pair, pair)] / 2)
     if design.query.total is not None:
         return adjusted_covariance(design.noise, 0, [i, j])
-    if isinstance(design.structure, Squares):
+    if isinstance(design.structure, Squares | EdgeNoise):
         return design.structure.diagonal_covariance(side)[np.ix_([i, j], [i, j])]
     block = matrix[np.ix_([i, j], [i, j])]
     return np.asarray(np.square(block) if design.query.symmetric else block * other.variances[0])

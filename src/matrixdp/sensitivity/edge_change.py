@@ -10,6 +10,8 @@ import numpy as np
 from matrixdp.checks import check_magnitude
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.edges import EdgeNoise
+from matrixdp.noise.structure import NoiseStructure
 from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, precision, scale_free
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import is_diagonal
@@ -22,7 +24,7 @@ class EdgeChange(Sensitivity):
 
     With ``P = A'A``: ``||A (e_i e_j' + e_j e_i') A'||_F^2 = 2 (P_ii P_jj + P_ij^2)`` for the adjacency matrix, and
     ``||A (e_i - e_j)(e_i - e_j)' A'||_F = P_ii + P_jj - 2 P_ij`` for the Laplacian; the distance is the largest over
-    pairs of nodes.
+    pairs of nodes. With `EdgeNoise`, which treats all edges alike, a Laplacian's distance is the same for every edge.
 
     Examples
     --------
@@ -62,3 +64,16 @@ class EdgeChange(Sensitivity):
         value = math.sqrt(value) if self.matrix == "adjacency" else value
         slack = 8 * (n + 4) * np.finfo(float).eps * float(d.max())  # of the entries of P, by Cauchy and Schwarz
         return Distance(value + 2 * slack, value).times(self.weight)
+
+    def free_structure(self, side: Covariance) -> EdgeNoise | None:
+        """For a Laplacian and nodes that are alike: noise on its edges, in place of that on its entries."""
+        alike = side.scalar and side.directions is None
+        return EdgeNoise.least(side.size) if self.matrix == "laplacian" and alike else None
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        """Exact: the coordinates of any one edge have the same norm."""
+        alike = side.scalar and side.directions is None
+        if not isinstance(structure, EdgeNoise) or self.matrix != "laplacian" or not alike:
+            raise ParameterError("structure must be noise on edges, for a Laplacian whose nodes are alike.")
+        value = math.sqrt(structure.squared_change) / float(side.variances[0])
+        return Distance(value, value).times(self.weight)
