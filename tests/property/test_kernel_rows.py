@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 
 import matrixdp as mdp
 from matrixdp.release.mechanism import prepare
@@ -123,20 +122,38 @@ def broken_design(**changes):
 
 
 def test_a_bound_of_one_instead_of_two_is_found():
-    design, query = broken_design(spread=1.0)
+    honest, _ = broken_design()
+    design, query = broken_design(ellipsoid=honest.query.sensitivity.ellipsoid / 2)
     rng = np.random.default_rng(0)
+    assert max(apart(honest, *pair) for pair in pairs(rng, query, 60)) <= honest.distance
     assert max(apart(design, *pair) for pair in pairs(rng, query, 60)) > 1.3 * design.distance
 
 
-def test_a_kernel_matrix_that_is_too_small_is_found():
-    """A broken variant that subtracts l from the kernel matrix instead of adding it."""
-    points = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [0.2, 0.1], [0.21, 0.1]])
-    gram = np.exp(-cdist(points, points, "sqeuclidean") / 0.5)
-    values, vectors = np.linalg.eigh(gram)
-    small = (vectors * np.maximum(values - 0.5, 0)) @ vectors.T
-    design, query = broken_design(gram=small)
+def test_an_ellipsoid_that_is_too_small_is_found():
+    """A broken variant that subtracts l from the ellipsoid instead of adding it."""
+    honest, _ = broken_design()
+    values, vectors = np.linalg.eigh(honest.query.sensitivity.ellipsoid)
+    design, query = broken_design(ellipsoid=(vectors * np.maximum(values - 1, 0)) @ vectors.T)
     rng = np.random.default_rng(0)
     assert max(apart(design, *pair) for pair in pairs(rng, query, 60)) > 1.05 * design.distance
+
+
+def test_a_range_at_the_midpoint_that_is_too_small_is_found():
+    """Wide kernels rely on how little the kernel's value at the midpoint varies."""
+
+    class Broken(mdp.GramMatrix):
+        def _spread(self, steps):
+            return super()._spread(steps) * (0.2 if steps == 1 else 1)
+
+    rng = np.random.default_rng(1)
+    options = {"points": rng.uniform(-1, 1, (6, 2)), "bandwidth": 3.0}
+    bounds = mdp.Bounds([-1, -1], [1, 1])
+    honest, broken = (
+        mdp.make_design(kind(bounds, 2, **options), PRIVACY, allocation="kernel") for kind in (mdp.GramMatrix, Broken)
+    )
+    found = [tuple(apart(design, *pair) for design in (honest, broken)) for pair in pairs(rng, honest.query, 200)]
+    assert max(first for first, _ in found) <= honest.distance
+    assert max(second for _, second in found) > broken.distance
 
 
 def test_rounding_errors_are_bounded():

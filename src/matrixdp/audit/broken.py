@@ -192,13 +192,13 @@ def _two_covariances() -> bool:
 
 
 class _HalfSpread(GramMatrix):
-    """As if two records' features were at most 1 apart in squared norm, and not 2 - 2 k_min."""
+    """As if two records' features were at most 1 apart in squared norm, and not 2."""
 
     @property
     def sensitivity(self) -> Sensitivity:
         honest = super().sensitivity
         assert isinstance(honest, KernelRowChange)
-        return replace(honest, spread=honest.spread / 2, halfwidths=np.ones(honest.halfwidths.size))
+        return replace(honest, ellipsoid=honest.ellipsoid / 2, halfwidths=np.ones(honest.halfwidths.size))
 
 
 @_broken("half the distance between kernel features")
@@ -209,23 +209,23 @@ def _half_spread() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _NoiseAbovePoints(KernelRowChange):
-    """Takes for granted that the noise has at least the covariance K, which ``K - l I`` has not."""
+    """Takes for granted that the noise has at least the covariance M, which ``M - l I`` has not."""
 
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        scale = float(colcov.variances.max()) / (float(np.linalg.eigvalsh(self.gram)[-1]) - _SUBTRACTED)
-        return Distance(math.sqrt(self.spread / scale), 0.0)
+        scale = float(colcov.variances.max()) / (float(np.linalg.eigvalsh(self.ellipsoid)[-1]) - _SUBTRACTED)
+        return Distance(1 / math.sqrt(scale), 0.0)
 
 
-_SUBTRACTED = 0.4
+_SUBTRACTED = 0.8
 
 
 class _Subtracted(GramMatrix):
-    """Subtracts l from the kernel matrix instead of adding it."""
+    """Subtracts l from the ellipsoid of changes instead of adding it."""
 
     @property
     def own_covariance(self) -> Covariance:
         assert isinstance(self.sensitivity, KernelRowChange)
-        values, vectors = np.linalg.eigh(self.sensitivity.gram)
+        values, vectors = np.linalg.eigh(self.sensitivity.ellipsoid)
         return Covariance(values - _SUBTRACTED, vectors)
 
     @property

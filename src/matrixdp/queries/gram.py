@@ -27,7 +27,8 @@ _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much w
 _SMALLEST = 1 / LARGEST  # halfwidth of a range
 _MOST_POINTS = 1024  # whose kernel matrix is used; eigenvectors of more take long
 _KNOWN = 32  # points whose nearest and farthest records give a distance that is attained
-_REGULARISATION = 1e-6  # added to the kernel matrix of the points: whitening multiplies no error by more than 1e3
+_REGULARISATION = 1e-6  # share of the mean variance that is added to all: whitening multiplies errors by 1e3 at most
+_LARGEST_RATIO = 1e6  # of the precisions of the two parts of a row
 _EPS = float(np.finfo(float).eps)
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
@@ -55,11 +56,12 @@ class GramMatrix(BoundedQuery):
 
     Privacy
     -------
-    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p, and two rows
-    differ by ``d' (K + l I)^-1 d <= 2 - 2 k_min``, K the kernel matrix of the points and k_min the kernel's smallest
-    value for two records. Noise of covariance ``K + l I`` therefore has a variance that does not grow with the number
-    of points; `make_design` uses it by default where it has less noise (allocation 'kernel'). Among records,
-    ``2 (records - 1)`` entries may change by the kernel's whole range: expect much noise.
+    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p. By the kernel's
+    own norm its changes lie in an ellipsoid, too: ``d' K^-1 d <= 2 - 2 k_min``, K the kernel matrix of the points and
+    k_min the kernel's smallest value for two records, or a smaller one for wide kernels. Noise of that shape has a
+    variance that does not grow with the number of points; `make_design` uses it by default where it has less noise
+    (allocation 'kernel'). Among records, ``2 (records - 1)`` entries may change by the kernel's whole range: expect
+    much noise.
 
     Examples
     --------
@@ -115,11 +117,12 @@ class GramMatrix(BoundedQuery):
         """Columns are points or records, which have no names."""
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Ones, since all columns have like ranges; along other directions w, ``sqrt(w' (K + l I) w)``."""
-        if directions is None or self._points_gram is None:
+        """Ones, since columns have like ranges; along other directions, how far the ellipsoid of changes reaches."""
+        if directions is None or self._ellipsoid is None:
             return np.ones(self.features)
-        squares = np.einsum("ij,ij->j", directions, self._points_gram @ directions)
-        return np.asarray(np.sqrt(squares + _REGULARISATION))
+        matrix, _ = self._ellipsoid
+        squares = np.einsum("ij,ij->j", directions, matrix @ directions)
+        return np.asarray(np.sqrt(squares + _REGULARISATION * np.trace(matrix) / len(matrix)))
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -127,34 +130,50 @@ class GramMatrix(BoundedQuery):
         low, high = self._range
         if self.points is None:
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
-        if self._points_gram is None:
+        if self._ellipsoid is None:
             return RecordChange(self._halfwidths, filled=False)
         known = self._values(self._known_records)
-        errors = self._rounding_errors
-        return KernelRowChange(self._halfwidths, self._points_gram, self._spread, errors, self._gram_error, known)
+        return KernelRowChange(self._halfwidths, self._ellipsoid[0], self._rounding_errors, self._ellipsoid[1], known)
 
     @cached_property
     def own_covariance(self) -> Covariance | None:
-        """``K + l I`` of the public points, up to a factor; None where the box is always better or K is too large."""
-        if self._points_gram is None or len(self._points_gram) < 2:
+        """The ellipsoid of changes, regularised; None where the box is always better or there are too many points."""
+        if self._ellipsoid is None or len(self._ellipsoid[0]) < 2:
             return None
-        values, vectors = np.linalg.eigh(self._points_gram)
-        return Covariance(np.maximum(values, 0.0) + _REGULARISATION, vectors)
+        values, vectors = np.linalg.eigh(self._ellipsoid[0])
+        values = np.maximum(values, 0.0)
+        return Covariance(values + _REGULARISATION * values.mean(), vectors)
 
     @cached_property
-    def _points_gram(self) -> Floats | None:
-        """The kernel matrix of the public points, where it is used."""
+    def _ellipsoid(self) -> tuple[Floats, float] | None:
+        """M such that changes of a row have ``d' M^-1 d <= 1``, where it is used, and the error of its entries.
+
+        With o the midpoint, ``k_j = k(p_j, o)``, s the spread and r the range of ``k(., o)``, all of
+        ``M = (K - k k')/alpha + k k'/beta`` with ``alpha s + (beta - alpha) r^2 = 1`` and ``beta >= alpha`` are valid;
+        that with the smallest trace is taken.
+        """
         if self.points is None or self.row_change == "box" or len(self.points) > _MOST_POINTS:
             return None
         scaled = self._scaled(self.points)
-        return self._profile(cdist(scaled, scaled, metric=_METRICS[self.kernel]))
+        metric = _METRICS[self.kernel]
+        gram = self._profile(cdist(scaled, scaled, metric=metric))
+        middle = self._profile(cdist(scaled, np.zeros((1, self.bounds.size)), metric=metric))[:, 0]
+        spread, reach = self._spread(2.0), self._spread(1.0) / 2
+        rest, common = float((1 - middle**2).sum()), float((middle**2).sum())
+        gain = common * max(spread - reach**2, 0.0) / max(rest * reach**2, common * spread / _LARGEST_RATIO**2)
+        ratio = math.sqrt(max(gain, 1.0))
+        alpha = 1 / (spread + (ratio - 1) * reach**2) * (1 - _ROUNDING)
+        if ratio == 1.0:
+            return gram / alpha, self._gram_error / alpha
+        product = np.multiply.outer(middle, middle)
+        error = (4 * self._gram_error + 8 * _EPS) * (1 + 1 / ratio) / alpha
+        return (gram - product) / alpha + product / (ratio * alpha), error
 
-    @property
-    def _spread(self) -> float:
-        """``2 - 2 k_min``, rounded up: the largest squared distance of two records' features."""
+    def _spread(self, steps: float) -> float:
+        """``2 - 2 k``, rounded up, k the smallest value for two records (2 steps), or a record and the midpoint (1)."""
         m, half, radius = self.bounds.size, self.bounds.halfwidths, self.bounds.radius
         squares = min(float(m), max_quadratic(1 / half, half, radius).value)  # of a record, in halfwidths
-        reach = 4 * squares if self.kernel == "gaussian" else 2 * math.sqrt(m * squares)
+        reach = steps**2 * squares if self.kernel == "gaussian" else steps * math.sqrt(m * squares)
         scale = 2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth
         return min(-2 * math.expm1(-reach / scale * (1 + _ROUNDING)) * (1 + _ROUNDING), 2.0)
 
@@ -168,7 +187,7 @@ class GramMatrix(BoundedQuery):
 
     @property
     def _gram_error(self) -> float:
-        """The same for pairs of points."""
+        """The same for pairs of points, and for points and the midpoint."""
         return _EPS * ((self.bounds.size + 8) * math.exp(-1) + 16)
 
     @property

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from matrixdp.checks import power_of_two
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
@@ -32,48 +33,42 @@ _DIGITS = 16  # bits to which a norm is rounded up, so that machines with other 
 class KernelRowChange(Sensitivity):
     """All ``D = e_r d'`` with ``d_j = k(x, p_j) - k(y, p_j)``, for records x, y and public points p_j.
 
-    The row of a record lies in a box. It is ``Phi' phi(x)`` as well, phi the feature map of the kernel and Phi the
-    features of the points, so that ``|B d|^2 <= |phi(x) - phi(y)|^2 lambda``, lambda the largest eigenvalue of ``B K
-    B'`` and K the kernel matrix of the points. The smaller of the two bounds is taken.
+    Such d lie in a box, and in an ellipsoid ``d' M^-1 d <= 1`` that follows from the kernel's own norm
+    (`docs/mathematics.md`), so that ``|B d|^2`` is at most the largest eigenvalue of ``B M B'``. The smaller of the two
+    bounds is taken.
 
     Attributes
     ----------
     halfwidths : float64 array of shape (p,)
         Half the range of the kernel at each point.
-    gram : float64 array of shape (p, p)
-        K as computed.
-    spread : float
-        Bound on ``|phi(x) - phi(y)|^2``, at most 2 for a kernel with ``k(x, x) = 1``.
+    ellipsoid : float64 array of shape (p, p)
+        M as computed.
     errors : float64 array of shape (p,)
         Bound on the rounding error of each value of a row.
-    gram_error : float
-        Bound on the rounding error of each entry of `gram`.
+    ellipsoid_error : float
+        Bound on the rounding error of each entry of `ellipsoid`.
     known : float64 array of shape (q, p)
         Rows of some records of the domain, for a distance that is attained.
 
     Examples
     --------
-    >>> points = np.exp(-np.square([[0.0, 3.0], [3.0, 0.0]]))
-    >>> change = KernelRowChange(np.full(2, 0.5), points, 2.0, np.zeros(2), 0.0, points)
-    >>> shape = Covariance.dense(points)
-    >>> round(change.distance(Covariance.identity(5), shape).value, 3)  # sqrt(2), and not sqrt(1 + 1) times a norm
+    >>> gram = np.exp(-np.square([[0.0, 3.0], [3.0, 0.0]]))
+    >>> change = KernelRowChange(np.full(2, 0.5), 2 * gram, np.zeros(2), 0.0, gram)
+    >>> round(change.distance(Covariance.identity(5), Covariance.dense(gram)).value, 3)
     1.414
     """
 
     halfwidths: Floats
-    gram: Floats
-    spread: float
+    ellipsoid: Floats
     errors: Floats
-    gram_error: float
+    ellipsoid_error: float
     known: Floats
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, None)
         p = self.halfwidths.size
-        if self.gram.shape != (p, p) or self.errors.shape != (p,) or self.known.shape[1:] != (p,):
-            raise ParameterError(f"gram, errors and known must be for {p} points, as halfwidths are.")
-        if not 0 < self.spread <= 2:
-            raise ParameterError(f"spread must be greater than 0 and at most 2, got {self.spread:g} instead.")
+        if self.ellipsoid.shape != (p, p) or self.errors.shape != (p,) or self.known.shape[1:] != (p,):
+            raise ParameterError(f"ellipsoid, errors and known must be for {p} points, as halfwidths are.")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         """Raise a `ParameterError` for another shape."""
@@ -94,21 +89,26 @@ class KernelRowChange(Sensitivity):
         """The smaller of the two bounds; exact where one of the known pairs attains it."""
         left, right = rowcov.whitening, colcov.whitening
         widest = math.sqrt(column_norms(left, rowcov.size if isinstance(left, np.ndarray) else 1).max())
-        value = self._feature_bound(colcov)
+        value = self._ellipsoid_bound(colcov)
         if self._box_attains(right) < value:
             box = RecordChange(self.halfwidths, filled=False).distance(Covariance.identity(1), colcov).value
             value = min(value, box)
         return Distance(value, min(self._attained(right), value)).times(widest)
 
-    def _feature_bound(self, colcov: Covariance) -> float:
-        """``sqrt(spread lambda)``, and what rounding of the two rows can add."""
-        smallest = float(colcov.variances.min())
+    def _ellipsoid_bound(self, colcov: Covariance) -> float:
+        """Root of the largest eigenvalue, and what rounding of the two rows can add."""
+        smallest, unit = float(colcov.variances.min()), self._unit
         norm = _round_up(self._largest_eigenvalue(colcov.whitening) * smallest) / smallest
         rounding = 2 * float(np.linalg.norm(_absolute_product(colcov.whitening, self.errors)))
-        return (math.sqrt(self.spread * norm) + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
+        return (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
+
+    @cached_property
+    def _unit(self) -> float:
+        """A power of two by whose square the ellipsoid is divided, so that squares of its entries are floats."""
+        return power_of_two(math.sqrt(float(np.trace(self.ellipsoid))))
 
     def _largest_eigenvalue(self, right: Factor) -> float:
-        """Of ``B K B'``, rounded up: at most ``|B F|^2 + |B|^2 |K - F F'|`` with spectral norms, for any F."""
+        """Of ``B M B'`` in units, rounded up: at most ``|B F|^2 + |B|^2 |M - F F'|`` with spectral norms, for any F."""
         root, squared_norm, residual = self._root
         if not isinstance(right, np.ndarray):
             return float(right * right) * (squared_norm + residual)
@@ -119,13 +119,14 @@ class KernelRowChange(Sensitivity):
 
     @cached_property
     def _root(self) -> tuple[Floats, float, float]:
-        """A matrix F whose ``F F'`` is nearly K, ``|F|^2``, and a bound on the spectral norm of the difference."""
-        values, vectors = np.linalg.eigh(self.gram)
+        """A matrix F whose ``F F'`` is nearly M, ``|F|^2``, and a bound on the spectral norm of the difference."""
+        scaled = self.ellipsoid / self._unit**2
+        values, vectors = np.linalg.eigh(scaled)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        p, size = len(root), float(np.square(root).sum()) + float(np.linalg.norm(self.gram))
+        p, size = len(root), float(np.square(root).sum()) + float(np.linalg.norm(scaled))
         rounding = (p + 8) * EPS * size  # of the product; usually larger than what is computed
-        computed = max(float(np.linalg.norm(self.gram - root @ root.T)), rounding)
-        residual = (computed + rounding + p * self.gram_error) * (1 + 1e-9)
+        computed = max(float(np.linalg.norm(scaled - root @ root.T)), rounding)
+        residual = (computed + rounding + p * (self.ellipsoid_error / self._unit**2)) * (1 + 1e-9)
         return root, _squared_norm(root.T), residual
 
     def _box_attains(self, right: Factor) -> float:
