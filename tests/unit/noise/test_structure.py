@@ -93,6 +93,17 @@ def test_standard_deviations_and_covariances_follow_from_the_map(design):
 
 
 @pytest.mark.parametrize("design", list(designs()), ids=describe)
+def test_variances_along_the_directions(design):
+    covariance, m = estimate_covariance(design), design.query.features
+    basis = np.eye(m) if design.directions is None else design.directions
+    found = design.structure.direction_variances(design.colcov)
+    for k in range(m):
+        w = np.concatenate([np.zeros(design.query.shape[0] - m), basis[:, k]])
+        form = triangle_to_vector(np.outer(w, w), 2.0)  # w' Z w as a function of the lower triangle
+        assert found[k] == pytest.approx(form @ covariance @ form, rel=1e-8)
+
+
+@pytest.mark.parametrize("design", list(designs()), ids=describe)
 def test_no_coordinate_exceeds_its_bound(design):
     rng = np.random.default_rng(2)
     bound = design.structure.largest(design.noise, design.query.magnitude)
