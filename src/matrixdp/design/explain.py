@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.design.design import Design
+from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
@@ -66,6 +67,8 @@ def _range(values: Floats) -> str:
 def _directions(design: Design) -> str:
     if design.flat:
         return "one covariance for all entries"
+    if isinstance(design.structure, EdgeNoise):
+        return "none: the noise is on edges, and its rows sum to zero"
     if design.allocation.chooses_directions:
         return "the kernel's own"
     return "standard basis" if design.directions is None else "given basis"

@@ -112,6 +112,7 @@ def test_a_released_laplacian_has_rows_that_sum_to_zero():
     again = mdp.Release.from_json(released.to_json())
     assert np.array_equal(again.std, released.std)
     assert "noise is isotropic" not in design.explain()
+    assert "the noise is on edges" in str(design)
     assert np.allclose(np.diagonal(pair_covariance(design, 0, 3)), design.std[0, 0] ** 2)
 
 
