@@ -221,6 +221,24 @@ class Design:
         return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
 
     @cached_property
+    def limit(self) -> float | None:
+        """Lower bound on the `relative_error` of every Gaussian noise of any covariance that meets the same budget.
+
+        None where no bound is known.
+        """
+        query = self.query
+        least = query.sensitivity.least_error(np.broadcast_to(query.magnitude, query.shape), symmetric=query.symmetric)
+        return None if least is None else math.sqrt(least / math.prod(query.shape)) / self.mu
+
+    @property
+    def excess(self) -> float | None:
+        """Upper bound on the total squared error over the least of any Gaussian noise; None where none is known.
+
+        Errors count relative to the largest absolute value of each entry, as in `relative_error`.
+        """
+        return None if self.limit is None else (self.relative_error / self.limit) ** 2
+
+    @cached_property
     def isotropic(self) -> Design:
         """Exactly calibrated noise that is the same in every direction, for comparison."""
         if self.calibration == "exact" and not self.directional:
