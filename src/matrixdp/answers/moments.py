@@ -12,6 +12,7 @@ import numpy as np
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
+from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
 
@@ -146,20 +147,32 @@ def _covariance_value(matrix: Floats, design: Design) -> Floats:
 def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -> Floats:
     """Covariance of the noise in two entries of the covariance matrix, named by their indices, as an array over (i, j).
 
-    Symmetric noise has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``. The mean's noise e enters as
-    ``-(m e' + e m')``, and that of the number of records, where it is private, with the factor ``2 m m' - S``.
+    The mean's noise e enters as ``-(m e' + e m')``, and that of the number of records, where it is private, with the
+    factor ``2 m m' - S``.
     """
     count = matrix[0, 0]
-    average = matrix[0, 1:] / count
+    a = matrix[0, 1:] / count
     noise = design.colcov.matrix()
-    c, v = noise[1:, 1:] / abs(count), noise[0, 0] * noise[1:, 1:] / 2 / count**2
-    size = average.size
+    v = noise[0, 0] * noise[1:, 1:] / 2 / count**2
+    size = a.size
     grid = {"i": np.arange(size)[:, None], "j": np.arange(size)[None, :]}
     i, j = (grid[name] for name in first)
     k, m = (grid[name] for name in second)
-    own = (c[i, k] * c[j, m] + c[i, m] * c[j, k]) / 2
-    a = average
     by_count = (2 * np.multiply.outer(a, a) - matrix[1:, 1:] / count) * (design.std[0, 0] / count)
-    own = own + by_count[i, j] * by_count[k, m]
+    own = _moment_covariance(design, first, second) / count**2 + by_count[i, j] * by_count[k, m]
     result = own + a[i] * a[k] * v[j, m] + a[i] * a[m] * v[j, k] + a[j] * a[k] * v[i, m] + a[j] * a[m] * v[i, k]
     return np.broadcast_to(result, (size, size))
+
+
+def _moment_covariance(design: Design, first: str, second: str) -> Floats:
+    """Covariance of the noise in two entries of the second moment, named by their indices, as an array over (i, j)."""
+    if first == second:
+        variances = np.square(design.std[1:, 1:])
+        diagonal = np.diagonal(variances)
+        return {"ij": variances, "ii": diagonal[:, None], "jj": diagonal[None, :]}[first]
+    side, structure = design.colcov, design.structure
+    c = side.matrix()[1:, 1:]
+    if (first, second) == ("ii", "jj"):
+        return structure.diagonal_covariance(side) if isinstance(structure, Squares) else c**2
+    with_second = structure.entry_covariance(side) if isinstance(structure, Squares) else c * np.diagonal(c)
+    return with_second if second == "jj" else with_second.T

@@ -25,6 +25,8 @@ class Allocation(ABC):
     ----------
     rule : str
         Name of the rule in reports and ledgers.
+    structured : bool
+        Whether a moment's diagonal may get more precision where that costs no privacy.
     named : bool
         Whether the rule refers to features by name, which means nothing in another basis.
 
@@ -34,6 +36,7 @@ class Allocation(ABC):
     """
 
     rule: ClassVar[str] = "custom"
+    structured: ClassVar[bool] = True
 
     @property
     def named(self) -> bool:
@@ -66,6 +69,7 @@ class Isotropic(_BuiltIn):
     """The same noise in every direction."""
 
     rule: ClassVar[str] = "isotropic"
+    structured: ClassVar[bool] = False
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
         """Ones."""

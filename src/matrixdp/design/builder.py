@@ -32,6 +32,7 @@ def make_design(
     directions: ArrayLike | None = None,
     calibration: str = "exact",
     share: float = 1.0,
+    squares: bool = True,
 ) -> Design:
     """A design that meets `privacy` for `query`.
 
@@ -47,6 +48,9 @@ def make_design(
         'exact', or the paper's 'theorem2', 'theorem2-corrected', 'theorem2-psd'.
     share : float
         Share of ``privacy.mu^2`` to use, for a budget that is split among releases.
+    squares : bool
+        Whether a moment's diagonal gets the additional precision that costs no privacy. False gives noise with one
+        covariance for rows and columns, as in the paper. Isotropic noise and the paper's calibrations never have it.
 
     Privacy
     -------
@@ -70,7 +74,7 @@ def make_design(
     share_mu(privacy.mu, share)
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
-            return _make(query, privacy, allocation, directions, calibration, share)
+            return _make(query, privacy, allocation, directions, calibration, share, squares)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
             f"no noise can be computed for {type(query).__name__} with these parameters: they are too far apart. "
@@ -85,6 +89,7 @@ def _make(
     directions: ArrayLike | None,
     calibration: str,
     share: float,
+    squares: bool,
 ) -> Design:
     """`make_design` after its checks of types."""
     entries = allocation.entry_covariance(query)
@@ -101,7 +106,13 @@ def _make(
     variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
     rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
     plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
-    return _fit(plan, plan.ideal_distance().value / plan.mu if exact else _theorem2_scale(plan))
+    if not exact:
+        return _fit(plan, _theorem2_scale(plan))
+    structure = query.sensitivity.free_structure(colcov) if squares and allocation.structured else None
+    if structure is None or not query.symmetric:
+        return _fit(plan, plan.ideal_distance().value / plan.mu)
+    structured = replace(plan, structure=structure)
+    return _fit(structured, structured.ideal_distance().value / plan.mu)
 
 
 def _normalise(variances: Floats, features: int) -> Floats:
@@ -118,9 +129,10 @@ def _fit(plan: Design, scale: float) -> Design:
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break
         rowcov, colcov = _scaled(plan, scale)
-        scaled = replace(plan, rowcov=rowcov, colcov=colcov)
+        structure = None if plan.structure is None else plan.structure.scaled(scale)
+        scaled = replace(plan, rowcov=rowcov, colcov=colcov, structure=structure)
         ideal = scaled.ideal_distance()
-        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat)
+        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat, structure=structure)
         if grid.distance <= plan.mu:
             design = replace(scaled, grid=grid, attained=ideal.attained)
             design.mark_checked()

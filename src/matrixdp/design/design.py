@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
+from matrixdp.noise.structure import NoiseStructure
 from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
@@ -51,6 +52,9 @@ class Design:
         Distance, before rounding, that some pair of neighbours has.
     flat : bool
         Whether the noise treats the answer's entries as one column.
+    structure : NoiseStructure or None
+        What is measured beside the answer in its noise, at no cost to privacy: the squares of the features of a
+        moment.
 
     Privacy
     -------
@@ -68,19 +72,20 @@ class Design:
     grid: Grid
     attained: float
     flat: bool = False
+    structure: NoiseStructure | None = field(default=None, metadata={"omit_none": True})
 
     @cached_property
     def noise(self) -> MatrixGaussian:
-        """Law of the noise."""
+        """Law of the noise; a `structure` lowers it further."""
         return MatrixGaussian(self.rowcov, self.colcov)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: cached properties may be as large as the answer and are not sent to other processes."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set the fields only: what follows from them is computed again, and must be checked again."""
-        self.__dict__.update({field.name: state[field.name] for field in fields(self)})
+        self.__dict__.update({item.name: state[item.name] for item in fields(self)})
 
     @cached_property
     def entrywise(self) -> bool:
@@ -90,7 +95,10 @@ class Design:
     def ideal_distance(self) -> Distance:
         """Distance between neighbours before rounding, for the covariances as they are."""
         changes = self.query.sensitivity
-        found = (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
+        if self.structure is not None:
+            found = changes.structured_distance(self.colcov, self.structure)
+        else:
+            found = (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
         if not isinstance(found, Distance) or not 0 < found.value < math.inf or not found.attained <= found.value:
             raise ParameterError(
                 f"{type(changes).__name__}.distance must return a Distance whose value is finite and greater than 0, "
@@ -107,7 +115,7 @@ class Design:
             raise ParameterError("the parts of the design do not fit together; it was altered.")
         with np.errstate(all="ignore"):
             ideal = self.ideal_distance()
-            grid = fit_grid(self.query, self.noise, ideal.value, flat=self.flat)
+            grid = fit_grid(self.query, self.noise, ideal.value, flat=self.flat, structure=self.structure)
         stored = self.grid
         # Eigenvalues differ a little between machines, and so may certified bounds for rotated noise.
         certain = self.rowcov.directions is None and self.colcov.directions is None
@@ -133,12 +141,17 @@ class Design:
             Grid,
             number,
             bool,
+            NoiseStructure | None,
         )
-        values = [getattr(self, field.name) for field in fields(self)]
+        values = [getattr(self, item.name) for item in fields(self)]
         matching = all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True))
         if not matching or self.calibration not in CALIBRATIONS:
             return False
         height, width = self.query.shape
+        if self.structure is not None and not (
+            self.query.symmetric and not self.flat and self.structure.fits(width) and self.rowcov.same_as(self.colcov)
+        ):
+            return False
         sizes = (height * width, 1) if self.flat else (height, width)
         whole = {type(self.grid.bits), type(self.grid.limit)} == {int}
         return whole and (self.rowcov.size, self.colcov.size) == sizes
@@ -148,18 +161,18 @@ class Design:
 
         Copies made by `dataclasses.replace` or `pickle` are checked again.
         """
-        state = tuple(getattr(self, field.name) for field in fields(self))
+        state = tuple(getattr(self, item.name) for item in fields(self))
         checked = self.__dict__.get("_checked", ())
         if len(checked) == len(state) and all(map(operator.is_, checked, state)):
             return
-        for name in set(self.__dict__) - {field.name for field in fields(self)}:
+        for name in set(self.__dict__) - {item.name for item in fields(self)}:
             del self.__dict__[name]  # computed from other fields
         self.check()
         self.mark_checked()
 
     def mark_checked(self) -> None:
         """Note that the design needs no check as long as its fields stay as they are."""
-        self.__dict__["_checked"] = tuple(getattr(self, field.name) for field in fields(self))
+        self.__dict__["_checked"] = tuple(getattr(self, item.name) for item in fields(self))
 
     @cached_property
     def mu(self) -> float:
@@ -198,7 +211,7 @@ class Design:
             return _flat_std(self.query, self.noise)
         if not self.query.symmetric:
             return self.noise.std
-        std = self.noise.symmetric_std
+        std = self.noise.symmetric_std if self.structure is None else np.sqrt(self.structure.variances(self.noise))
         if self.query.public is not None:
             std[self.query.public] = 0.0
         return std
@@ -211,7 +224,7 @@ class Design:
 
     @property
     def directional(self) -> bool:
-        """Whether the noise differs between directions."""
+        """Whether the noise differs between directions, apart from a structure's part."""
         return self.flat or not (self.rowcov.scalar and self.colcov.scalar)
 
     @property
@@ -241,7 +254,7 @@ class Design:
     @cached_property
     def isotropic(self) -> Design:
         """Exactly calibrated noise that is the same in every direction, for comparison."""
-        if self.calibration == "exact" and not self.directional:
+        if self.calibration == "exact" and not self.directional and self.structure is None:
             return self
         from matrixdp.design.builder import make_design
 

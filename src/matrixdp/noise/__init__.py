@@ -4,6 +4,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 from matrixdp.noise.matrix import MatrixGaussian, apply_factors
 from matrixdp.noise.stream import BlockKey, Stream
+from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.noise.sums import GramSum
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Covariance",
     "GramSum",
     "MatrixGaussian",
+    "NoiseStructure",
+    "Squares",
     "Stream",
     "apply_factors",
     "draw_gaussian",

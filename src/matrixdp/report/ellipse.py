@@ -9,6 +9,7 @@ import numpy as np
 
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
+from matrixdp.noise.structure import Squares
 from matrixdp.report.numbers import format_number
 from matrixdp.report.svg import Drawing, element, text
 from matrixdp.types import Floats
@@ -32,6 +33,8 @@ def pair_covariance(design: Design, i: int, j: int) -> Floats:
     if design.query.moment_bounds is not None:
         pair = np.array([i + 1, j + 1])
         return np.asarray(matrix[0, 0] * matrix[np.ix_(pair, pair)] / 2)
+    if isinstance(design.structure, Squares):
+        return design.structure.diagonal_covariance(side)[np.ix_([i, j], [i, j])]
     block = matrix[np.ix_([i, j], [i, j])]
     return np.asarray(np.square(block) if design.query.symmetric else block * other.variances[0])
 

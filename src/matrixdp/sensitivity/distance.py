@@ -13,6 +13,7 @@ import numpy as np
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.structure import NoiseStructure
 from matrixdp.types import Factor, Floats
 
 ROUND_DOWN = 1 - 1e-12  # for lower bounds that are sums of up to a few thousand terms
@@ -104,6 +105,14 @@ class Sensitivity(ABC):
     @abstractmethod
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """``sup ||A D B'||_F`` with A and B the whitening of `rowcov` and `colcov`."""
+
+    def free_structure(self, side: Covariance) -> NoiseStructure | None:
+        """What else can be measured, beside noise with `side` on both sides, at no cost to privacy; None if nothing."""
+        return None
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        """``sup |W D|``, W the map to the coordinates of `structure`, with `side` on both sides."""
+        raise ParameterError(f"{type(self).__name__} has no distance for {type(structure).__name__}.")
 
 
 S = TypeVar("S", bound=Sensitivity)

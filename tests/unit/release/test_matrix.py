@@ -238,7 +238,7 @@ def test_json_of_an_unknown_kind_is_named():
             lambda c: [c["design"][x]["variances"]["array"].__setitem__(1, 1e-9) for x in ("rowcov", "colcov")],
             "altered",
         ),
-        (lambda c: c["design"]["colcov"]["variances"]["array"].__setitem__(1, 1e-9), "both sides"),
+        (lambda c: c["design"]["colcov"]["variances"]["array"].__setitem__(1, 1e-9), "altered"),
         (lambda c: c["design"]["privacy"].update(epsilon=0.1), "altered"),
         (lambda c: c.update(neighbours="add-remove"), "altered"),
         (lambda c: c.update(mu=0.1), "altered"),
