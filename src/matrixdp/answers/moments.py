@@ -1,4 +1,4 @@
-"""Post-processing of releases: means, covariances and correlations with error bars; the nearest PSD matrix.
+"""Post-processing of releases: means, covariances and correlations with error bars.
 
 Error bars are the standard deviation of the noise alone, to first order; they do not speak of sampling.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
@@ -32,6 +33,14 @@ class Estimate:
     std: Floats
     names: tuple[str, ...] | None = None
 
+    def nearest_psd(self) -> Floats:
+        """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
+        return nearest_psd(self.value, self.std)
+
+    def shrunk(self) -> Floats:
+        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
+        return shrink_psd(self.value, self.std)
+
     def __str__(self) -> str:
         """A table, each value with its error bar."""
         size = self.value.shape[-1]
@@ -45,21 +54,6 @@ class Estimate:
             label = f"{names[i]:<{margin}}" if margin else ""
             lines.append(label + "".join(f"  {cell:>{width}}" for cell in row))
         return "\n".join(lines)
-
-
-def nearest_psd(matrix: Floats) -> Floats:
-    """Nearest positive semidefinite matrix in Frobenius norm to a symmetric one.
-
-    Examples
-    --------
-    >>> nearest_psd(np.diag([1.0, -1.0])).tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
-    """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, matrix.T):
-        raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
-    values, vectors = np.linalg.eigh(matrix)
-    result = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return np.asarray((result + result.T) / 2)
 
 
 def mean(matrix: Floats, design: Design) -> Estimate:
