@@ -18,7 +18,7 @@ from matrixdp.audit.replay import replay
 from matrixdp.design import Design, isotropic, make_design, shares
 from matrixdp.design.grid import Grid
 from matrixdp.domain import Bounds
-from matrixdp.noise import Covariance, Stream
+from matrixdp.noise import Covariance, NoiseStructure, Squares, Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, Identity, Moments, Query, SecondMoment
 from matrixdp.release import release
@@ -158,6 +158,48 @@ def _two_covariances() -> bool:
 
     query = Query((2, 2), _OneFactor(np.ones(2), 4), 1.0, second, relative_error=1e-14)
     return attack(make_design(query, _PRIVACY, allocation=shares([0.8, 0.2])), bounds=_BOX, starts=3).broken
+
+
+@dataclass(frozen=True, eq=False)
+class _StrongSquares(RankOneChange):
+    """With the precision 2T in place of 3T/2 for the squares, and the distance of today."""
+
+    def free_structure(self, side: Covariance) -> Squares | None:
+        squares = super().free_structure(side)
+        assert squares is not None
+        return replace(squares, strengths=squares.strengths * (4 / 3))
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        return self.distance(side, side)
+
+
+@dataclass(frozen=True, eq=False)
+class _UnshiftedSquares(RankOneChange):
+    """Without what the sum of the squares loses."""
+
+    def free_structure(self, side: Covariance) -> Squares | None:
+        squares = super().free_structure(side)
+        assert squares is not None
+        return replace(squares, shift=0.0)
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        return self.distance(side, side)
+
+
+def _attack_squares(change: type[RankOneChange]) -> bool:
+    query = SecondMoment(_BOX, 4)
+    query.__dict__["sensitivity"] = change(query.bounds.halfwidths, query.records)
+    return attack(make_design(query, _PRIVACY), starts=3).broken
+
+
+@_broken("squares that are measured too precisely")
+def _strong_squares() -> bool:
+    return _attack_squares(_StrongSquares)
+
+
+@_broken("the sum left out of the squares")
+def _unshifted_squares() -> bool:
+    return _attack_squares(_UnshiftedSquares)
 
 
 _DATA = np.vstack([[[1.0, 1.0]], np.random.default_rng(0).normal(0, 0.05, (399, 2))])

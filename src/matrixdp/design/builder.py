@@ -18,6 +18,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
 from matrixdp.queries.base import MatrixQuery, check_query
+from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 
 _NO_GRID = Grid(0, 0, math.inf)
@@ -108,11 +109,15 @@ def _make(
     plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
     if not exact:
         return _fit(plan, _theorem2_scale(plan))
-    structure = query.sensitivity.free_structure(colcov) if squares and allocation.structured else None
-    if structure is None or not query.symmetric:
-        return _fit(plan, plan.ideal_distance().value / plan.mu)
-    structured = replace(plan, structure=structure)
-    return _fit(structured, structured.ideal_distance().value / plan.mu)
+    plans = [plan]
+    if squares and allocation.structured and query.symmetric:
+        structure = query.sensitivity.free_structure(colcov)
+        if structure is not None:
+            structured = replace(plan, structure=structure)
+            # In a rotated basis of few features the bound without squares is exact, and that with them is not.
+            plans = [structured, plan] if basis is not None and query.features <= ENUMERATE else [structured]
+    fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in plans]
+    return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
 
 
 def _normalise(variances: Floats, features: int) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.design.design import Design
+from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
 _ROWS = 8
@@ -78,20 +79,25 @@ def _directions(design: Design) -> str:
     return "standard basis" if design.directions is None else "given basis"
 
 
-def _side(design: Design) -> Floats:
-    """Standard deviation of the noise along each direction (for a symmetric answer, of its diagonal entry)."""
+def _side(design: Design) -> tuple[Floats, Floats]:
+    """Variance that the noise's covariance has along each direction, and the standard deviation of the noise there.
+
+    For a symmetric answer the latter is that of its diagonal entry.
+    """
     side = design.rowcov if design.query.side == "rows" else design.colcov
     variances = side.variances[-design.query.features :]
-    return variances if design.query.side == "both" else np.sqrt(variances)
+    if isinstance(design.structure, Squares):
+        return variances, np.sqrt(design.structure.direction_variances(side))
+    return variances, variances if design.query.side == "both" else np.sqrt(variances)
 
 
 def _table(design: Design, *, compare: bool = False) -> list[str]:
     """Share and noise of each direction; of many, those with the largest and the smallest shares."""
     if design.flat or not design.directional:
         return []
-    std = _side(design)
-    ratios = std / _side(design.isotropic) if compare else None
-    loss = design.query.extent(design.directions) ** 2 / (std if design.query.side == "both" else std**2)
+    variances, std = _side(design)
+    ratios = std / _side(design.isotropic)[1] if compare else None
+    loss = design.query.extent(design.directions) ** 2 / variances
     shares = loss / loss.sum()
     chosen = list(range(std.size))
     if std.size > _ROWS:
@@ -107,7 +113,7 @@ def _table(design: Design, *, compare: bool = False) -> list[str]:
 
 
 def _gain(design: Design) -> str:
-    if not design.directional and design.calibration == "exact":
+    if not design.directional and design.calibration == "exact" and design.structure is None:
         return "none: the noise is isotropic" + (
             ", and the changes form a ball, so that no other has less"
             if design.query.sensitivity.ball

@@ -168,6 +168,16 @@ class Squares(NoiseStructure):
             result[i] = np.einsum("jp,jp->j", products @ information, products)
         return (result + result.T) / 2
 
+    def direction_variances(self, side: Covariance) -> Floats:
+        """Variance of the noise in ``w' Z w`` for each direction w of the features, of shape (m,)."""
+        m = self.weights.size
+        if side.directions is None:
+            return np.diagonal(self.diagonal_covariance(side))
+        variances = side.variances[-m:]
+        part = variances[:, None] * np.square(side.directions[-m:, -m:].T) * self.weights
+        told = np.einsum("ip,pq,iq->i", part, self._response(side) @ self._precision, part, optimize=True)
+        return np.asarray(variances**2 * (1 - told))
+
     def _measure(self, diagonal: Floats) -> Floats:
         """The additional coordinates, from the answer's diagonal."""
         v, roots = self.weights * diagonal, np.sqrt(self.strengths)
