@@ -202,17 +202,18 @@ class Moments(_MomentQuery):
     ) -> Moments:
         """Moments from which a covariance or correlation follows with little noise.
 
-        In units in which all halfwidths are 1, the variance of the noise in entry (i, j) of the covariance is
-        proportional to ``(a + m)^2 (1 + M/a)``, where a is the weight of the constant, m the number of features and
-        ``M = mean_i^2 + mean_j^2``. For means a third of a halfwidth from the midpoint (M = 1/4) it is least at about
-        ``a = sqrt(m/8)``, a share of ``1/(1 + sqrt(8 m))``. The mean itself has more noise than with the default.
+        The share of the mean falls with the number of features. In units in which all halfwidths are 1, the variance
+        of the noise in entry (i, j) of the covariance is proportional to ``(a + m)^2 (1 + M/a)``, where a is the weight
+        of the constant, m the number of features and ``M = mean_i^2 + mean_j^2``. For means half a halfwidth from the
+        midpoint (M = 1/2) it is least at about ``a = sqrt(m)/2``, a share of ``1/(1 + 2 sqrt(m))``. Variances prefer a
+        larger share, so it is not smaller than that, and the mean itself has more noise than with the default of 0.2.
 
         Examples
         --------
         >>> round(Moments.for_covariance(Bounds([-1] * 10, [1] * 10), records=1000).mean_share, 3)
-        0.101
+        0.137
         """
-        share = 1 / (1 + math.sqrt(8 * bounds.size))
+        share = min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size)))
         return cls(bounds, records, neighbours=Neighbours.parse(neighbours), mean_share=share)
 
     @classmethod
