@@ -53,7 +53,7 @@ def test_error_bars_of_a_moment_about_a_point_are_those_of_its_noise(neighbours)
     widths, centre = np.array([1.0, 3.0, 0.2]), np.array([2.0, -3.0, 0.0])
     design = make_design(Moments(Bounds(-widths, widths), 50, neighbours=neighbours), PRIVACY)
     std = second_moment(np.eye(4), design, centre).std
-    draws = np.empty((4000, 3, 3))
+    draws = np.empty((1000, 3, 3))
     stream = mdp.Stream(3)
     data = rng.uniform(-1, 1, (50, 3)) * widths
     for k in range(len(draws)):
