@@ -20,6 +20,7 @@ from matrixdp import (
     Query,
     SecondMoment,
     Vertices,
+    binary,
     make_design,
 )
 from matrixdp.noise.triangle import triangle_to_vector
@@ -197,3 +198,10 @@ def test_a_scale_without_symmetry_is_solved_for_few_features_only():
     scale = np.array([[1.0, 3.0, 1.0], [3.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
     assert RankOneChange(np.ones(3), 1).least_error(scale, symmetric=True) < 60.2
     assert RankOneChange(np.ones(6), 1).least_error(np.diag(np.arange(6.0)) + 1, symmetric=True) is None
+
+
+def test_the_text_says_what_is_compared():
+    query = SecondMoment(Bounds([-1] * 3, [1] * 3), 100)
+    assert "1.08 times the least total squared error" in make_design(query, PRIVACY).explain()
+    assert "if all entries count alike" not in make_design(query, PRIVACY).explain()
+    assert "if all entries count alike" in make_design(query, PRIVACY, allocation=binary(1, 0.9)).explain()

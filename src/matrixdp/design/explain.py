@@ -36,7 +36,8 @@ def compare_to_limit(design: Design) -> str:
         return "not compared: the least error that Gaussian noise can have is unknown"
     if design.excess < 1.0005:
         return "the least total squared error that Gaussian noise of any covariance can have"
-    return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance"
+    alike = "" if design.allocation.rule == "uniform" else ", if all entries count alike"
+    return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance{alike}"
 
 
 def _facts(design: Design) -> list[str]:
