@@ -148,6 +148,17 @@ def test_releases_of_moments_keep_their_public_entry():
     assert np.linalg.eigvalsh(released.covariance().nearest_psd())[0] >= -1e-9
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_covariances_with_rotated_noise_are_symmetric(neighbours):
+    rng = np.random.default_rng(7)
+    basis = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+    query = Moments(Bounds([-1] * 9, [1] * 9), 200, neighbours=neighbours)
+    design = make_design(query, Privacy(1, 1e-6), directions=basis)
+    estimate = design.release(rng.uniform(-1, 1, (200, 9)), stream=Stream(2), simulation=True).covariance()
+    assert np.array_equal(estimate.value, estimate.value.T)
+    assert np.linalg.eigvalsh(estimate.nearest_psd())[0] >= -1e-9
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(ParameterError, match="symmetric"):
         nearest_psd(np.arange(4.0).reshape(2, 2))

@@ -154,7 +154,8 @@ def _covariance_value(matrix: Floats, design: Design) -> Floats:
     average = matrix[0, 1:] / count
     noise = design.colcov.matrix()
     allowance = noise[0, 0] * noise[1:, 1:] / 2 / count**2  # what noise adds to the square of the mean, in expectation
-    return np.asarray(matrix[1:, 1:] / count - np.multiply.outer(average, average) + allowance)
+    value = matrix[1:, 1:] / count - np.multiply.outer(average, average) + allowance
+    return np.asarray((value + value.T) / 2)  # rotated noise has a covariance that is symmetric up to rounding
 
 
 def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -> Floats:
