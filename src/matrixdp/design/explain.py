@@ -31,7 +31,7 @@ def explain(design: Design) -> str:
 
 
 def compare_to_limit(design: Design) -> str:
-    """How the total squared error, relative to the range of each entry, compares with the best Gaussian noise."""
+    """How the total squared error, in the query's units, compares with that of the best Gaussian noise."""
     if design.excess is None:
         return "not compared: the least error that Gaussian noise can have is unknown"
     if design.excess < 1.0005:

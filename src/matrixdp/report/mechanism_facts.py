@@ -72,7 +72,7 @@ def _read_design(design: Design) -> MechanismFacts:
 
 
 def _limit(design: Design) -> str:
-    return f"The total squared error of this noise, relative to those ranges, is {compare_to_limit(design)}."
+    return f"The total squared error of this noise, in these units, is {compare_to_limit(design)}."
 
 
 def _compare(gain: float) -> str:

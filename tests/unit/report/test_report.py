@@ -316,7 +316,7 @@ def test_tables_send_no_escapes_to_a_terminal():
 
 def test_the_page_says_how_far_the_noise_is_from_the_least_possible():
     release = moments()
-    words = "The total squared error of this noise, relative to those ranges, is"
+    words = "The total squared error of this noise, in these units, is"
     least = f"at most {release.design.excess:.3g} times the least total squared error of Gaussian noise"
     assert f"{words} {least}" in make_content(release).mechanism.noise
     assert words in render_page(make_content(release))
