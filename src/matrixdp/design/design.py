@@ -237,6 +237,27 @@ class Design:
         return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
 
     @cached_property
+    def limit(self) -> float | None:
+        """Lower bound on the total squared error of every Gaussian noise of any covariance that meets the same budget.
+
+        The sum of all squared standard deviations, each divided by the entry's `error_units`, which are the largest
+        absolute values of the entries for most queries. None where no bound is known.
+        """
+        query = self.query
+        units = np.broadcast_to(query.error_units, query.shape)
+        least = query.sensitivity.least_error(units, symmetric=query.symmetric)
+        return None if least is None else least / self.mu**2
+
+    @property
+    def excess(self) -> float | None:
+        """Upper bound on the total squared error, in the units of `limit`, over the least of any Gaussian noise."""
+        if self.limit is None:
+            return None
+        rows = 1 if self.std.strides[0] == 0 else self.query.shape[0]  # rows that are alike are taken once
+        mean = root_mean_square(self.std[:rows] / self.query.error_units[:rows]) ** 2
+        return mean * math.prod(self.query.shape) / self.limit
+
+    @cached_property
     def isotropic(self) -> Design:
         """Exactly calibrated noise that is the same in every direction, for comparison."""
         if self.calibration == "exact" and not self.directional and self.structure is None:

@@ -21,7 +21,24 @@ def explain(design: Design) -> str:
     """The same, compared with isotropic noise and with the other calibrations, for which further designs are made."""
     facts = _facts(design)
     facts[3] += _others(design)
-    return "\n".join([*facts, *_table(design, compare=True), f"  gain         {_gain(design)}"])
+    return "\n".join(
+        [
+            *facts,
+            *_table(design, compare=True),
+            f"  gain         {_gain(design)}",
+            f"  limit        {compare_to_limit(design)}",
+        ]
+    )
+
+
+def compare_to_limit(design: Design) -> str:
+    """How the total squared error, in the query's units, compares with that of the best Gaussian noise."""
+    if design.excess is None:
+        return "not compared: the least error that Gaussian noise can have is unknown"
+    if design.excess < 1.0005:
+        return "the least total squared error that Gaussian noise of any covariance can have"
+    alike = "" if design.allocation.rule == "uniform" else ", if all entries count alike"
+    return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance{alike}"
 
 
 def _facts(design: Design) -> list[str]:

@@ -88,6 +88,11 @@ class MatrixQuery(ABC):
         """Public bound on the absolute value of each entry, broadcastable to `shape`."""
 
     @property
+    def error_units(self) -> Floats:
+        """Units in which errors of different entries are added up, broadcastable to `shape`: by default `magnitude`."""
+        return self.magnitude
+
+    @property
     def gamma(self) -> float:
         """Bound on the Frobenius norm of the answer as the paper states it, measured from the origin."""
         return math.sqrt(float(np.square(np.broadcast_to(self.magnitude, self.shape)).sum()))

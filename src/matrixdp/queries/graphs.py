@@ -201,6 +201,11 @@ class Laplacian(_Graph):
         """The largest degree and the largest weight."""
         return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)
 
+    @property
+    def error_units(self) -> Floats:
+        """The largest weight, for degrees as well."""
+        return np.full((1, 1), self.weight)
+
     def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.diag(weights.sum(axis=1)) - weights
 

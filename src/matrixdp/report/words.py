@@ -80,7 +80,8 @@ def explain_error_bars(content: ReportContent) -> list[str]:
     if content.square and content.kind != "correlation":
         lines.append(
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
-            "matrixdp.answers.nearest_psd(matrix) returns the nearest possible one and uses no privacy budget."
+            "matrixdp.answers.nearest_psd(matrix, std) returns the nearest possible one, where std are the error bars, "
+            "and uses no privacy budget."
         )
     if isinstance(content.release, Release) and content.mechanism.query.total is not None:
         lines.append(

@@ -12,9 +12,9 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, precision, scale_free
+from matrixdp.sensitivity.distance import ROUND_DOWN, Distance, Sensitivity, column_norms, precision, scale_free
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import is_diagonal
+from matrixdp.types import Floats, is_diagonal
 
 
 @builtin_kind
@@ -45,6 +45,25 @@ class EdgeChange(Sensitivity):
     def frobenius(self) -> float:
         """``sqrt(2)`` times the weight, or twice the weight."""
         return self.weight * (math.sqrt(2) * (1 + 1e-15) if self.matrix == "adjacency" else 2.0)
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """From equal weights on all edges, for one scale on the diagonal and one elsewhere.
+
+        The changes of two edges of a Laplacian have an inner product if they share a node. The eigenvalues of these
+        inner products are those of the triangular graph.
+        """
+        n, same = len(scale), np.eye(len(scale), dtype=bool)
+        if n < 2 or not symmetric or not (scale[same] == scale[0, 0]).all() or not (scale[~same] == scale[0, 1]).all():
+            return None
+        edge = 2 * (self.weight / float(scale[0, 1])) ** 2
+        edges = n * (n - 1) // 2
+        if self.matrix == "adjacency":
+            return edge * edges * ROUND_DOWN
+        node = (self.weight / float(scale[0, 0])) ** 2
+        counts = (1, n - 1, edges - n) if n > 2 else (1, 0, 0)
+        values = (edge + 2 * (n - 1) * node, edge + (n - 2) * node, edge)
+        root = sum(count * math.sqrt(value) for count, value in zip(counts, values, strict=True))
+        return root**2 / edges * ROUND_DOWN
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:

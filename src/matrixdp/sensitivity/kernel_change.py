@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from matrixdp.checks import check_integer, check_magnitude, sum_of_others
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, require_shape, scale_free, spectral_norm
+from matrixdp.sensitivity.distance import (
+    ROUND_DOWN,
+    Distance,
+    Sensitivity,
+    column_norms,
+    require_shape,
+    scale_free,
+    spectral_norm,
+)
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import is_diagonal
 
@@ -49,6 +57,13 @@ class KernelChange(Sensitivity):
     def frobenius(self) -> float:
         """``sqrt(2 (n - 1))`` times the spread."""
         return self.spread * math.sqrt(2 * (self.size - 1)) * (1 + 1e-15)
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """From equal weights on all rows and all signs of their entries, for one scale off the diagonal."""
+        off = scale[~np.eye(self.size, dtype=bool)]
+        if not symmetric or not (off == off[0]).all():
+            return None
+        return self.size * (self.size - 1) ** 2 * (self.spread / float(off[0])) ** 2 * ROUND_DOWN
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:

@@ -135,6 +135,8 @@ def _build_table_query(options: DesignOptions, schema: Schema, records: int, nei
         return GramMatrix(
             bounds, records, points, kernel=options.kernel, bandwidth=options.bandwidth, neighbours=neighbours
         )
+    if options.kind != "matrix":
+        return Moments.for_covariance(bounds, records, neighbours=neighbours)
     return TABLES[options.query](bounds, records, neighbours=neighbours)
 
 
