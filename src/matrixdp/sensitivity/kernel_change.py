@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from matrixdp.checks import check_integer, check_magnitude, sum_of_others
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
@@ -17,7 +19,7 @@ from matrixdp.sensitivity.distance import (
     spectral_norm,
 )
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import is_diagonal
+from matrixdp.types import Floats, is_diagonal
 
 
 @builtin_kind
