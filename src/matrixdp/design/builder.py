@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import power_of_two
-from matrixdp.design.allocation import Allocation, noise_sides, parse_allocation
+from matrixdp.design.allocation import Allocation, Kernel, noise_sides, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
@@ -42,7 +42,8 @@ def make_design(
     query : MatrixQuery
     privacy : Privacy
     allocation : Allocation or its name, optional
-        `uniform()` by default: noise proportional to each feature's range.
+        `uniform()` by default: noise proportional to each feature's range. For a Gram matrix against public points
+        the default is 'kernel', noise with the kernel's own covariance, where that has less total variance.
     directions : array_like of shape (features, features) or PrincipalDirections, optional
         Orthonormal columns, chosen without the data or from an earlier private release. The standard basis by default.
     calibration : str
@@ -67,6 +68,7 @@ def make_design(
     5.3
     """
     directions = getattr(directions, "directions", directions)
+    default = allocation is None and directions is None and calibration == "exact"
     allocation = parse_allocation(allocation)
     check_query(query)
     check_privacy(privacy)
@@ -75,6 +77,7 @@ def make_design(
     share_mu(privacy.mu, share)
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
+            allocation = _least_noise(query, allocation) if default else allocation
             return _make(query, privacy, allocation, directions, calibration, share, squares)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
@@ -100,7 +103,10 @@ def _make(
         columns = Covariance.identity(1)
         plan = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
         return _fit(plan, plan.ideal_distance().value / plan.mu)
+    if directions is not None and allocation.chooses_directions:
+        raise ParameterError(f"directions must be left out for the allocation {allocation.rule!r}, which chooses them.")
     basis = None if directions is None else check_orthonormal(directions, query.features)
+    basis = allocation.own_directions(query) if allocation.chooses_directions else basis
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     exact = calibration == "exact"
@@ -118,6 +124,18 @@ def _make(
             plans = [structured, plan] if basis is not None and query.features <= ENUMERATE else [structured]
     fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in plans]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
+
+
+def _least_noise(query: MatrixQuery, allocation: Allocation) -> Allocation:
+    """The allocation, or the query's own covariance if it has less total variance; both are public."""
+    if query.own_covariance is None:
+        return allocation
+
+    def total(rule: Allocation) -> float:
+        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
+        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
+
+    return Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
 
 
 def _normalise(variances: Floats, features: int) -> Floats:
