@@ -144,7 +144,7 @@ def compare(trials: int) -> tuple[list[str], list[str]]:
         for epsilon in EPSILONS:
             privacy = Privacy(epsilon, DELTA)
             designs = {
-                "before": make_design(Moments(bounds, records), privacy, squares=False),
+                "before": make_design(Moments(bounds, records), privacy, structured=False),
                 "after": make_design(Moments(bounds, records), privacy),
                 "share": make_design(Moments.for_covariance(bounds, records), privacy),
             }

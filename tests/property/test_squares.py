@@ -176,10 +176,10 @@ def test_a_radius_that_cuts_the_box_leaves_no_free_squares(neighbours):
 
 def test_isotropic_noise_and_the_paper_have_no_squares():
     query = mdp.SecondMoment(mdp.Bounds([-1] * 3, [1] * 3), 10)
-    for options in ({"allocation": "isotropic"}, {"calibration": "theorem2"}, {"squares": False}):
+    for options in ({"allocation": "isotropic"}, {"calibration": "theorem2"}, {"structured": False}):
         assert mdp.make_design(query, PRIVACY, **options).structure is None
     design = mdp.make_design(query, PRIVACY)
-    plain = mdp.make_design(query, PRIVACY, squares=False)
+    plain = mdp.make_design(query, PRIVACY, structured=False)
     off = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(design.std[off], plain.std[off], rtol=1e-9)
     assert (np.diagonal(plain.std) > 2 * np.diagonal(design.std)).all()

@@ -199,7 +199,7 @@ def test_the_mean_uses_its_share_of_the_privacy_loss(radius, rotate):
         mdp.Moments(bounds, 100, mean_share=0.2),
         PRIVACY,
         directions=orthonormal(6) if rotate else None,
-        squares=not rotate,  # their bound for rotated directions is not exact
+        structured=not rotate,  # their bound for rotated directions is not exact
     )
     loss = np.sqrt(2) / (100 * design.colcov.variances[0])  # of the constant alone, of sqrt(2) (a + T)/N
     assert loss / design.ideal_distance().value == pytest.approx(0.2, rel=1e-6)

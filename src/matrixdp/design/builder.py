@@ -33,7 +33,7 @@ def make_design(
     directions: ArrayLike | None = None,
     calibration: str = "exact",
     share: float = 1.0,
-    squares: bool = True,
+    structured: bool = True,
 ) -> Design:
     """A design that meets `privacy` for `query`.
 
@@ -50,9 +50,10 @@ def make_design(
         'exact', or the paper's 'theorem2', 'theorem2-corrected', 'theorem2-psd'.
     share : float
         Share of ``privacy.mu^2`` to use, for a budget that is split among releases.
-    squares : bool
-        Whether a moment's diagonal gets the additional precision that costs no privacy. False gives noise with one
-        covariance for rows and columns, as in the paper. Isotropic noise and the paper's calibrations never have it.
+    structured : bool
+        Whether the noise may follow the structure of the query: additional precision for a moment's diagonal, which
+        costs no privacy, and noise on the edges of a Laplacian. False gives noise with one covariance for rows and
+        columns, as in the paper. Isotropic noise and the paper's calibrations are never structured.
 
     Privacy
     -------
@@ -78,7 +79,7 @@ def make_design(
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
             allocation = _least_noise(query, allocation) if default else allocation
-            return _make(query, privacy, allocation, directions, calibration, share, squares)
+            return _make(query, privacy, allocation, directions, calibration, share, structured)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
             f"no noise can be computed for {type(query).__name__} with these parameters: they are too far apart. "
@@ -93,7 +94,7 @@ def _make(
     directions: ArrayLike | None,
     calibration: str,
     share: float,
-    squares: bool,
+    structured: bool,
 ) -> Design:
     """`make_design` after its checks of types."""
     entries = allocation.entry_covariance(query)
@@ -116,12 +117,12 @@ def _make(
     if not exact:
         return _fit(plan, _theorem2_scale(plan))
     plans = [plan]
-    if squares and allocation.structured and query.structured:
+    if structured and allocation.structured and query.structured:
         structure = query.sensitivity.free_structure(colcov)
         if structure is not None:
-            structured = replace(plan, structure=structure)
+            refined = replace(plan, structure=structure)
             # In a rotated basis of few features the bound without squares is exact, and that with them is not.
-            plans = [structured, plan] if basis is not None and query.features <= ENUMERATE else [structured]
+            plans = [refined, plan] if basis is not None and query.features <= ENUMERATE else [refined]
     fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in plans]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
 

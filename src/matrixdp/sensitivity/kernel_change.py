@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from matrixdp.checks import check_integer, check_magnitude, sum_of_others
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
