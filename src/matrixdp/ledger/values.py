@@ -23,7 +23,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class Remaining:
-    """The budget that a data set has left, rounded down.
+    """The budget that a data set or one of its allowances has left, rounded down.
 
     Parameters
     ----------
@@ -35,6 +35,9 @@ class Remaining:
         still fits.
     reserve : Reserve
         The part of the reserve that is left.
+    allowance : str, optional
+        The allowance that has this left; without one, it is the part of the data set's total that is neither spent nor
+        allotted.
     """
 
     dataset: str
@@ -42,6 +45,7 @@ class Remaining:
     epsilon: float
     delta: float
     reserve: Reserve
+    allowance: str | None = None
 
 
 @dataclass(frozen=True)
