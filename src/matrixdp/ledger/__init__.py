@@ -8,6 +8,7 @@ from matrixdp.ledger.accounting import Reserve
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
+from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
 from matrixdp.ledger.values import Charge, Receipt, Registration, Remaining
 
 __all__ = [
@@ -23,4 +24,7 @@ __all__ = [
     "Registration",
     "Remaining",
     "Reserve",
+    "Schedule",
+    "count_releases",
+    "make_schedule",
 ]

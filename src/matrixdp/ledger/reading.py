@@ -14,6 +14,7 @@ from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json
+from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.store import Store
 from matrixdp.ledger.values import Charge, Registration, Remaining
 
@@ -64,6 +65,18 @@ class LedgerReader:
         wanted = event if isinstance(event, Event) else event.event
         _, after = balance.pay(wanted, payment_options(wanted), self.path)
         return after.remaining()
+
+    def schedule(self, dataset: str, releases: int) -> Schedule:
+        """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
+
+        Parameters
+        ----------
+        dataset : str
+        releases : int
+            Their number; `count_releases` gives it for a period and a time.
+        """
+        balance = self._balance(dataset)
+        return divide_amount(balance.available(), balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
