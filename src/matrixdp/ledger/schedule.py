@@ -32,24 +32,25 @@ class Schedule:
     ----------
     releases : int
         Their number.
-    total : float
-        The `mu` that is divided, rounded down.
     mu : float
         The largest Gaussian event that can be charged `releases` times.
     epsilon, delta : float
         The same as a guarantee: `releases` Gaussian releases that are each (epsilon, delta)-DP fit. If epsilon is 0,
         the share is too small for any release at this delta; design the releases for a smaller delta.
+    total_mu, total_epsilon : float
+        What is divided, rounded down.
 
     Privacy
     -------
-    All releases together are `total`-GDP. They may be chosen adaptively.
+    Gaussian releases with this budget compose to what is divided, also if each is chosen after seeing the earlier ones.
     """
 
     releases: int
-    total: float
     mu: float
     epsilon: float
     delta: float
+    total_mu: float
+    total_epsilon: float
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def count_releases(every: str, duration: str | int) -> int:
     """
     period = Period.parse(every, "every")
     if isinstance(duration, str) and not re.fullmatch("[0-9]{1,18}", duration):
-        time = Period.parse(duration, "duration")
+        time = Period.parse(duration, "the duration")
         if period.months and time.months:
             releases = math.ceil(Fraction(time.months, period.months))
         else:
@@ -161,5 +162,6 @@ def make_schedule(privacy: Privacy, releases: int) -> Schedule:
 
 def divide_amount(amount: Amount, privacy: Privacy, releases: int) -> Schedule:
     """The schedule that divides the Gaussian account of `amount` equally, at the delta of `privacy`."""
-    mu = root_below(amount.mu_squared // check_releases(releases))
-    return Schedule(releases, root_below(amount.mu_squared), mu, remaining_epsilon(mu, privacy), privacy.delta)
+    mu, total = (root_below(amount.mu_squared // parts) for parts in (check_releases(releases), 1))
+    epsilon, total_epsilon = (remaining_epsilon(value, privacy) for value in (mu, total))
+    return Schedule(releases, mu, epsilon, privacy.delta, total, total_epsilon)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from matrixdp.cli.commands.ledger_sharing import plan
 from matrixdp.cli.options import (
     NEIGHBOURS,
     PATH,
@@ -107,3 +108,7 @@ def whatif(path: Path, dataset: str, epsilon: float, delta: float, as_json: bool
     from matrixdp.cli.actions.ledger import show_whatif
 
     show_whatif(path, dataset, epsilon, delta, as_json=as_json)
+
+
+for _command in (plan,):
+    ledger.add_command(_command)
