@@ -9,9 +9,10 @@ from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
 from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
-from matrixdp.ledger.values import Charge, Receipt, Registration, Remaining
+from matrixdp.ledger.values import Allowance, Charge, Receipt, Registration, Remaining, Summary
 
 __all__ = [
+    "Allowance",
     "Approximate",
     "Charge",
     "Event",
@@ -25,6 +26,7 @@ __all__ = [
     "Remaining",
     "Reserve",
     "Schedule",
+    "Summary",
     "count_releases",
     "make_schedule",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from matrixdp.ledger.accounting import Reserve
@@ -46,6 +47,70 @@ class Remaining:
     delta: float
     reserve: Reserve
     allowance: str | None = None
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A part of a data set's total that was set apart under a name.
+
+    Parameters
+    ----------
+    dataset, name : str
+    mu : float
+        Its size: the largest Gaussian event that fitted at first, rounded down.
+    epsilon, delta : float
+        Its size as a guarantee, at the `delta` of the data set: that of all charges to it together.
+    left : Remaining
+        What can still be charged to it; nothing once it was returned.
+    returned : bool
+        Whether the unspent rest was returned to the data set.
+    """
+
+    dataset: str
+    name: str
+    mu: float
+    epsilon: float
+    delta: float
+    left: Remaining
+    returned: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The state of a data set.
+
+    Parameters
+    ----------
+    registration : Registration
+    total_mu : float
+        The total of Gaussian events, rounded down.
+    spent_mu : float
+        What is spent on Gaussian events, rounded up.
+    spent_epsilon : float
+        The guarantee of all charges so far, at the data set's delta, rounded up.
+    unspent : Remaining
+        What is not spent, whether it is allotted or not.
+    left : Remaining
+        What is neither spent nor allotted: what a charge without an allowance can use.
+    allowances : tuple of Allowance
+        All of them, in the order of their names.
+    charges, unfinished : int
+        The number of charges, and of those without a stored release.
+    last_charge, oldest_unfinished : datetime or None
+        When the last charge was made, and the first of those without a stored release.
+    """
+
+    registration: Registration
+    total_mu: float
+    spent_mu: float
+    spent_epsilon: float
+    unspent: Remaining
+    left: Remaining
+    allowances: tuple[Allowance, ...] = ()
+    charges: int = 0
+    unfinished: int = 0
+    last_charge: datetime | None = None
+    oldest_unfinished: datetime | None = None
 
 
 @dataclass(frozen=True)
