@@ -9,12 +9,13 @@ from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
 from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
-from matrixdp.ledger.values import Allowance, Charge, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import Allowance, Charge, Counts, Receipt, Registration, Remaining, Summary
 
 __all__ = [
     "Allowance",
     "Approximate",
     "Charge",
+    "Counts",
     "Event",
     "Gaussian",
     "Head",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, remaining_epsilon
@@ -55,7 +54,7 @@ class Balance:
         return unspent.limit(allowance.left) if allowance is not None else (unspent - self.allotted).limit(unspent)
 
     def pay(
-        self, event: Event, options: Sequence[Amount], path: Path, allowance: AllowanceBalance | None = None
+        self, event: Event, options: Sequence[Amount], location: str, allowance: AllowanceBalance | None = None
     ) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.
 
@@ -70,9 +69,9 @@ class Balance:
                 left = self.allotted - cost if allowance is not None else self.allotted
                 return cost, replace(self, spent=self.spent + cost, allotted=left)
         shortage = self._describe_shortage(event, options, allowance)
-        raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {path}")
+        raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {location}")
 
-    def allot(self, allowance: AllowanceBalance, path: Path) -> Balance:
+    def allot(self, allowance: AllowanceBalance, location: str) -> Balance:
         """The balance after a new allowance was set apart.
 
         Raises
@@ -84,7 +83,7 @@ class Balance:
             raise BudgetExceededError(
                 f"{self._describe_left(None)}; the allowance {allowance.name!r} needs "
                 f"{_describe_amount(allowance.size)}.\nChoose a smaller one, or see what is left: "
-                f"matrixdp ledger show {path}"
+                f"matrixdp ledger show {location}"
             )
         return replace(self, allotted=self.allotted + allowance.size)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.units import root_above, square_above
 from matrixdp.privacy import Neighbours, Privacy, gdp_delta
 
-PATH = Path("clinic.db")
+PATH = "clinic.db"
 TOTAL = Privacy(epsilon=2, delta=1e-6)
 RESERVE = Reserve(epsilon=0.5, delta=1e-7)
 
