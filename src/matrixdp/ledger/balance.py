@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, remaining_epsilon
-from matrixdp.ledger.allowance import AllowanceBalance
+from matrixdp.ledger.allowance import AllowanceBalance, guaranteed_epsilon
 from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.units import float_below, root_below
-from matrixdp.ledger.values import Registration, Remaining
+from matrixdp.ledger.units import float_below, root_above, root_below
+from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Summary
 from matrixdp.privacy import Neighbours, gdp_epsilon
 
 
@@ -61,15 +61,23 @@ class Balance:
         Raises
         ------
         BudgetExceededError
-            If none is.
+            If none is, or if the allowance was returned.
         """
+        if allowance is not None and allowance.returned:
+            raise BudgetExceededError(
+                f"{self._name(allowance)} was returned, so nothing can be charged to it. Name another one, or none."
+            )
         available = self.available(allowance)
         for cost in options:
             if cost.within(available):
-                left = self.allotted - cost if allowance is not None else self.allotted
-                return cost, replace(self, spent=self.spent + cost, allotted=left)
+                return cost, self.spend(cost, allowance)
         shortage = self._describe_shortage(event, options, allowance)
         raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {location}")
+
+    def spend(self, cost: Amount, allowance: AllowanceBalance | None) -> Balance:
+        """The balance after a charge of `cost`, which is available."""
+        left = self.allotted if allowance is None else self.allotted - cost
+        return replace(self, spent=self.spent + cost, allotted=left)
 
     def allot(self, allowance: AllowanceBalance, location: str) -> Balance:
         """The balance after a new allowance was set apart.
@@ -99,6 +107,31 @@ class Balance:
     def unspent(self) -> Remaining:
         """What is not spent, whether it is allotted or not, rounded down."""
         return self._round(self.total - self.spent)
+
+    def describe(self, allowance: AllowanceBalance) -> Allowance:
+        """The state of an allowance."""
+        return Allowance(
+            dataset=self.registration.dataset,
+            name=allowance.name,
+            mu=root_below(allowance.size.mu_squared),
+            epsilon=allowance.epsilon,
+            delta=self.registration.privacy.delta,
+            left=self.remaining(allowance),
+            returned=allowance.returned,
+        )
+
+    def summarise(self, allowances: Sequence[AllowanceBalance], counts: Counts) -> Summary:
+        """The state of the data set with these allowances and charges."""
+        return Summary(
+            registration=self.registration,
+            total_mu=root_below(self.total.mu_squared),
+            spent_mu=root_above(self.spent.mu_squared),
+            spent_epsilon=guaranteed_epsilon(self.spent, self.registration.privacy.delta),
+            unspent=self.unspent(),
+            left=self.remaining(),
+            allowances=tuple(map(self.describe, allowances)),
+            counts=counts,
+        )
 
     def _round(self, amount: Amount) -> Remaining:
         mu, privacy = root_below(amount.mu_squared), self.registration.privacy

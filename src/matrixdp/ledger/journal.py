@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from matrixdp.errors import LedgerError, show
-from matrixdp.ledger.accounting import Amount, Reserve
+from matrixdp.ledger.accounting import NOTHING, Amount, Reserve
+from matrixdp.ledger.allowance import AllowanceBalance
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head, next_entry, sha256
@@ -28,6 +29,10 @@ _QUERIES = {
     "state": f"WHERE {_STATES} AND dataset = ? ORDER BY entry DESC LIMIT 1",
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
+    "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
+    "allowances": "WHERE kind = 'allowance' AND dataset = ? ORDER BY allowance",
+    "allowance charge": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? ORDER BY entry DESC LIMIT 1",
+    "return": "WHERE kind = 'return' AND dataset = ? AND allowance = ?",
     "all": "ORDER BY entry",
 }
 
@@ -157,8 +162,32 @@ class Journal:
             )
         content = row.content()
         last = self.row("state", dataset)
-        spent = amount_from_json(last.content()["spent"]) if last else Amount()
-        return Balance(registration_from_json(content), amount_from_json(content["total"]), spent)
+        sums = sums_from_json(last.content()) if last else (NOTHING, NOTHING)
+        return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
+
+    def allowance(self, dataset: str, name: str) -> AllowanceBalance:
+        """The balance of an allowance, from its entry, its last charge and its return."""
+        row = self.row("allowance", dataset, name)
+        if row is None:
+            raise LedgerError(
+                f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
+            )
+        return self._allowance_balance(row)
+
+    def allowances(self, dataset: str) -> list[AllowanceBalance]:
+        """The balances of a data set's allowances, in the order of their names."""
+        return [self._allowance_balance(row) for row in list(self.rows("allowances", dataset))]
+
+    def _allowance_balance(self, row: Row) -> AllowanceBalance:
+        content, key = row.content(), (row.dataset, row.allowance)
+        last = self.row("allowance charge", *key)
+        return AllowanceBalance(
+            name=content["allowance"],
+            size=amount_from_json(content["size"]),
+            spent=amount_from_json(last.content()["allowance_spent"]) if last else NOTHING,
+            epsilon=content["epsilon"],
+            returned=self.row("return", *key) is not None,
+        )
 
     def counts(self, dataset: str, allowance: str | None = None) -> Counts:
         """Charges to a data set, or to one of its allowances, from the tables that count them."""
@@ -228,6 +257,17 @@ def amount_to_json(amount: Amount) -> list[str]:
 def amount_from_json(texts: list[str]) -> Amount:
     """The amount that `amount_to_json` wrote."""
     return Amount(*map(int, texts))
+
+
+def sums_to_json(balance: Balance) -> dict[str, Any]:
+    """What is spent and allotted, which every entry that changes a balance contains."""
+    return {"spent": amount_to_json(balance.spent), "allotted": amount_to_json(balance.allotted)}
+
+
+def sums_from_json(content: dict[str, Any]) -> tuple[Amount, Amount]:
+    """What is spent and allotted after an entry; before there were allowances, nothing was allotted."""
+    allotted = content.get("allotted")
+    return amount_from_json(content["spent"]), NOTHING if allotted is None else amount_from_json(allotted)
 
 
 def registration_to_json(registration: Registration) -> dict[str, Any]:

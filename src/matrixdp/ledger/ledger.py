@@ -8,17 +8,17 @@ from typing import Any, Self
 
 from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
+from matrixdp.ledger.allotting import LedgerAllotter
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.events import Event
-from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
+from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json, sums_to_json
 from matrixdp.ledger.opening import create_store
-from matrixdp.ledger.reading import LedgerReader
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
 from matrixdp.privacy import Neighbours, Privacy
 
 
-class Ledger(LedgerReader):
+class Ledger(LedgerAllotter):
     """A file that records the privacy budget spent on each data set, and refuses charges that would exceed its total.
 
     Copies and pickles of a `Ledger` use the same file. Threads and processes may share it, also across forks.
@@ -123,6 +123,7 @@ class Ledger(LedgerReader):
         neighbours: str,
         description: Mapping[str, Any],
         request: str | None = None,
+        allowance: str | None = None,
     ) -> Receipt:
         """Charge an event, before any of its noise is drawn.
 
@@ -137,6 +138,8 @@ class Ledger(LedgerReader):
             data.
         request : str, optional
             An id by which the stored release can be retrieved later. An id is charged only once.
+        allowance : str, optional
+            The allowance that pays. Without one, what is neither spent nor allotted does.
 
         Returns
         -------
@@ -146,7 +149,7 @@ class Ledger(LedgerReader):
         Raises
         ------
         BudgetExceededError
-            If the charge would exceed the total. Nothing is charged then.
+            If the charge would exceed the total, or its allowance. Nothing is charged then.
         """
         wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
@@ -157,14 +160,17 @@ class Ledger(LedgerReader):
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 wanted.require_match(earlier)
                 raise already_charged_error(earlier)
-            cost, after = balance.pay(event, options, self._store.location)
+            part = None if allowance is None else journal.allowance(dataset, allowance)
+            cost, after = balance.pay(event, options, self._store.location, part)
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
-                "spent": amount_to_json(after.spent),
+                **sums_to_json(after),
             }
-            head = journal.append("charge", content, dataset=dataset, request=request)
+            if part is not None:
+                content["allowance_spent"] = amount_to_json(part.pay(cost).spent)
+            head = journal.append("charge", content, dataset=dataset, request=request, allowance=allowance)
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:

@@ -111,9 +111,9 @@ def _low_parts(summary: Summary, threshold: Threshold) -> Iterator[str]:
             yield f"{name} has epsilon {has:.4g} left, less than {limit:.4g}."
 
 
-def _age(time: datetime | None, now: datetime) -> float | None:
+def _age(time: str | None, now: datetime) -> float | None:
     """Seconds since `time`; 0 if the clock was set back since."""
-    return None if time is None else max(0.0, (now - time).total_seconds())
+    return None if time is None else max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
 
 
 def _format_labels(labels: dict[str, str]) -> str:
@@ -138,18 +138,19 @@ _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | No
     ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda found, _: found.total_mu**2),
     ("spent_epsilon", "Epsilon of all charges together, at the total delta.", lambda found, _: found.spent_epsilon),
     ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda found, _: found.spent_mu**2),
-    ("left_epsilon", "Epsilon that is not spent, allotted or not.", lambda found, _: found.unspent.epsilon),
-    ("left_mu_squared", "Sum of mu^2 that is not spent.", lambda found, _: found.unspent.mu**2),
-    ("unallotted_epsilon", "Epsilon that is neither spent nor allotted.", lambda found, _: found.left.epsilon),
-    ("reserve_left_epsilon", "Unspent epsilon of the reserve.", lambda found, _: found.unspent.reserve.epsilon),
-    ("reserve_left_delta", "Unspent delta of the reserve.", lambda found, _: found.unspent.reserve.delta),
-    ("charges_total", "Charges.", lambda found, _: found.charges),
-    ("unfinished_charges", "Charges without a stored release.", lambda found, _: found.unfinished),
-    ("last_charge_age_seconds", "Time since the last charge.", lambda found, now: _age(found.last_charge, now)),
+    ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda found, _: found.unspent.epsilon),
+    ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda found, _: found.unspent.mu**2),
+    ("left_epsilon", "Epsilon that is neither spent nor allotted.", lambda found, _: found.left.epsilon),
+    ("left_mu_squared", "Sum of mu^2 that is neither spent nor allotted.", lambda found, _: found.left.mu**2),
+    ("reserve_unspent_epsilon", "Unspent epsilon of the reserve.", lambda found, _: found.unspent.reserve.epsilon),
+    ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda found, _: found.unspent.reserve.delta),
+    ("charges_total", "Charges.", lambda found, _: found.counts.charges),
+    ("unfinished_charges", "Charges without a stored release.", lambda found, _: found.counts.unfinished),
+    ("last_charge_age_seconds", "Time since the last charge.", lambda found, now: _age(found.counts.last_charge, now)),
     (
         "oldest_unfinished_charge_age_seconds",
         "Time since the first of the charges without a stored release.",
-        lambda found, now: _age(found.oldest_unfinished, now),
+        lambda found, now: _age(found.counts.oldest_unfinished, now),
     ),
 )
 _ALLOWANCE_METRICS: tuple[tuple[str, str, Callable[[Allowance], float]], ...] = (

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.accounting import payment_options
+from matrixdp.ledger.allowance import AllowanceBalance
 from matrixdp.ledger.audit import audit
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
@@ -19,7 +20,7 @@ from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json
 from matrixdp.ledger.opening import open_store
 from matrixdp.ledger.schedule import Schedule, divide_amount
-from matrixdp.ledger.values import Charge, Counts, Registration, Remaining
+from matrixdp.ledger.values import Allowance, Charge, Counts, Registration, Remaining, Summary
 
 
 class Chargeable(Protocol):
@@ -62,27 +63,35 @@ class LedgerReader:
         with self._store.reading() as journal:
             return journal.head()
 
-    def remaining(self, dataset: str) -> Remaining:
-        """The budget that the data set has left, rounded down."""
-        return self._balance(dataset).remaining()
+    def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
+        """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
+        balance, part = self._balance(dataset, allowance)
+        return balance.remaining(part)
 
-    def whatif(self, dataset: str, event: Event | Chargeable) -> Remaining:
+    def whatif(self, dataset: str, event: Event | Chargeable, *, allowance: str | None = None) -> Remaining:
         """The budget that would be left after an event or the release of a design. Nothing is charged.
+
+        Parameters
+        ----------
+        dataset : str
+        event : Event, or anything with an attribute `event`, such as a `Design`
+        allowance : str, optional
+            The allowance that would pay; the result is what would be left of it.
 
         Raises
         ------
         BudgetExceededError
             If it does not fit.
         """
-        balance = self._balance(dataset)
+        balance, part = self._balance(dataset, allowance)
         neighbours = getattr(event, "neighbours", None)
         if neighbours is not None:
             balance.require_neighbours(neighbours)
         wanted = event if isinstance(event, Event) else event.event
-        _, after = balance.pay(wanted, payment_options(wanted), self._store.location)
-        return after.remaining()
+        cost, after = balance.pay(wanted, payment_options(wanted), self._store.location, part)
+        return after.remaining(None if part is None else part.pay(cost))
 
-    def schedule(self, dataset: str, releases: int) -> Schedule:
+    def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
         """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
 
         Parameters
@@ -90,14 +99,28 @@ class LedgerReader:
         dataset : str
         releases : int
             Their number; `count_releases` gives it for a period and a time.
+        allowance : str, optional
+            The allowance that would pay.
         """
-        balance = self._balance(dataset)
-        return divide_amount(balance.available(), balance.registration.privacy, releases)
+        balance, part = self._balance(dataset, allowance)
+        return divide_amount(balance.available(part), balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
             return [registration_from_json(row.content()) for row in journal.rows("registrations")]
+
+    def allowances(self, dataset: str) -> list[Allowance]:
+        """The data set's allowances, in the order of their names."""
+        with self._store.reading() as journal:
+            balance = journal.balance(dataset)
+            return [balance.describe(found) for found in journal.allowances(dataset)]
+
+    def summaries(self) -> list[Summary]:
+        """The state of every data set, in order of registration. Takes the same time for any number of charges."""
+        with self._store.reading() as journal:
+            names = [registration_from_json(row.content()).dataset for row in journal.rows("registrations")]
+            return [journal.balance(name).summarise(journal.allowances(name), journal.counts(name)) for name in names]
 
     def counts(self, dataset: str) -> Counts:
         """How many charges the data set has, and how many of them have no stored release."""
@@ -158,6 +181,6 @@ class LedgerReader:
         opened = partial(type(self), actor=self._author.actor, purpose=self._author.purpose)
         return opened, (self._store.location, self._store.timeout)
 
-    def _balance(self, dataset: str) -> Balance:
+    def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
         with self._store.reading() as journal:
-            return journal.balance(dataset)
+            return journal.balance(dataset), None if allowance is None else journal.allowance(dataset, allowance)

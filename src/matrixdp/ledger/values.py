@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from matrixdp.ledger.accounting import Reserve
@@ -76,6 +75,25 @@ class Allowance:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """How many charges a data set or an allowance has.
+
+    Parameters
+    ----------
+    charges : int
+    unfinished : int
+        Charges without a stored release: in progress, or interrupted.
+    last_charge, oldest_unfinished : str or None
+        Times of the last charge, and of the first one without a release.
+    """
+
+    charges: int
+    unfinished: int
+    last_charge: str | None
+    oldest_unfinished: str | None
+
+
+@dataclass(frozen=True)
 class Summary:
     """The state of a data set.
 
@@ -94,10 +112,8 @@ class Summary:
         What is neither spent nor allotted: what a charge without an allowance can use.
     allowances : tuple of Allowance
         All of them, in the order of their names.
-    charges, unfinished : int
-        The number of charges, and of those without a stored release.
-    last_charge, oldest_unfinished : datetime or None
-        When the last charge was made, and the first of those without a stored release.
+    counts : Counts
+        How many charges there are.
     """
 
     registration: Registration
@@ -106,11 +122,8 @@ class Summary:
     spent_epsilon: float
     unspent: Remaining
     left: Remaining
-    allowances: tuple[Allowance, ...] = ()
-    charges: int = 0
-    unfinished: int = 0
-    last_charge: datetime | None = None
-    oldest_unfinished: datetime | None = None
+    allowances: tuple[Allowance, ...]
+    counts: Counts
 
 
 @dataclass(frozen=True)
@@ -142,22 +155,3 @@ class Charge:
     actor: str | None = None
     purpose: str | None = None
     version: str | None = None
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many charges a data set or an allowance has.
-
-    Parameters
-    ----------
-    charges : int
-    unfinished : int
-        Charges without a stored release: in progress, or interrupted.
-    last_charge, oldest_unfinished : str or None
-        Times of the last charge, and of the first one without a release.
-    """
-
-    charges: int
-    unfinished: int
-    last_charge: str | None
-    oldest_unfinished: str | None

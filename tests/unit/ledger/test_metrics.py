@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from matrixdp.errors import ParameterError
-from matrixdp.ledger import Allowance, Registration, Remaining, Reserve, Summary
+from matrixdp.ledger import Allowance, Counts, Registration, Remaining, Reserve, Summary
 from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
 from matrixdp.privacy import Neighbours, Privacy
 
 NOW = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
+NONE = Counts(0, 0, None, None)
 
 
 def make_left(epsilon, mu, reserve=0.0, name="clinic"):
@@ -25,7 +26,7 @@ def make_left(epsilon, mu, reserve=0.0, name="clinic"):
 def make_summary(name="clinic", **changes):
     registration = Registration(name, Privacy(4, 1e-6), Neighbours.REPLACE, Reserve())
     left = make_left(2.0, 0.5)
-    return replace(Summary(registration, 0.8, 0.6, 2.5, left, make_left(1.0, 0.3)), **changes)
+    return replace(Summary(registration, 0.8, 0.6, 2.5, left, make_left(1.0, 0.3), (), NONE), **changes)
 
 
 def make_allowance(name="ann", epsilon=1.0, mu=0.3, left=(0.5, 0.15), *, returned=False):
@@ -48,10 +49,7 @@ def parse(text):
 def test_every_number_is_there():
     summary = make_summary(
         allowances=(make_allowance(), make_allowance("bob", returned=True)),
-        charges=7,
-        unfinished=2,
-        last_charge=NOW - timedelta(seconds=90),
-        oldest_unfinished=NOW - timedelta(hours=2),
+        counts=Counts(7, 2, "2031-02-03T04:03:36.000+00:00", "2031-02-03T02:05:06.000+00:00"),
     )
     found, own = parse(render_metrics([summary], 9, NOW)), ("dataset", "clinic")
     assert found[("entries_total",)] == 9
@@ -61,9 +59,10 @@ def test_every_number_is_there():
         "budget_mu_squared": 0.8**2,
         "spent_epsilon": 2.5,
         "spent_mu_squared": 0.6**2,
-        "left_epsilon": 2.0,
-        "left_mu_squared": 0.5**2,
-        "unallotted_epsilon": 1.0,
+        "unspent_epsilon": 2.0,
+        "unspent_mu_squared": 0.5**2,
+        "left_epsilon": 1.0,
+        "left_mu_squared": 0.3**2,
         "charges_total": 7,
         "unfinished_charges": 2,
         "last_charge_age_seconds": 90,
@@ -96,7 +95,11 @@ def test_an_empty_ledger_and_a_data_set_without_charges():
 
 def test_a_clock_that_was_set_back_and_an_infinite_epsilon():
     found = parse(
-        render_metrics([make_summary(last_charge=NOW + timedelta(days=1), spent_epsilon=float("inf"))], 1, NOW)
+        render_metrics(
+            [make_summary(counts=replace(NONE, last_charge="2031-02-04T04:05:06+00:00"), spent_epsilon=float("inf"))],
+            1,
+            NOW,
+        )
     )
     assert found[("last_charge_age_seconds", ("dataset", "clinic"))] == 0
     assert found[("spent_epsilon", ("dataset", "clinic"))] == float("inf")
