@@ -9,6 +9,7 @@
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
 5     internal: an error in matrixdp itself
 6     cluster: its scheduler does not answer, or its workers were lost
+8     low: a budget is below the threshold of ``ledger metrics --alert-below``
 130   interrupted
 ====  =================================================================================
 """
@@ -36,6 +37,7 @@ class ExitCode(IntEnum):
     BUDGET = 4
     INTERNAL = 5
     CLUSTER = 6
+    LOW = 8
     INTERRUPTED = 130
 
 

@@ -8,18 +8,36 @@ from pathlib import Path
 
 import click
 
-from matrixdp.cli.actions.ledger import open_ledger
-from matrixdp.cli.actions.output import echo_json
+from matrixdp.cli.actions.ledger import open_ledger, show_ledger
+from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.ledger import Schedule, count_releases, make_schedule
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
 
-def plan_dataset(path: Path, dataset: str, every: str, duration: str, *, as_json: bool) -> None:
-    """Print the budget of each release, if they divide what a data set has left."""
+def add_allowance(
+    path: Path, dataset: str, name: str, epsilon: float | None, share: str | None, *, as_json: bool
+) -> None:
+    """Set an allowance apart and print the ledger."""
+    with open_ledger(path) as ledger:
+        ledger.allow(dataset, name, epsilon=epsilon, share=share)
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def end_allowance(path: Path, dataset: str, name: str, *, as_json: bool) -> None:
+    """Return what is left of an allowance and print the ledger."""
+    with open_ledger(path) as ledger:
+        ledger.return_allowance(dataset, name)
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def plan_dataset(path: Path, dataset: str, allowance: str | None, every: str, duration: str, *, as_json: bool) -> None:
+    """Print the budget of each release, if they divide what a data set or an allowance has left."""
     releases = count_releases(every, duration)
     with open_ledger(path) as ledger:
-        schedule = ledger.schedule(dataset, releases)
+        schedule = ledger.schedule(dataset, releases, allowance=allowance)
     _print_schedule(schedule, every, as_json=as_json)
 
 

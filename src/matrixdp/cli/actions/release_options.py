@@ -27,6 +27,7 @@ class ReleaseOptions:
     ledger_timeout: float
     dataset: str | None
     request: str | None
+    allowance: str | None
     missing: str
     delimiter: str | None
     workers: str | None
