@@ -12,7 +12,7 @@ from matrixdp.ledger.accounting import Amount, payment_options, total_amount
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import ORIGIN, Head, canonical_json
 from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.journal import Journal, Row, amount_from_json, registration_from_json
+from matrixdp.ledger.journal import Counters, Journal, Row, amount_from_json, registration_from_json
 
 # Costs that involve special functions may differ in the last places between machines.
 _TOLERANCE = Fraction(1, 10**9)
@@ -69,7 +69,7 @@ class _Replay:
         self._charges: dict[int, str] = {}
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()
-        self._counters: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._counters: dict[tuple[str, str], Counters] = {}
 
     def add(self, row: Row) -> None:
         content = json.loads(row.body)
@@ -81,7 +81,7 @@ class _Replay:
             case "charge":
                 self._charge(row.entry, content)
             case "release":
-                self._release(content)
+                self._release(row.entry, content)
             case _:
                 raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
 
@@ -93,6 +93,7 @@ class _Replay:
         if not total.within(_scale(allowed, 1 + _TOLERANCE)):
             raise LedgerError("its total is more than its guarantee allows.")
         self._balances[registration.dataset] = Balance(registration, total, Amount())
+        self._counters[registration.dataset, ""] = Counters()
 
     def _charge(self, entry: int, content: dict[str, Any]) -> None:
         balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
@@ -105,25 +106,29 @@ class _Replay:
         self._balances[content["dataset"]] = replace(balance, spent=spent)
         self._charges[entry] = content["dataset"]
         for key in _counted(content):
-            charges, releases, _ = self._counters.get(key, (0, 0, 0))
-            self._counters[key] = (charges + 1, releases, entry)
+            self._counters[key] = self._counters[key].with_charge(entry)
+        counters = self._counters[content["dataset"], ""]
+        if content.get("charges", counters.charges) != counters.charges:
+            raise LedgerError("its number of charges is wrong.")
         if (request := content.get("request")) is not None:
             if (content["dataset"], request) in self._requests:
                 raise LedgerError("its request was charged before.")
             self._requests.add((content["dataset"], request))
 
-    def _release(self, content: dict[str, Any]) -> None:
+    def _release(self, entry: int, content: dict[str, Any]) -> None:
         charge = content["charge"]
         if self._charges.get(charge) != content["dataset"] or charge in self._released:
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
         for key in _counted(content):
-            charges, releases, last = self._counters[key]
-            self._counters[key] = (charges, releases + 1, last)
+            self._counters[key] = self._counters[key].with_release(entry)
+        counters = self._counters[content["dataset"], ""]
+        if content.get("releases", counters.releases) != counters.releases:
+            raise LedgerError("its number of releases is wrong.")
 
     def check_counters(self, journal: Journal) -> None:
         """Raise a `LedgerError` unless the counters that the ledger keeps are those of its entries."""
-        if journal.counters() != (self._counters, self._charges.keys() - self._released):
+        if journal.all_counters() != self._counters or journal.unfinished() != self._charges.keys() - self._released:
             raise LedgerError("its counters of charges do not agree with its entries.")
 
 

@@ -163,6 +163,7 @@ class Ledger(LedgerReader):
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
                 "spent": amount_to_json(after.spent),
+                "charges": journal.counters(dataset).charges + 1,
             }
             head = journal.append("charge", content, dataset=dataset, request=request)
         return Receipt(dataset, event, request, head.entry, head.hash)
@@ -192,7 +193,7 @@ class Ledger(LedgerReader):
             if release is None:
                 journal.append(
                     "release",
-                    {},
+                    {"releases": journal.counters(receipt.dataset).releases + 1},
                     dataset=charge.dataset,
                     charge=receipt.entry,
                     allowance=charge.allowance,

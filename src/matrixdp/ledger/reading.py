@@ -84,7 +84,10 @@ class LedgerReader:
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
-            return [registration_from_json(row.content()) for row in journal.rows("registrations")]
+            found = [registration_from_json(row.content()) for row in journal.rows("registrations")]
+            if {each.dataset for each in found} != {dataset for dataset, _ in journal.all_counters()}:
+                raise journal.damage("its data sets are not those that it counts")
+            return found
 
     def counts(self, dataset: str) -> Counts:
         """How many charges the data set has, and how many of them have no stored release."""
