@@ -13,7 +13,7 @@ from matrixdp.ledger.allowance import AllowanceBalance, guaranteed_epsilon
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import ORIGIN, Head, canonical_json
 from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.journal import Journal, Row, amount_from_json, registration_from_json, sums_from_json
+from matrixdp.ledger.journal import Counters, Journal, Row, amount_from_json, registration_from_json, sums_from_json
 
 # Costs that involve special functions may differ in the last places between machines.
 _TOLERANCE = Fraction(1, 10**9)
@@ -71,7 +71,7 @@ class _Replay:
         self._charges: dict[int, tuple[str, str | None]] = {}
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()
-        self._counters: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._counters: dict[tuple[str, str], Counters] = {}
 
     def add(self, row: Row) -> None:
         content = json.loads(row.body)
@@ -87,7 +87,7 @@ class _Replay:
             case "return":
                 self._return(content)
             case "release":
-                self._release(content)
+                self._release(row.entry, content)
             case _:
                 raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
 
@@ -99,6 +99,7 @@ class _Replay:
         if not total.within(_scale(allowed, 1 + _TOLERANCE)):
             raise LedgerError("its total is more than its guarantee allows.")
         self._balances[registration.dataset] = Balance(registration, total, Amount())
+        self._counters[registration.dataset, ""] = Counters()
 
     def _charge(self, entry: int, content: dict[str, Any]) -> None:
         balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
@@ -115,8 +116,10 @@ class _Replay:
                 raise LedgerError("its sum of what is spent of its allowance is wrong.")
         self._charges[entry] = (content["dataset"], content.get("allowance"))
         for key in _counted(content):
-            charges, releases, _ = self._counters.get(key, (0, 0, 0))
-            self._counters[key] = (charges + 1, releases, entry)
+            self._counters[key] = self._counters[key].with_charge(entry)
+        counters = self._counters[content["dataset"], ""]
+        if content.get("charges", counters.charges) != counters.charges:
+            raise LedgerError("its number of charges is wrong.")
         if (request := content.get("request")) is not None:
             if (content["dataset"], request) in self._requests:
                 raise LedgerError("its request was charged before.")
@@ -134,6 +137,7 @@ class _Replay:
         allowance = AllowanceBalance(content["allowance"], size, NOTHING, content["epsilon"])
         self._set_balance(content, balance.allot(allowance, "the ledger"))
         self._set_allowance(content, allowance)
+        self._counters[content["dataset"], content["allowance"]] = Counters()
 
     def _return(self, content: dict[str, Any]) -> None:
         balance, allowance = self._balances[content["dataset"]], self._allowance(content)
@@ -159,18 +163,20 @@ class _Replay:
     def _set_allowance(self, content: dict[str, Any], after: AllowanceBalance) -> None:
         self._allowances[content["dataset"], content["allowance"]] = after
 
-    def _release(self, content: dict[str, Any]) -> None:
+    def _release(self, entry: int, content: dict[str, Any]) -> None:
         charge = content["charge"]
         if self._charges.get(charge) != (content["dataset"], content.get("allowance")) or charge in self._released:
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
         for key in _counted(content):
-            charges, releases, last = self._counters[key]
-            self._counters[key] = (charges, releases + 1, last)
+            self._counters[key] = self._counters[key].with_release(entry)
+        counters = self._counters[content["dataset"], ""]
+        if content.get("releases", counters.releases) != counters.releases:
+            raise LedgerError("its number of releases is wrong.")
 
     def check_counters(self, journal: Journal) -> None:
         """Raise a `LedgerError` unless the counters that the ledger keeps are those of its entries."""
-        if journal.counters() != (self._counters, self._charges.keys() - self._released):
+        if journal.all_counters() != self._counters or journal.unfinished() != self._charges.keys() - self._released:
             raise LedgerError("its counters of charges do not agree with its entries.")
 
 

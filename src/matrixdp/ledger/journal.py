@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -30,11 +30,11 @@ _QUERIES = {
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
     "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
-    "allowances": "WHERE kind = 'allowance' AND dataset = ? ORDER BY allowance",
     "allowance charge": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? ORDER BY entry DESC LIMIT 1",
     "return": "WHERE kind = 'return' AND dataset = ? AND allowance = ?",
     "all": "ORDER BY entry",
 }
+_COUNTERS = "charges, releases, last_charge, last_release"
 
 
 class Transaction(Protocol):
@@ -81,6 +81,28 @@ class Row:
                 f"entry {self.entry} was altered: its hash does not match. Restore the ledger from a backup."
             )
         return content
+
+
+@dataclass(frozen=True)
+class Counters:
+    """How many charges and releases a data set or an allowance has, and the entries of the last ones (or 0)."""
+
+    charges: int = 0
+    releases: int = 0
+    last_charge: int = 0
+    last_release: int = 0
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
+            raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
+
+    def with_charge(self, entry: int) -> Counters:
+        """The counters after a charge."""
+        return replace(self, charges=self.charges + 1, last_charge=entry)
+
+    def with_release(self, entry: int) -> Counters:
+        """The counters after a release."""
+        return replace(self, releases=self.releases + 1, last_release=entry)
 
 
 class Journal:
@@ -152,6 +174,17 @@ class Journal:
         """The first entry that a named query finds, or None."""
         return next(self.rows(query, *values), None)
 
+    def require_intact_end(self) -> None:
+        """Raise a `LedgerError` unless the last entry is the one that the head names, and is counted."""
+        head, last = self.head(), self.row("last")
+        if last is None or (last.entry, last.hash) != (head.entry, head.hash):
+            raise self.damage("its last entry is not the one that its table head names")
+        content = last.content()
+        if last.kind != content["kind"] or last.dataset != content.get("dataset"):
+            raise self.damage(f"the columns of entry {last.entry} were altered")
+        if last.kind in ("charge", "release") and last.dataset is not None:
+            self.counters(last.dataset)
+
     def balance(self, dataset: str) -> Balance:
         """The data set's balance, from its registration and the last entry that changed what is spent."""
         row = self.row("registration", dataset)
@@ -161,8 +194,15 @@ class Journal:
                 f"ledger.register({show(dataset)}, privacy, neighbours=...)."
             )
         content = row.content()
-        last = self.row("state", dataset)
-        sums = sums_from_json(last.content()) if last else (NOTHING, NOTHING)
+        last, counters = self.row("state", dataset), self.counters(dataset)
+        state = {} if last is None else last.content()
+        if content["dataset"] != dataset or state.get("dataset", dataset) != dataset:
+            raise self.damage("an index names an entry of another data set")
+        if counters.last_charge > (0 if last is None else last.entry) or (
+            last is not None and last.kind == "charge" and counters.last_charge != last.entry
+        ):
+            raise self.damage(f"the last charge to {show(dataset)} is not the one that was counted")
+        sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
         return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
 
     def allowance(self, dataset: str, name: str) -> AllowanceBalance:
@@ -172,43 +212,73 @@ class Journal:
             raise LedgerError(
                 f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
             )
-        return self._allowance_balance(row)
+        content, last, end = (
+            row.content(),
+            self.row("allowance charge", dataset, name),
+            self.row("return", dataset, name),
+        )
+        counted = self.counters(dataset, name).last_charge
+        if counted != (0 if last is None else last.entry):
+            raise self.damage(f"the last charge to the allowance {show(name)} is not the one that was counted")
+        found = [content, *(other.content() for other in (last, end) if other is not None)]
+        if any((each["dataset"], each["allowance"]) != (dataset, name) for each in found):
+            raise self.damage("an index names an entry of another allowance")
+        return AllowanceBalance(
+            name=name,
+            size=amount_from_json(content["size"]),
+            spent=NOTHING if last is None else amount_from_json(last.content()["allowance_spent"]),
+            epsilon=content["epsilon"],
+            returned=end is not None,
+        )
 
     def allowances(self, dataset: str) -> list[AllowanceBalance]:
         """The balances of a data set's allowances, in the order of their names."""
-        return [self._allowance_balance(row) for row in list(self.rows("allowances", dataset))]
+        sql = "SELECT allowance FROM counters WHERE dataset = ? AND allowance <> ''"
+        names = sorted(name for (name,) in self._transaction.execute(sql, (dataset,)))
+        return [self.allowance(dataset, name) for name in names]
 
-    def _allowance_balance(self, row: Row) -> AllowanceBalance:
-        content, key = row.content(), (row.dataset, row.allowance)
-        last = self.row("allowance charge", *key)
-        return AllowanceBalance(
-            name=content["allowance"],
-            size=amount_from_json(content["size"]),
-            spent=amount_from_json(last.content()["allowance_spent"]) if last else NOTHING,
-            epsilon=content["epsilon"],
-            returned=self.row("return", *key) is not None,
-        )
-
-    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
-        """Charges to a data set, or to one of its allowances, from the tables that count them."""
-        found = self._transaction.execute(
-            "SELECT charges, releases, entry FROM counters WHERE dataset = ? AND allowance = ?",
+    def counters(self, dataset: str, allowance: str | None = None) -> Counters:
+        """The counters of a data set or of one of its allowances, compared with those in its last entries."""
+        rows = self._transaction.execute(
+            f"SELECT {_COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
             (dataset, allowance or ""),
         )
-        charges, releases, last = next(iter(found), (0, 0, None))
+        found = next((Counters(*row) for row in rows), None)
+        if found is None:
+            raise self.damage(f"the counters of {show(dataset)} are missing")
+        if allowance is None:
+            numbers = (("charges", found.last_charge, found.charges), ("releases", found.last_release, found.releases))
+            for name, entry, number in numbers:
+                row = self.row("entry", entry) if entry else None
+                content = {} if row is None else row.content()
+                if (
+                    (row is None) != (number == 0)
+                    or content.get(name, number) != number
+                    or (row is not None and (content["dataset"], f"{content['kind']}s") != (dataset, name))
+                ):
+                    raise self.damage(f"the counters of {show(dataset)} do not agree with entry {entry}")
+        return found
+
+    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
+        """Charges to a data set or to one of its allowances."""
+        found = self.counters(dataset, allowance)
         sql, values = "SELECT MIN(entry) FROM unfinished WHERE dataset = ?", [dataset]
         if allowance is not None:
             sql, values = f"{sql} AND allowance = ?", [dataset, allowance]
         ((oldest,),) = self._transaction.execute(sql, values)
-        return Counts(charges, charges - releases, self._time(last), self._time(oldest))
+        if (oldest is None) != (found.charges == found.releases):
+            raise self.damage(f"the unfinished charges of {show(dataset)} are not those that were counted")
+        unfinished = found.charges - found.releases
+        return Counts(found.charges, unfinished, self._charge_time(found.last_charge), self._charge_time(oldest))
 
-    def counters(self) -> tuple[dict[tuple[str, str], tuple[int, int, int]], set[int]]:
-        """All counters as they are stored, and the numbers of unfinished charges, for `audit`."""
-        rows = self._transaction.execute("SELECT dataset, allowance, charges, releases, entry FROM counters")
-        counted = {
-            (dataset, allowance): (charges, releases, entry) for dataset, allowance, charges, releases, entry in rows
-        }
-        return counted, {entry for (entry,) in self._transaction.execute("SELECT entry FROM unfinished")}
+    def all_counters(self) -> dict[tuple[str, str], Counters]:
+        """All counters as they are stored, by data set and allowance; the allowance '' is the data set itself."""
+        rows = self._transaction.execute(f"SELECT dataset, allowance, {_COUNTERS} FROM counters")  # noqa: S608
+        return {(dataset, allowance): Counters(*numbers) for dataset, allowance, *numbers in rows}
+
+    def unfinished(self) -> set[int]:
+        """The numbers of unfinished charges as they are stored."""
+        return {entry for (entry,) in self._transaction.execute("SELECT entry FROM unfinished")}
 
     def charges(self, dataset: str | None) -> list[Charge]:
         """All charges, or those to one data set, in order."""
@@ -222,9 +292,19 @@ class Journal:
         rows = self._transaction.execute(f"{sql} ORDER BY c.entry", () if dataset is None else (dataset,))
         return [_charge_from_row(Row(*row), released=release is not None) for release, *row in rows]
 
-    def _time(self, entry: int | None) -> str | None:
-        row = None if entry is None else self.row("entry", entry)
-        return None if row is None else str(row.content()["time"])
+    def damage(self, what: str) -> LedgerError:
+        """The error for a ledger whose tables disagree."""
+        return LedgerError(
+            f"{self.location} is damaged: {what}. Restore it from a backup; until then, treat its data sets as spent."
+        )
+
+    def _charge_time(self, entry: int | None) -> str | None:
+        if not entry:
+            return None
+        row = self.row("entry", entry)
+        if row is None or row.kind != "charge":
+            raise self.damage(f"entry {entry} is counted as a charge")
+        return str(row.content()["time"])
 
 
 def _charge_from_row(row: Row, *, released: bool) -> Charge:

@@ -167,6 +167,7 @@ class Ledger(LedgerAllotter):
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
                 **sums_to_json(after),
+                "charges": journal.counters(dataset).charges + 1,
             }
             if part is not None:
                 content["allowance_spent"] = amount_to_json(part.pay(cost).spent)
@@ -198,7 +199,7 @@ class Ledger(LedgerAllotter):
             if release is None:
                 journal.append(
                     "release",
-                    {},
+                    {"releases": journal.counters(receipt.dataset).releases + 1},
                     dataset=charge.dataset,
                     charge=receipt.entry,
                     allowance=charge.allowance,

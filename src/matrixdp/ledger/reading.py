@@ -17,7 +17,7 @@ from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
-from matrixdp.ledger.journal import registration_from_json
+from matrixdp.ledger.journal import Journal, registration_from_json
 from matrixdp.ledger.opening import open_store
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.values import Allowance, Charge, Counts, Registration, Remaining, Summary
@@ -108,7 +108,7 @@ class LedgerReader:
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
-            return [registration_from_json(row.content()) for row in journal.rows("registrations")]
+            return _registrations(journal)
 
     def allowances(self, dataset: str) -> list[Allowance]:
         """The data set's allowances, in the order of their names."""
@@ -119,7 +119,7 @@ class LedgerReader:
     def summaries(self) -> list[Summary]:
         """The state of every data set, in order of registration. Takes the same time for any number of charges."""
         with self._store.reading() as journal:
-            names = [registration_from_json(row.content()).dataset for row in journal.rows("registrations")]
+            names = [registration.dataset for registration in _registrations(journal)]
             return [journal.balance(name).summarise(journal.allowances(name), journal.counts(name)) for name in names]
 
     def counts(self, dataset: str) -> Counts:
@@ -184,3 +184,10 @@ class LedgerReader:
     def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
         with self._store.reading() as journal:
             return journal.balance(dataset), None if allowance is None else journal.allowance(dataset, allowance)
+
+
+def _registrations(journal: Journal) -> list[Registration]:
+    found = [registration_from_json(row.content()) for row in journal.rows("registrations")]
+    if {each.dataset for each in found} != {dataset for dataset, _ in journal.all_counters()}:
+        raise journal.damage("its data sets are not those that it counts")
+    return found

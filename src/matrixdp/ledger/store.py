@@ -86,6 +86,8 @@ class Store(ABC):
                 self._require_own_process()
                 journal = Journal(self._begin(writing=writing), self.location, author)
                 self._require_same_ledger(journal)
+                if writing:
+                    journal.require_intact_end()
                 yield journal
                 self._commit(writing=writing)
             except self.driver_errors as error:

@@ -112,8 +112,10 @@ def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled
         connection.execute("DELETE FROM entries WHERE entry > 10")
         connection.execute("DELETE FROM unfinished")
         connection.execute("INSERT INTO unfinished VALUES (10, 'clinic', NULL)")
-        connection.execute("DELETE FROM counters WHERE dataset = 'rivals'")
-        connection.execute("UPDATE counters SET charges = 4, releases = 3, entry = 10")
+        connection.execute("UPDATE counters SET charges = 0, releases = 0, last_charge = 0, last_release = 0")
+        connection.execute(
+            "UPDATE counters SET charges = 4, releases = 3, last_charge = 10, last_release = 9 WHERE dataset = 'clinic'"
+        )
         _rehash(connection)
     assert filled.verify().entry == 10
     with pytest.raises(LedgerError, match="ends at entry 10, before the anchored entry 15"):
@@ -266,6 +268,7 @@ def test_entries_hold_no_more_than_was_described(filled):
             "cost",
             "spent",
             "allotted",
+            "charges",
             "actor",
             "version",
         )
