@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -183,3 +184,27 @@ def test_copies_of_a_handle_see_the_same_allowances(ledger):
     with pickle.loads(pickle.dumps(ledger)) as other:
         charge(other, 0.1, "ann")
         assert other.allowances("clinic") == ledger.allowances("clinic")
+
+
+def test_racing_handles_never_exceed_an_allowance_or_the_total(ledger):
+    """Four handles charge, allot and return at once; the allowance has room for seven of twelve charges."""
+    ledger.allow("clinic", "ann", share=0.5)
+    event = Gaussian(ledger.schedule("clinic", 7, allowance="ann").mu)
+
+    def attempt(number):
+        granted = 0
+        with pickle.loads(pickle.dumps(ledger)) as own:
+            own.allow("clinic", f"team {number % 4}", share=0.05)
+            for _ in range(3):
+                try:
+                    own.charge("clinic", event, neighbours="replace", description={}, allowance="ann")
+                    granted += 1
+                except BudgetExceededError:
+                    own.return_allowance("clinic", f"team {number % 4}")
+        return granted
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(attempt, range(4))) == 7
+    assert len(ledger.history("clinic")) == 7
+    assert ledger.remaining("clinic", allowance="ann").mu < event.mu
+    ledger.verify()
