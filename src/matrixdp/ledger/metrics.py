@@ -136,7 +136,7 @@ _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | No
     ("budget_epsilon", "Total epsilon.", lambda found, _: found.registration.privacy.epsilon),
     ("budget_delta", "Total delta.", lambda found, _: found.registration.privacy.delta),
     ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda found, _: found.total_mu**2),
-    ("spent_epsilon", "Epsilon of all charges together, at the total delta.", lambda found, _: found.spent_epsilon),
+    ("spent_epsilon", "Epsilon of a total as large as what is spent.", lambda found, _: found.spent_epsilon),
     ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda found, _: found.spent_mu**2),
     ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda found, _: found.unspent.epsilon),
     ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda found, _: found.unspent.mu**2),

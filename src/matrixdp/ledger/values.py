@@ -105,7 +105,8 @@ class Summary:
     spent_mu : float
         What is spent on Gaussian events, rounded up.
     spent_epsilon : float
-        The guarantee of all charges so far, at the data set's delta, rounded up.
+        The epsilon that a total as large as what is spent would have, at the data set's delta, rounded up. It is not a
+        guarantee, since a total must be fixed before releases are chosen.
     unspent : Remaining
         What is not spent, whether it is allotted or not.
     left : Remaining
