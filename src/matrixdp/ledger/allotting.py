@@ -8,12 +8,12 @@ from matrixdp.errors import LedgerError
 from matrixdp.ledger.accounting import NOTHING, Reserve
 from matrixdp.ledger.allowance import AllowanceBalance, AllowanceSize
 from matrixdp.ledger.journal import amount_to_json, sums_to_json
-from matrixdp.ledger.reading import LedgerReader
 from matrixdp.ledger.request import check_name
 from matrixdp.ledger.values import Allowance
+from matrixdp.ledger.writing import LedgerWriter
 
 
-class LedgerAllotter(LedgerReader):
+class LedgerAllotter(LedgerWriter):
     """The methods of `Ledger` that divide a data set's total."""
 
     def allow(
@@ -66,10 +66,11 @@ class LedgerAllotter(LedgerReader):
         """
         wanted = AllowanceSize(epsilon, share, reserve)
         check_name(name, "name")
-        with self._store.writing(self._author) as journal:
+        with self._writing() as journal:
             balance = journal.balance(dataset)
             size, guarantee = wanted.amount(balance.total, balance.registration.privacy)
             if journal.row("allowance", dataset, name) is None:
+                journal.require_settled(dataset)
                 allowance = AllowanceBalance(name, size, NOTHING, guarantee)
                 balance = balance.allot(allowance, self._store.location)
                 content = {"size": amount_to_json(size), "epsilon": guarantee, **sums_to_json(balance)}
@@ -90,11 +91,11 @@ class LedgerAllotter(LedgerReader):
 
         What was charged to it stays spent. Returning it again changes nothing.
         """
-        with self._store.writing(self._author) as journal:
+        with self._writing() as journal:
             balance, allowance = journal.balance(dataset), journal.allowance(dataset, name)
             if not allowance.returned:
                 balance = balance.take_back(allowance)
-                content = {"returned": amount_to_json(allowance.left), **sums_to_json(balance)}
+                content = {"returned": amount_to_json(allowance.unspent), **sums_to_json(balance)}
                 journal.append("return", content, dataset=dataset, allowance=name)
                 allowance = journal.allowance(dataset, name)
         return balance.describe(allowance)

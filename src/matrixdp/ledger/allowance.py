@@ -32,6 +32,8 @@ class AllowanceBalance:
     epsilon : float
         The guarantee of all charges to it together, at the data set's delta.
     returned : bool
+    stale : bool
+        Whether the ledger was restored from a backup and an unknown part of the allowance was spent since.
     """
 
     name: str
@@ -39,11 +41,17 @@ class AllowanceBalance:
     spent: Amount
     epsilon: float
     returned: bool = False
+    stale: bool = False
+
+    @property
+    def unspent(self) -> Amount:
+        """What can be returned."""
+        return NOTHING if self.returned else self.size - self.spent
 
     @property
     def left(self) -> Amount:
-        """What can still be charged to it: nothing once it was returned."""
-        return NOTHING if self.returned else self.size - self.spent
+        """What can still be charged to it."""
+        return NOTHING if self.stale else self.unspent
 
     def pay(self, cost: Amount) -> AllowanceBalance:
         """The allowance after a charge of `cost`."""

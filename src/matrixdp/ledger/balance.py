@@ -61,11 +61,16 @@ class Balance:
         Raises
         ------
         BudgetExceededError
-            If none is, or if the allowance was returned.
+            If none is, or if the allowance accepts no charges.
         """
         if allowance is not None and allowance.returned:
             raise BudgetExceededError(
                 f"{self._name(allowance)} was returned, so nothing can be charged to it. Name another one, or none."
+            )
+        if allowance is not None and allowance.stale:
+            raise BudgetExceededError(
+                f"{self._name(allowance)} is from before the ledger was restored from a backup, and what was spent of "
+                "it since is not known. Return it, and set another one apart (matrixdp ledger return and allow)."
             )
         available = self.available(allowance)
         for cost in options:
@@ -97,7 +102,7 @@ class Balance:
 
     def take_back(self, allowance: AllowanceBalance) -> Balance:
         """The balance after what is left of an allowance was returned."""
-        return replace(self, allotted=self.allotted - allowance.left)
+        return replace(self, allotted=self.allotted - allowance.unspent)
 
     def remaining(self, allowance: AllowanceBalance | None = None) -> Remaining:
         """What a charge to `allowance` can use or, without one, what is neither spent nor allotted; rounded down."""

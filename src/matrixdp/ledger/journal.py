@@ -30,10 +30,16 @@ _QUERIES = {
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
     "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
-    "allowance charge": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? ORDER BY entry DESC LIMIT 1",
-    "return": "WHERE kind = 'return' AND dataset = ? AND allowance = ?",
-    "all": "ORDER BY entry",
+    "allowance charge until": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? AND entry <= ? "
+    "ORDER BY entry DESC LIMIT 1",
+    "return until": "WHERE kind = 'return' AND dataset = ? AND allowance = ? AND entry <= ?",
+    "state until": f"WHERE {_STATES} AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "settlement until": "WHERE kind = 'settle' AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "settlements between": "WHERE kind = 'settle' AND dataset = ? AND entry > ? AND entry <= ?",
+    "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
+_LAST = 2**62  # more than the number of any entry
 _COUNTERS = "charges, releases, last_charge, last_release"
 
 
@@ -120,12 +126,12 @@ class Journal:
 
     def __init__(self, transaction: Transaction, location: str, author: Author | None = None) -> None:
         self.location = location
-        self._transaction = transaction
+        self.transaction = transaction
         self._author = author
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self._transaction.execute("SELECT entry, hash FROM head"))
+        rows = list(self.transaction.execute("SELECT entry, hash FROM head"))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
@@ -155,7 +161,7 @@ class Journal:
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
-        self._transaction.execute(
+        self.transaction.execute(
             f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash),
         )
@@ -163,12 +169,12 @@ class Journal:
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
-        return self._transaction.faults()
+        return self.transaction.faults()
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
         sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-        return (Row(*row) for row in self._transaction.execute(sql, values))
+        return (Row(*row) for row in self.transaction.execute(sql, values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
@@ -205,41 +211,59 @@ class Journal:
         sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
         return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
 
-    def allowance(self, dataset: str, name: str) -> AllowanceBalance:
-        """The balance of an allowance, from its entry, its last charge and its return."""
+    def allowance(self, dataset: str, name: str, entry: int = _LAST) -> AllowanceBalance:
+        """The balance of an allowance (after `entry`), from its own entry, its last charge and its return."""
         row = self.row("allowance", dataset, name)
         if row is None:
             raise LedgerError(
                 f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
             )
-        content, last, end = (
-            row.content(),
-            self.row("allowance charge", dataset, name),
-            self.row("return", dataset, name),
-        )
-        counted = self.counters(dataset, name).last_charge
-        if counted != (0 if last is None else last.entry):
+        last = self.row("allowance charge until", dataset, name, entry)
+        end = self.row("return until", dataset, name, entry)
+        if entry == _LAST and self.counters(dataset, name).last_charge != (0 if last is None else last.entry):
             raise self.damage(f"the last charge to the allowance {show(name)} is not the one that was counted")
-        found = [content, *(other.content() for other in (last, end) if other is not None)]
-        if any((each["dataset"], each["allowance"]) != (dataset, name) for each in found):
+        contents = [found.content() for found in (row, last, end) if found is not None]
+        if any((content["dataset"], content["allowance"]) != (dataset, name) for content in contents):
             raise self.damage("an index names an entry of another allowance")
+        settled = [found.content()["cost"] for found in self.rows("settlements between", dataset, row.entry, entry)]
         return AllowanceBalance(
             name=name,
-            size=amount_from_json(content["size"]),
+            size=amount_from_json(contents[0]["size"]),
             spent=NOTHING if last is None else amount_from_json(last.content()["allowance_spent"]),
-            epsilon=content["epsilon"],
+            epsilon=contents[0]["epsilon"],
             returned=end is not None,
+            stale=any(amount_from_json(cost) != NOTHING for cost in settled),
         )
 
     def allowances(self, dataset: str) -> list[AllowanceBalance]:
         """The balances of a data set's allowances, in the order of their names."""
         sql = "SELECT allowance FROM counters WHERE dataset = ? AND allowance <> ''"
-        names = sorted(name for (name,) in self._transaction.execute(sql, (dataset,)))
+        names = sorted(name for (name,) in self.transaction.execute(sql, (dataset,)))
         return [self.allowance(dataset, name) for name in names]
+
+    def unsettled(self, dataset: str, entry: int = _LAST) -> Row | None:
+        """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
+        restore = self.row("restore until", entry)
+        if restore is None:
+            return None
+        settled = self.row("settlement until", dataset, entry)
+        return restore if settled is None or settled.entry < restore.entry else None
+
+    def require_settled(self, dataset: str) -> None:
+        """Raise a `LedgerError` if the ledger was restored from a backup and the data set was not settled since."""
+        restore = self.unsettled(dataset)
+        if restore is not None:
+            backup = restore.content()["backup"]["entry"]
+            raise LedgerError(
+                f"{self.location} was restored from a backup that ends at entry {backup}, and does not know what was "
+                f"spent on {show(dataset)} since. Nothing was charged. Say what was: matrixdp ledger settle "
+                f"{self.location} --dataset {dataset} --spent EPSILON (0 if nothing was spent, or --all to treat the "
+                "rest as spent)"
+            )
 
     def counters(self, dataset: str, allowance: str | None = None) -> Counters:
         """The counters of a data set or of one of its allowances, compared with those in its last entries."""
-        rows = self._transaction.execute(
+        rows = self.transaction.execute(
             f"SELECT {_COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
             (dataset, allowance or ""),
         )
@@ -265,7 +289,7 @@ class Journal:
         sql, values = "SELECT MIN(entry) FROM unfinished WHERE dataset = ?", [dataset]
         if allowance is not None:
             sql, values = f"{sql} AND allowance = ?", [dataset, allowance]
-        ((oldest,),) = self._transaction.execute(sql, values)
+        ((oldest,),) = self.transaction.execute(sql, values)
         if (oldest is None) != (found.charges == found.releases):
             raise self.damage(f"the unfinished charges of {show(dataset)} are not those that were counted")
         unfinished = found.charges - found.releases
@@ -273,24 +297,47 @@ class Journal:
 
     def all_counters(self) -> dict[tuple[str, str], Counters]:
         """All counters as they are stored, by data set and allowance; the allowance '' is the data set itself."""
-        rows = self._transaction.execute(f"SELECT dataset, allowance, {_COUNTERS} FROM counters")  # noqa: S608
+        rows = self.transaction.execute(f"SELECT dataset, allowance, {_COUNTERS} FROM counters")  # noqa: S608
         return {(dataset, allowance): Counters(*numbers) for dataset, allowance, *numbers in rows}
 
     def unfinished(self) -> set[int]:
-        """The numbers of unfinished charges as they are stored."""
-        return {entry for (entry,) in self._transaction.execute("SELECT entry FROM unfinished")}
+        """The numbers of all unfinished charges, as they are stored."""
+        return {entry for (entry,) in self.transaction.execute("SELECT entry FROM unfinished")}
 
-    def charges(self, dataset: str | None) -> list[Charge]:
-        """All charges, or those to one data set, in order."""
+    def charges(self, dataset: str | None, after: int = 0, limit: int = 2**62) -> list[Charge]:
+        """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
         columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
         sql = (
-            f"SELECT r.entry, {columns} FROM entries c "  # noqa: S608
-            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry WHERE c.kind = 'charge'"
+            f"SELECT r.entry, u.entry, {columns} FROM entries c "  # noqa: S608
+            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
+            "LEFT JOIN unfinished u ON u.entry = c.entry "
+            "WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
             sql += f" AND c.{_STATES} AND c.dataset = ?"
-        rows = self._transaction.execute(f"{sql} ORDER BY c.entry", () if dataset is None else (dataset,))
-        return [_charge_from_row(Row(*row), released=release is not None) for release, *row in rows]
+        values = (after, limit) if dataset is None else (after, dataset, limit)
+        rows = self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values)
+        found = []
+        for release, unfinished, *row in rows:
+            if (release is None) != (unfinished is not None):
+                raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
+            found.append(_charge_from_row(Row(*row), released=release is not None))
+        return found
+
+    def unfinished_charges(self, dataset: str | None) -> list[Charge]:
+        """Charges without a release, in order."""
+        columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
+        sql = f"SELECT {columns} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
+        if dataset is not None:
+            sql += " WHERE u.dataset = ?"
+        rows = self.transaction.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
+        return [_charge_from_row(Row(*row), released=False) for row in rows]
+
+    def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
+        """Raise a `LedgerError` unless these are as many charges as were counted."""
+        names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
+        if len(charges) != sum(self.counters(name).charges for name in names):
+            raise self.damage("its charges are not as many as were counted")
 
     def damage(self, what: str) -> LedgerError:
         """The error for a ledger whose tables disagree."""

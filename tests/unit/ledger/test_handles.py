@@ -91,7 +91,7 @@ def test_one_request_is_charged_once_however_many_ask(ledger, path):
 def test_every_commit_is_synchronised(ledger):
     with ledger._store.reading() as journal:
         settings = [
-            next(iter(journal._transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
+            next(iter(journal.transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
         ]
     assert settings == ["delete", 3]  # 3 is EXTRA, which also syncs the directory once the journal is deleted
 
