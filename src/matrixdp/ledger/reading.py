@@ -130,8 +130,12 @@ class LedgerReader:
     def summaries(self) -> list[Summary]:
         """The state of every data set, in order of registration. Takes the same time for any number of charges."""
         with self._store.reading() as journal:
-            names = [registration.dataset for registration in _registrations(journal)]
-            return [journal.balance(name).summarise(journal.allowances(name), journal.counts(name)) for name in names]
+            found = []
+            for name in (registration.dataset for registration in _registrations(journal)):
+                unsettled = journal.unsettled(name) is not None
+                parts, counts = journal.allowances(name), journal.counts(name)
+                found.append(journal.balance(name).summarise(parts, counts, unsettled=unsettled))
+            return found
 
     def counts(self, dataset: str) -> Counts:
         """How many charges the data set has, and how many of them have no stored release."""

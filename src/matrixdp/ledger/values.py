@@ -115,6 +115,8 @@ class Summary:
         All of them, in the order of their names.
     counts : Counts
         How many charges there are.
+    unsettled : bool
+        Whether the ledger was restored from a backup, and refuses charges until `Ledger.settle` says what was spent.
     """
 
     registration: Registration
@@ -125,6 +127,7 @@ class Summary:
     left: Remaining
     allowances: tuple[Allowance, ...]
     counts: Counts
+    unsettled: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ def test_every_number_is_there():
         "left_mu_squared": 0.3**2,
         "charges_total": 7,
         "unfinished_charges": 2,
+        "unsettled": 0,
         "last_charge_age_seconds": 90,
         "oldest_unfinished_charge_age_seconds": 7200,
     }.items():
