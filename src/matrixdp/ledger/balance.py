@@ -125,7 +125,7 @@ class Balance:
             returned=allowance.returned,
         )
 
-    def summarise(self, allowances: Sequence[AllowanceBalance], counts: Counts, *, unsettled: bool) -> Summary:
+    def summarise(self, allowances: Sequence[AllowanceBalance], counts: Counts, restored_from: int | None) -> Summary:
         """The state of the data set with these allowances and charges."""
         return Summary(
             registration=self.registration,
@@ -136,7 +136,7 @@ class Balance:
             left=self.remaining(),
             allowances=tuple(map(self.describe, allowances)),
             counts=counts,
-            unsettled=unsettled,
+            restored_from=restored_from,
         )
 
     def _round(self, amount: Amount) -> Remaining:

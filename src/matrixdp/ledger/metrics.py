@@ -146,7 +146,11 @@ _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | No
     ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda found, _: found.unspent.reserve.delta),
     ("charges_total", "Charges.", lambda found, _: found.counts.charges),
     ("unfinished_charges", "Charges without a stored release.", lambda found, _: found.counts.unfinished),
-    ("unsettled", "Whether a restored ledger awaits what was spent.", lambda found, _: int(found.unsettled)),
+    (
+        "unsettled",
+        "Whether a restored ledger awaits what was spent.",
+        lambda found, _: int(found.restored_from is not None),
+    ),
     ("last_charge_age_seconds", "Time since the last charge.", lambda found, now: _age(found.counts.last_charge, now)),
     (
         "oldest_unfinished_charge_age_seconds",

@@ -130,12 +130,13 @@ class LedgerReader:
     def summaries(self) -> list[Summary]:
         """The state of every data set, in order of registration. Takes the same time for any number of charges."""
         with self._store.reading() as journal:
-            found = []
-            for name in (registration.dataset for registration in _registrations(journal)):
-                unsettled = journal.unsettled(name) is not None
-                parts, counts = journal.allowances(name), journal.counts(name)
-                found.append(journal.balance(name).summarise(parts, counts, unsettled=unsettled))
-            return found
+            names = [registration.dataset for registration in _registrations(journal)]
+            return [
+                journal.balance(name).summarise(
+                    journal.allowances(name), journal.counts(name), _restored_from(journal, name)
+                )
+                for name in names
+            ]
 
     def counts(self, dataset: str) -> Counts:
         """How many charges the data set has, and how many of them have no stored release."""
@@ -172,8 +173,7 @@ class LedgerReader:
         """The last entry of the backup from which the ledger was restored, if `dataset` was not settled since."""
         with self._store.reading() as journal:
             journal.balance(dataset)
-            restore = journal.unsettled(dataset)
-            return None if restore is None else int(restore.content()["backup"]["entry"])
+            return _restored_from(journal, dataset)
 
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
         """Check every entry, every sum and the hash chain, and return the head.
@@ -239,3 +239,8 @@ def _registrations(journal: Journal) -> list[Registration]:
     if {each.dataset for each in found} != {dataset for dataset, _ in journal.all_counters()}:
         raise journal.damage("its data sets are not those that it counts")
     return found
+
+
+def _restored_from(journal: Journal, dataset: str) -> int | None:
+    restore = journal.unsettled(dataset)
+    return None if restore is None else int(restore.content()["backup"]["entry"])

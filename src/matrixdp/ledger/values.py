@@ -115,8 +115,8 @@ class Summary:
         All of them, in the order of their names.
     counts : Counts
         How many charges there are.
-    unsettled : bool
-        Whether the ledger was restored from a backup, and refuses charges until `Ledger.settle` says what was spent.
+    restored_from : int or None
+        The last entry of the backup from which the ledger was restored, until `settle` says what was spent since.
     """
 
     registration: Registration
@@ -127,7 +127,7 @@ class Summary:
     left: Remaining
     allowances: tuple[Allowance, ...]
     counts: Counts
-    unsettled: bool = False
+    restored_from: int | None = None
 
 
 @dataclass(frozen=True)

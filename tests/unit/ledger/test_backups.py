@@ -204,9 +204,9 @@ def test_allowances_continue_if_nothing_was_spent_since_the_backup(restored):
         restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
     with pytest.raises(LedgerError, match="does not know what was spent"):
         restored.allow("clinic", "cat", share=0.1)
-    assert restored.summaries()[0].unsettled
+    assert restored.summaries()[0].restored_from == restored.restored("clinic") == 5
     restored.settle("clinic", 0)
-    assert not restored.summaries()[0].unsettled
+    assert restored.summaries()[0].restored_from is None
     assert restored.allowances("clinic") == before
     restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
     restored.verify()

@@ -5,29 +5,38 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Unpack
 
 import click
 
 from matrixdp.cli.actions.ledger import open_ledger, show_ledger
 from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.ledger import Schedule, count_releases, make_schedule
+from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
 
 def add_allowance(
-    path: Path, dataset: str, name: str, epsilon: float | None, share: str | None, *, as_json: bool
+    path: Path,
+    dataset: str,
+    name: str,
+    epsilon: float | None,
+    share: str | None,
+    *,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
 ) -> None:
     """Set an allowance apart and print the ledger."""
-    with open_ledger(path) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.allow(dataset, name, epsilon=epsilon, share=share)
     with output_after_work():
         show_ledger(path, as_json=as_json)
 
 
-def end_allowance(path: Path, dataset: str, name: str, *, as_json: bool) -> None:
+def end_allowance(path: Path, dataset: str, name: str, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
     """Return what is left of an allowance and print the ledger."""
-    with open_ledger(path) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.return_allowance(dataset, name)
     with output_after_work():
         show_ledger(path, as_json=as_json)

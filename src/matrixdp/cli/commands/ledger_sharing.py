@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, json_option, name_option
+from matrixdp.cli.options import PATH, author_options, json_option, name_option
 from matrixdp.cli.styles import Command
 
 _path = click.argument("path", metavar="LEDGER", type=PATH)
@@ -20,8 +21,9 @@ _allowance = name_option("--allowance", required=True, help="Name of the allowan
 @_allowance
 @click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta.")
 @click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3.")
+@author_options
 @json_option
-def allow(path: Path, dataset: str, allowance: str, epsilon: float | None, share: str | None, as_json: bool) -> None:
+def allow(path: Path, dataset: str, allowance: str, epsilon: float | None, share: str | None, **options: Any) -> None:
     """Set a part of a data set's total apart, for charges that name it.
 
     The size is given by --epsilon or --share. Releases that name the allowance can spend no more than it, and other
@@ -31,19 +33,20 @@ def allow(path: Path, dataset: str, allowance: str, epsilon: float | None, share
         raise click.UsageError("Give either --epsilon or --share.")
     from matrixdp.cli.actions.ledger_sharing import add_allowance
 
-    add_allowance(path, dataset, allowance, epsilon, share, as_json=as_json)
+    add_allowance(path, dataset, allowance, epsilon, share, **options)
 
 
 @click.command("return", cls=Command, example="matrixdp ledger return clinic.db --dataset clinic --allowance ann")
 @_path
 @_dataset
 @_allowance
+@author_options
 @json_option
-def return_allowance(path: Path, dataset: str, allowance: str, as_json: bool) -> None:
+def return_allowance(path: Path, dataset: str, allowance: str, **options: Any) -> None:
     """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards."""
     from matrixdp.cli.actions.ledger_sharing import end_allowance
 
-    end_allowance(path, dataset, allowance, as_json=as_json)
+    end_allowance(path, dataset, allowance, **options)
 
 
 @click.command(
