@@ -129,10 +129,23 @@ def test_an_old_copy_that_is_written_over_the_file_is_not_charged(half):
     mark = read_mark(half)
     half.write_bytes(old)
     if mark is None:
-        pytest.fail("this file system has no extended attributes, so this cannot be tested on it")
+        pytest.skip("this file system has no extended attributes, so such a copy cannot be noticed on it")
     for handle in (ledger, Ledger.open(half)):
         with pytest.raises(LedgerError, match=r"was replaced by an earlier copy of itself.*entry 4"):
             spend(handle)
+
+
+def test_a_file_that_is_replaced_during_a_charge_releases_nothing(half):
+    ledger, copied = Ledger.open(half), half.with_name("copied.db")
+    shutil.copyfile(half, copied)
+
+    def charge():
+        with ledger._store.writing(ledger.author) as journal:
+            journal.append("move", {"from": "here", "to": "there"})
+            copied.replace(half)
+
+    with pytest.raises(LedgerError, match=r"was just charged may be in the other file only, so nothing was released"):
+        charge()
 
 
 def test_a_mark_of_an_earlier_entry_is_enough(half):
