@@ -91,9 +91,9 @@ def test_one_request_is_charged_once_however_many_ask(ledger, path):
 def test_every_commit_is_synchronised(ledger):
     with ledger._store.reading() as journal:
         settings = [
-            journal._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+            next(iter(journal.transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
         ]
-    assert settings == ["wal", 3]  # 3 is EXTRA, which is FULL for a write-ahead log
+    assert settings == ["delete", 3]  # 3 is EXTRA, which also syncs the directory once the journal is deleted
 
 
 def test_parent_and_child_share_a_handle(ledger, path):
@@ -129,3 +129,13 @@ def test_killed_at_two_hundred_moments_nothing_acknowledged_is_lost(ledger, path
     incomplete = {charge.entry for charge in ledger.incomplete()}
     assert incomplete == charged - released
     assert len(incomplete) <= 200
+
+
+def test_processes_killed_while_others_charge_lose_nothing_and_pass_no_total(ledger, path):
+    ledger.close()
+    acknowledged = run_worker("kill_some", path, 20, 60, 7)
+    ledger.verify()
+    charged = [charge.entry for charge in ledger.history()]
+    assert len(acknowledged) == len(set(acknowledged))
+    assert set(acknowledged) <= set(charged)
+    assert 20 < len(charged) <= 60

@@ -9,10 +9,11 @@ import sqlite3
 
 import pytest
 
+from ledger_tampering import edit, rehash, tampering
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.chain import ORIGIN, next_entry, sha256
+from matrixdp.ledger.chain import sha256
 
 
 @pytest.fixture
@@ -26,38 +27,6 @@ def filled(ledger):
     ledger.complete(plan, "{}")
     ledger.close()
     return ledger
-
-
-@contextlib.contextmanager
-def tampering(ledger, *, rehash=False):
-    """A connection without triggers, which are restored afterwards, so that only the entries show the change."""
-    with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
-        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        yield connection
-        if rehash:
-            _rehash(connection)
-        for _, sql in guards:
-            connection.execute(sql)
-
-
-def _rehash(connection):
-    """Recompute all hashes, so that the chain is consistent again."""
-    head = ORIGIN
-    for entry, body in connection.execute("SELECT entry, body FROM entries ORDER BY entry").fetchall():
-        content = {k: v for k, v in json.loads(body).items() if k not in ("entry", "previous")}
-        text, head = next_entry(content, head)
-        connection.execute("UPDATE entries SET body = ?, hash = ? WHERE entry = ?", (text, head.hash, entry))
-    connection.execute("UPDATE head SET entry = ?, hash = ?", (head.entry, head.hash))
-
-
-def edit(connection, entry, change):
-    (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
-    content = json.loads(body)
-    change(content)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    connection.execute("UPDATE entries SET body = ? WHERE entry = ?", (text, entry))
 
 
 def test_an_honest_ledger_is_verified(filled):
@@ -86,6 +55,9 @@ def test_an_honest_ledger_is_verified(filled):
         "UPDATE head SET entry = 14",
         "UPDATE head SET hash = lower(hex(randomblob(32)))",
         "DELETE FROM head",
+        "DELETE FROM counters WHERE dataset = 'rivals'",
+        "UPDATE counters SET charges = 3",
+        "INSERT INTO unfinished VALUES (4, 'clinic', NULL)",
     ],
 )
 def test_edits_and_deletions_are_found(filled, statement):
@@ -107,7 +79,13 @@ def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled
     anchor = filled.head
     with tampering(filled) as connection:
         connection.execute("DELETE FROM entries WHERE entry > 10")
-        _rehash(connection)
+        connection.execute("DELETE FROM unfinished")
+        connection.execute("INSERT INTO unfinished VALUES (10, 'clinic', NULL)")
+        connection.execute("UPDATE counters SET charges = 0, releases = 0, last_charge = 0, last_release = 0")
+        connection.execute(
+            "UPDATE counters SET charges = 4, releases = 3, last_charge = 10, last_release = 9 WHERE dataset = 'clinic'"
+        )
+        rehash(connection)
     assert filled.verify().entry == 10
     with pytest.raises(LedgerError, match="ends at entry 10, before the anchored entry 15"):
         filled.verify(anchor=anchor)
@@ -115,7 +93,7 @@ def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled
 
 def test_a_rewritten_history_is_found_by_an_anchor(filled):
     anchor = filled.head
-    with tampering(filled, rehash=True) as connection:
+    with tampering(filled, rechain=True) as connection:
         edit(connection, 4, lambda content: content["description"].update(n=7))
     again = Ledger.open(filled.path)
     again.verify()
@@ -143,7 +121,7 @@ def test_an_anchor_of_another_ledger_is_found(filled):
     ],
 )
 def test_a_forged_chain_with_false_sums_is_found(filled, entry, change, fault):
-    with tampering(filled, rehash=True) as connection:
+    with tampering(filled, rechain=True) as connection:
         edit(connection, entry, change)
     with pytest.raises(LedgerError, match=fault):
         Ledger.open(filled.path).verify()
@@ -208,6 +186,9 @@ def test_entries_hold_no_more_than_was_described(filled):
             "description",
             "cost",
             "spent",
+            "charges",
+            "actor",
+            "version",
         )
     }
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", json.loads(body)["time"])
