@@ -62,6 +62,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         pickles are charged, too.
     dataset : str, optional
         Name of the data set in the ledger.
+    allowance : str, optional
+        The allowance of the data set that pays for each fit. Without one, what is not allotted pays for it.
     random_state : int, RandomState or None
         Seed of a simulation; an error without ``simulation=True``. Anyone who knows the seed can subtract the noise.
     simulation : bool
@@ -93,6 +95,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     records: int | None = None
     ledger: Any = None
     dataset: str | None = None
+    allowance: str | None = None
     random_state: Any = None
     simulation: bool = False
 
@@ -110,6 +113,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             "neighbours": self.neighbours,
             "ledger": self.ledger,
             "dataset": self.dataset,
+            "allowance": self.allowance,
             "stream": stream,
             "simulation": self.simulation,
         }
