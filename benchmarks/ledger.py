@@ -15,7 +15,7 @@ from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.journal import amount_to_json
 from matrixdp.ledger.request import ChargeRequest
-from matrixdp.ledger.store import connect
+from matrixdp.ledger.sqlite.store import connect
 from matrixdp.privacy import Privacy
 
 CHARGES = 500
@@ -35,10 +35,9 @@ def _charges(folder: Path) -> list[dict[str, Any]]:
         ledger.register("clinic", Privacy(1, 1e-6), neighbours="replace")
         _charge(ledger)
         with ledger._store.reading() as journal:
-            row = journal.row("last charge", "clinic")
+            row = journal.row("state", "clinic")
         (folder / "bare.db").touch()
         with contextlib.closing(connect(folder / "bare.db", 30.0)) as bare:
-            bare.execute("PRAGMA journal_mode = WAL")
             bare.execute("CREATE TABLE entries (entry INTEGER PRIMARY KEY, body TEXT)")
             rates: tuple[list[float], list[float]] = ([], [])
             for _ in range(5):
@@ -76,10 +75,10 @@ def _opening(folder: Path) -> list[dict[str, Any]]:
 def _fill(ledger: Ledger) -> None:
     """Write the entries of many `Ledger.charge` calls in one transaction, which takes seconds instead of minutes."""
     request, options = ChargeRequest.from_event(EVENT, DESCRIPTION), payment_options(EVENT)
-    with ledger._store.writing() as journal:
+    with ledger._store.writing(ledger.author) as journal:
         balance = journal.balance("clinic")
         for _ in range(ENTRIES - journal.head().entry):
-            cost, balance = balance.pay(EVENT, options, ledger.path)
+            cost, balance = balance.pay(EVENT, options, str(ledger.path))
             sums = {"cost": amount_to_json(cost), "spent": amount_to_json(balance.spent)}
             journal.append("charge", {**request.content, "neighbours": "replace", **sums}, dataset="clinic")
 

@@ -73,7 +73,7 @@ def kill(path: Path, moments: float, seed: float) -> dict[str, list[int]]:
         if child == 0:
             _release_forever(path, writer, moment)
         os.close(writer)
-        seen = _read_lines(reader, chance.randrange(6))  # some way into the loop, however slow the machine is
+        seen = _read_lines(reader, chance.randrange(8))  # some way into the loop, however slow the machine is
         time.sleep(chance.uniform(0.0, 0.002))  # any moment will do: no assertion depends on where the kill falls
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

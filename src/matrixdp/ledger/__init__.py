@@ -8,11 +8,12 @@ from matrixdp.ledger.accounting import Reserve
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
-from matrixdp.ledger.values import Charge, Receipt, Registration, Remaining
+from matrixdp.ledger.values import Charge, Counts, Receipt, Registration, Remaining
 
 __all__ = [
     "Approximate",
     "Charge",
+    "Counts",
     "Event",
     "Gaussian",
     "Head",

@@ -33,6 +33,7 @@ def audit(journal: Journal, anchor: Head | None) -> Head:
             raise LedgerError(f"entry {row.entry} is not the one that was anchored.")
     if head != journal.head():
         raise LedgerError(f"it ends at entry {head.entry}, but its table head says {journal.head().entry}.")
+    replay.check_counters(journal)
     if anchor is not None and anchor.entry > head.entry:
         raise LedgerError(f"it ends at entry {head.entry}, before the anchored entry {anchor.entry}.")
     return head
@@ -51,6 +52,7 @@ def _check_link(row: Row, head: Head) -> Head:
         "dataset": row.dataset,
         "request": row.request,
         "charge": row.charge,
+        "allowance": row.allowance,
     }
     if any(content.get(name) != value for name, value in columns.items()) or canonical_json(content) != row.body:
         raise LedgerError("its columns were altered.")
@@ -67,6 +69,7 @@ class _Replay:
         self._charges: dict[int, str] = {}
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()
+        self._counters: dict[tuple[str, str], tuple[int, int, int]] = {}
 
     def add(self, row: Row) -> None:
         content = json.loads(row.body)
@@ -101,6 +104,9 @@ class _Replay:
             raise LedgerError("its sum of what is spent is wrong or exceeds the total.")
         self._balances[content["dataset"]] = replace(balance, spent=spent)
         self._charges[entry] = content["dataset"]
+        for key in _counted(content):
+            charges, releases, _ = self._counters.get(key, (0, 0, 0))
+            self._counters[key] = (charges + 1, releases, entry)
         if (request := content.get("request")) is not None:
             if (content["dataset"], request) in self._requests:
                 raise LedgerError("its request was charged before.")
@@ -111,6 +117,19 @@ class _Replay:
         if self._charges.get(charge) != content["dataset"] or charge in self._released:
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
+        for key in _counted(content):
+            charges, releases, last = self._counters[key]
+            self._counters[key] = (charges, releases + 1, last)
+
+    def check_counters(self, journal: Journal) -> None:
+        """Raise a `LedgerError` unless the counters that the ledger keeps are those of its entries."""
+        if journal.counters() != (self._counters, self._charges.keys() - self._released):
+            raise LedgerError("its counters of charges do not agree with its entries.")
+
+
+def _counted(content: dict[str, Any]) -> set[tuple[str, str]]:
+    """The counters that an entry counts for: that of its data set, and that of its allowance."""
+    return {(content["dataset"], ""), (content["dataset"], content.get("allowance") or "")}
 
 
 def _scale(amount: Amount, factor: Fraction) -> Amount:

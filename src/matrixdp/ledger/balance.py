@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger.accounting import Amount, Reserve, remaining_epsilon
@@ -38,7 +37,7 @@ class Balance:
                 f"got {str(neighbours)!r} instead. Design the release for {str(registered)!r} neighbours."
             )
 
-    def pay(self, event: Event, options: Sequence[Amount], path: Path) -> tuple[Amount, Balance]:
+    def pay(self, event: Event, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
         """The first of the payment `options` that fits into the total, and the balance after it.
 
         Raises
@@ -50,7 +49,7 @@ class Balance:
             if (self.spent + amount).within(self.total):
                 return amount, replace(self, spent=self.spent + amount)
         shortage = self._describe_shortage(event, options)
-        raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {path}")
+        raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {location}")
 
     def remaining(self) -> Remaining:
         """The budget that is left, rounded down."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self
 
 from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
-from matrixdp.ledger.creation import create_file
+from matrixdp.ledger.author import Author
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
+from matrixdp.ledger.opening import create_store
 from matrixdp.ledger.reading import LedgerReader
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
@@ -29,6 +29,10 @@ class Ledger(LedgerReader):
         Path of an existing ledger; `Ledger.create` creates one.
     timeout : float
         Seconds to wait while other processes write.
+    actor : str, optional
+        Who writes entries, by default the user and the host of this process; recorded in every entry.
+    purpose : str, optional
+        What the releases are for; recorded in every entry.
 
     Privacy
     -------
@@ -52,16 +56,30 @@ class Ledger(LedgerReader):
     """
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        timeout: float = 30.0,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> Self:
         """Open the ledger at `path`. Raises a `LedgerError` if there is none."""
-        return cls(path, timeout=timeout)
+        return cls(path, timeout=timeout, actor=actor, purpose=purpose)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        timeout: float = 30.0,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> Self:
         """Create a new ledger at `path`. Raises a `LedgerError` if the path exists."""
-        absolute = Path(path).absolute()
-        create_file(absolute, timeout)
-        return cls(absolute, timeout=timeout)
+        author = Author(purpose=purpose) if actor is None else Author(actor, purpose)
+        create_store(path, timeout, author)
+        return cls(path, timeout=timeout, actor=author.actor, purpose=purpose)
 
     def register(
         self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
@@ -84,7 +102,7 @@ class Ledger(LedgerReader):
             check_name(dataset, "dataset"), privacy, Neighbours.parse(neighbours), reserve or Reserve()
         )
         total = total_amount(wanted.privacy, wanted.reserve)
-        with self._store.writing() as journal:
+        with self._store.writing(self._author) as journal:
             if (row := journal.row("registration", dataset)) is not None:
                 found = registration_from_json(row.content())
                 if found != wanted:
@@ -133,13 +151,13 @@ class Ledger(LedgerReader):
         wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
             check_name(request, "request")
-        with self._store.writing() as journal:
+        with self._store.writing(self._author) as journal:
             balance = journal.balance(dataset)
             balance.require_neighbours(neighbours)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 wanted.require_match(earlier)
                 raise already_charged_error(earlier)
-            cost, after = balance.pay(event, options, self.path)
+            cost, after = balance.pay(event, options, self._store.location)
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
@@ -164,13 +182,22 @@ class Ledger(LedgerReader):
             payload.encode()
         except (AttributeError, UnicodeEncodeError):
             raise ParameterError(f"payload must be text that UTF-8 can encode, got {show(payload)} instead.") from None
-        with self._store.writing() as journal:
+        with self._store.writing(self._author) as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
-                raise LedgerError(f"{self.path} has no charge for this receipt. Use the ledger that issued it.")
+                raise LedgerError(
+                    f"{self._store.location} has no charge for this receipt. Use the ledger that issued it."
+                )
             release = journal.row("release", receipt.entry)
             if release is None:
-                journal.append("release", {}, dataset=charge.dataset, charge=receipt.entry, payload=payload)
+                journal.append(
+                    "release",
+                    {},
+                    dataset=charge.dataset,
+                    charge=receipt.entry,
+                    allowance=charge.allowance,
+                    payload=payload,
+                )
             elif release.payload != payload:
                 raise LedgerError(
                     f"entry {receipt.entry} already has another release. A second one needs its own charge."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -10,12 +12,13 @@ from typing import Protocol, Self
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.audit import audit
+from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json
-from matrixdp.ledger.store import Store
-from matrixdp.ledger.values import Charge, Registration, Remaining
+from matrixdp.ledger.opening import open_store
+from matrixdp.ledger.values import Charge, Counts, Registration, Remaining
 
 
 class Chargeable(Protocol):
@@ -29,15 +32,28 @@ class Chargeable(Protocol):
 class LedgerReader:
     """The methods of `Ledger` that do not change the file."""
 
-    def __init__(self, path: str | os.PathLike[str], timeout: float = 30.0) -> None:
-        self._store = Store(Path(path).absolute(), timeout)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        timeout: float = 30.0,
+        *,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> None:
+        self._author = Author(purpose=purpose) if actor is None else Author(actor, purpose)
+        self._store = open_store(path, timeout)
         with self._store.reading():
             pass
 
     @property
     def path(self) -> Path:
         """Path of the file."""
-        return self._store.path
+        return Path(self._store.location)
+
+    @property
+    def author(self) -> Author:
+        """Who writes entries with this object, and why."""
+        return self._author
 
     @property
     def head(self) -> Head:
@@ -62,13 +78,19 @@ class LedgerReader:
         if neighbours is not None:
             balance.require_neighbours(neighbours)
         wanted = event if isinstance(event, Event) else event.event
-        _, after = balance.pay(wanted, payment_options(wanted), self.path)
+        _, after = balance.pay(wanted, payment_options(wanted), self._store.location)
         return after.remaining()
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
             return [registration_from_json(row.content()) for row in journal.rows("registrations")]
+
+    def counts(self, dataset: str) -> Counts:
+        """How many charges the data set has, and how many of them have no stored release."""
+        with self._store.reading() as journal:
+            journal.balance(dataset)
+            return journal.counts(dataset)
 
     def history(self, dataset: str | None = None) -> list[Charge]:
         """All charges, or those to one data set, in order."""
@@ -100,8 +122,8 @@ class LedgerReader:
                 return audit(journal, anchor)
             except LedgerError as error:
                 raise LedgerError(
-                    f"{self.path} cannot be trusted: {error} Restore it from a backup; until then, treat its "
-                    "data sets as spent."
+                    f"{self._store.location} cannot be trusted: {error} Restore it from a backup; until then, treat "
+                    "its data sets as spent."
                 ) from error
 
     def close(self) -> None:
@@ -117,10 +139,11 @@ class LedgerReader:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Ledger.open({str(self.path)!r})"
+        return f"Ledger.open({self._store.location!r})"
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, float]]:
-        return type(self), (str(self.path), self._store.timeout)
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, float]]:
+        opened = partial(type(self), actor=self._author.actor, purpose=self._author.purpose)
+        return opened, (self._store.location, self._store.timeout)
 
     def _balance(self, dataset: str) -> Balance:
         with self._store.reading() as journal:

@@ -57,7 +57,10 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Charge:
-    """A past charge, and whether its release was stored."""
+    """A past charge, and whether its release was stored.
+
+    `actor`, `purpose` and `version` say who charged it, why, and with which matrixdp; matrixdp 0.1 did not record them.
+    """
 
     entry: int
     time: str
@@ -66,3 +69,26 @@ class Charge:
     description: Mapping[str, Any]
     request: str | None
     released: bool
+    allowance: str | None = None
+    actor: str | None = None
+    purpose: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many charges a data set or an allowance has.
+
+    Parameters
+    ----------
+    charges : int
+    unfinished : int
+        Charges without a stored release: in progress, or interrupted.
+    last_charge, oldest_unfinished : str or None
+        Times of the last charge, and of the first one without a release.
+    """
+
+    charges: int
+    unfinished: int
+    last_charge: str | None
+    oldest_unfinished: str | None

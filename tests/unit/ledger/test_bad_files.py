@@ -148,8 +148,8 @@ def test_a_full_disk_loses_nothing(ledger, path):
 
 def test_a_full_database_loses_nothing(ledger):
     with ledger._store.reading() as journal:
-        pages = journal._connection.execute("PRAGMA page_count").fetchone()[0]
-        journal._connection.execute(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = journal._transaction.execute("PRAGMA page_count")
+        journal._transaction.execute(f"PRAGMA max_page_count = {pages}")
     granted = []
 
     def spend_for_ever():
@@ -184,36 +184,13 @@ def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    def fail(connection):
+    def fail(connection, path):
         raise sqlite3.OperationalError("no space")
 
-    monkeypatch.setattr("matrixdp.ledger.creation.migrate", fail)
+    monkeypatch.setattr("matrixdp.ledger.sqlite.creation.migrate", fail)
     with pytest.raises(LedgerError, match="no space"):
         Ledger.create(path)
     assert not path.exists()
-
-
-def test_an_older_schema_is_brought_up_to_date(ledger, path, monkeypatch):
-    receipt = spend(ledger)
-    ledger.close()
-    newer = ("CREATE INDEX kinds ON entries (kind)", "CREATE TABLE notes (text TEXT)")
-    monkeypatch.setattr("matrixdp.ledger.schema.MIGRATIONS", (("never run again",), newer))
-    with Ledger.open(path) as upgraded:
-        assert [charge.entry for charge in upgraded.history()] == [receipt.entry]
-        upgraded.complete(receipt, "{}")
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
-        assert connection.execute("SELECT * FROM notes").fetchall() == []
-
-
-def test_a_migration_that_fails_changes_nothing(ledger, path, monkeypatch):
-    ledger.close()
-    broken = ("CREATE TABLE notes (text TEXT)", "NOT SQL")
-    with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.ledger.schema.MIGRATIONS", (("never run again",), broken))
-        with pytest.raises(LedgerError, match="syntax error"):
-            Ledger.open(path)
-    Ledger.open(path).verify()
 
 
 def test_only_the_owner_may_read_a_new_ledger(ledger, path):

@@ -91,9 +91,9 @@ def test_one_request_is_charged_once_however_many_ask(ledger, path):
 def test_every_commit_is_synchronised(ledger):
     with ledger._store.reading() as journal:
         settings = [
-            journal._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+            next(iter(journal._transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
         ]
-    assert settings == ["wal", 3]  # 3 is EXTRA, which is FULL for a write-ahead log
+    assert settings == ["delete", 3]  # 3 is EXTRA, which also syncs the directory once the journal is deleted
 
 
 def test_parent_and_child_share_a_handle(ledger, path):

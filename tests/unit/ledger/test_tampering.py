@@ -86,6 +86,9 @@ def test_an_honest_ledger_is_verified(filled):
         "UPDATE head SET entry = 14",
         "UPDATE head SET hash = lower(hex(randomblob(32)))",
         "DELETE FROM head",
+        "DELETE FROM counters WHERE dataset = 'rivals'",
+        "UPDATE counters SET charges = 3",
+        "INSERT INTO unfinished VALUES (4, 'clinic', NULL)",
     ],
 )
 def test_edits_and_deletions_are_found(filled, statement):
@@ -107,6 +110,10 @@ def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled
     anchor = filled.head
     with tampering(filled) as connection:
         connection.execute("DELETE FROM entries WHERE entry > 10")
+        connection.execute("DELETE FROM unfinished")
+        connection.execute("INSERT INTO unfinished VALUES (10, 'clinic', NULL)")
+        connection.execute("DELETE FROM counters WHERE dataset = 'rivals'")
+        connection.execute("UPDATE counters SET charges = 4, releases = 3, entry = 10")
         _rehash(connection)
     assert filled.verify().entry == 10
     with pytest.raises(LedgerError, match="ends at entry 10, before the anchored entry 15"):
@@ -208,6 +215,8 @@ def test_entries_hold_no_more_than_was_described(filled):
             "description",
             "cost",
             "spent",
+            "actor",
+            "version",
         )
     }
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", json.loads(body)["time"])

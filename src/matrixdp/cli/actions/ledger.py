@@ -79,15 +79,15 @@ def show_ledger(path: Path, *, as_json: bool) -> None:
 
 def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
     left = ledger.remaining(registration.dataset)
-    history = ledger.history(registration.dataset)
+    counts = ledger.counts(registration.dataset)
     return {
         "dataset": registration.dataset,
         "epsilon": registration.privacy.epsilon,
         "delta": registration.privacy.delta,
         "neighbours": str(registration.neighbours),
         "reserve": asdict(registration.reserve),
-        "charges": len(history),
-        "unfinished": sum(not charge.released for charge in history),
+        "charges": counts.charges,
+        "unfinished": counts.unfinished,
         "epsilon_left": left.epsilon,
         "mu_left": left.mu,
     }
