@@ -25,7 +25,7 @@ from matrixdp.privacy import Privacy, share_mu
 TOTAL = Privacy(epsilon=1, delta=1e-6)
 
 
-def run_worker(task: str, path: Path, *numbers: float) -> Any:
+def run_worker(task: str, path: Path | str, *numbers: float) -> Any:
     """Run one task in a new process and return its result."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -39,7 +39,7 @@ def run_worker(task: str, path: Path, *numbers: float) -> Any:
     return json.loads(done.stdout)
 
 
-def race(path: Path, processes: float, attempts: float, admitted: float) -> list[int]:
+def race(path: str, processes: float, attempts: float, admitted: float) -> list[int]:
     """The number of charges that each process was granted, when the total allows `admitted` of them."""
     ledger = Ledger.open(path)
     event = Gaussian(share_mu(TOTAL.mu, 1 / admitted))
@@ -63,7 +63,7 @@ def _granted(ledger: Ledger, event: Gaussian) -> bool:
     return True
 
 
-def kill(path: Path, moments: float, seed: float) -> dict[str, list[int]]:
+def kill(path: str, moments: float, seed: float) -> dict[str, list[int]]:
     """Charges and releases that were acknowledged by child processes before they were killed at random moments."""
     chance = random.Random(int(seed))
     acknowledged: dict[str, list[int]] = {"charge": [], "release": []}
@@ -91,7 +91,7 @@ def _read_lines(reader: int, count: int) -> str:
     return text
 
 
-def _release_forever(path: Path, writer: int, moment: int) -> None:
+def _release_forever(path: str, writer: int, moment: int) -> None:
     ledger, count = Ledger.open(path), 0
     while True:
         receipt = ledger.charge(
@@ -103,7 +103,7 @@ def _release_forever(path: Path, writer: int, moment: int) -> None:
         count += 1
 
 
-def fork(path: Path) -> dict[str, int]:
+def fork(path: str) -> dict[str, int]:
     """Parent and child use one ledger that was open at the fork; the parent closes it first."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-3))
@@ -123,8 +123,9 @@ def fork(path: Path) -> dict[str, int]:
     return {"status": status, "charges": len(Ledger.open(path).history())}
 
 
-def readonly(path: Path) -> list[str]:
+def readonly(name: str) -> list[str]:
     """The errors of a charge to, and of a new ledger beside, a file that this user may not write."""
+    path = Path(name)
     path.chmod(0o444)
     path.parent.chmod(0o555)
     if os.geteuid() == 0:
@@ -135,7 +136,7 @@ def readonly(path: Path) -> list[str]:
     ]
 
 
-def full(path: Path) -> dict[str, Any]:
+def full(path: str) -> dict[str, Any]:
     """Charge until the disk is full, then after space was freed; the numbers of charges granted and recorded."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-4))
@@ -173,4 +174,4 @@ if __name__ == "__main__":
         "readonly": readonly,
         "full": full,
     }
-    print(json.dumps(tasks[sys.argv[1]](Path(sys.argv[2]), *map(float, sys.argv[3:]))))
+    print(json.dumps(tasks[sys.argv[1]](sys.argv[2], *map(float, sys.argv[3:]))))

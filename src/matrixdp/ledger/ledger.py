@@ -11,6 +11,7 @@ from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
+from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.opening import create_store
 from matrixdp.ledger.reading import LedgerReader
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
@@ -26,7 +27,8 @@ class Ledger(LedgerReader):
     Parameters
     ----------
     path : str or path
-        Path of an existing ledger; `Ledger.create` creates one.
+        Path of an existing ledger, or the URL of one in PostgreSQL: ``postgresql://USER@HOST/DATABASE``.
+        `Ledger.create` creates one.
     timeout : float
         Seconds to wait while other processes write.
     actor : str, optional
@@ -58,7 +60,7 @@ class Ledger(LedgerReader):
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | PostgresURL,
         *,
         timeout: float = 30.0,
         actor: str | None = None,
@@ -70,7 +72,7 @@ class Ledger(LedgerReader):
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | PostgresURL,
         *,
         timeout: float = 30.0,
         actor: str | None = None,
@@ -179,9 +181,13 @@ class Ledger(LedgerReader):
             The release as JSON text, which is public. `stored` returns it.
         """
         try:
-            payload.encode()
+            valid = b"\0" not in payload.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise ParameterError(f"payload must be text that UTF-8 can encode, got {show(payload)} instead.") from None
+            valid = False
+        if not valid:
+            raise ParameterError(
+                f"payload must be text that UTF-8 can encode, without NUL, got {show(payload)} instead."
+            )
         with self._store.writing(self._author) as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -17,6 +16,7 @@ from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json
+from matrixdp.ledger.location import Location, PostgresURL
 from matrixdp.ledger.opening import open_store
 from matrixdp.ledger.values import Charge, Counts, Registration, Remaining
 
@@ -34,7 +34,7 @@ class LedgerReader:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | PostgresURL,
         timeout: float = 30.0,
         *,
         actor: str | None = None,
@@ -46,9 +46,9 @@ class LedgerReader:
             pass
 
     @property
-    def path(self) -> Path:
-        """Path of the file."""
-        return Path(self._store.location)
+    def path(self) -> Location:
+        """Path of the file, or URL of the database; as text, the URL has no password."""
+        return self._store.address
 
     @property
     def author(self) -> Author:
@@ -141,9 +141,9 @@ class LedgerReader:
     def __repr__(self) -> str:
         return f"Ledger.open({self._store.location!r})"
 
-    def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, float]]:
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
         opened = partial(type(self), actor=self._author.actor, purpose=self._author.purpose)
-        return opened, (self._store.location, self._store.timeout)
+        return opened, (self._store.address, self._store.timeout)
 
     def _balance(self, dataset: str) -> Balance:
         with self._store.reading() as journal:

@@ -66,9 +66,9 @@ class SQLiteStore(Store):
         super().__init__(timeout)
 
     @property
-    def location(self) -> str:
+    def address(self) -> Path:
         """Path of the file."""
-        return str(self.path)
+        return self.path
 
     def _begin(self, *, writing: bool) -> SQLiteTransaction:
         connection = self._open()
