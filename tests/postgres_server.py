@@ -21,11 +21,11 @@ from typing import Self
 import psycopg
 
 _NOBODY = 65534
+# Stops the server and removes its folder when this process ends, however it ends: its standard input is then at its end.
+_WATCH = 'cat > /dev/null; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; rm -rf "$0"'
 _SETTINGS = {
     "shared_buffers": "16MB",
     "max_connections": "60",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
     "listen_addresses": "127.0.0.1",
     "recovery_init_sync_method": "syncfs",
 }
@@ -48,6 +48,13 @@ class PostgresServer:
         self._initialise()
         self.port = _free_port()
         self.process: subprocess.Popen[bytes] | None = None
+        self._watch = subprocess.Popen(
+            ["sh", "-c", _WATCH, str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.start()
 
     def url(self, *, user: str = "postgres", database: str = "postgres", options: str = "") -> str:
@@ -102,7 +109,9 @@ class PostgresServer:
         """Stop the server and remove its folder."""
         if self.process is not None and self.process.poll() is None:
             self.stop(immediate=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        assert self._watch.stdin is not None
+        self._watch.stdin.close()
+        self._watch.wait(60)
 
     def __enter__(self) -> Self:
         return self

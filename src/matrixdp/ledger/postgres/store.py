@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import secrets
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,8 @@ class PostgresStore(Store):
             return
         self._warnings.clear()
         try:
-            status = connection.execute("COMMIT").statusmessage
+            with _cancelling(connection, self.timeout):
+                status = connection.execute("COMMIT").statusmessage
         except self.driver_errors as error:
             self._disconnect()
             if current.entry is None or not self._find_entry(current.entry, current.token):
@@ -205,6 +207,24 @@ class PostgresStore(Store):
     def _note_warning(self, notice: Any) -> None:
         if notice.severity_nonlocalized == "WARNING":
             self._warnings.append(str(notice.message_primary))
+
+
+@contextlib.contextmanager
+def _cancelling(connection: Connection, timeout: float) -> Iterator[None]:
+    """Let the server stop waiting for a standby after `timeout`; its own time-outs do not apply to that."""
+
+    def cancel() -> None:
+        with contextlib.suppress(import_psycopg().Error):
+            connection.cancel()
+
+    timer = threading.Timer(min(timeout, threading.TIMEOUT_MAX), cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _with_percents(sql: str) -> str:
