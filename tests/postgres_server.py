@@ -21,7 +21,7 @@ from typing import Self
 import psycopg
 
 _NOBODY = 65534
-# Stops the server and removes its folder when this process ends, however it ends: its standard input is then at its end.
+# Stops the server and removes its folder when this process ends, however it ends: the standard input is closed then.
 _WATCH = 'cat > /dev/null; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; rm -rf "$0"'
 _SETTINGS = {
     "shared_buffers": "16MB",
