@@ -20,6 +20,11 @@ def default_actor() -> str:
     return "".join(part if part.isprintable() else "?" for part in f"{user}@{socket.gethostname()}")
 
 
+def make_author(actor: str | None, purpose: str | None) -> Author:
+    """The author that optional arguments name."""
+    return Author(purpose=purpose) if actor is None else Author(actor, purpose)
+
+
 @dataclass(frozen=True)
 class Author:
     """Who writes an entry, and why.

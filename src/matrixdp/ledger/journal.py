@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -28,8 +28,12 @@ _QUERIES = {
     "state": f"WHERE {_STATES} AND dataset = ? ORDER BY entry DESC LIMIT 1",
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
-    "all": "ORDER BY entry",
+    "state until": f"WHERE {_STATES} AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "settlement until": "WHERE kind = 'settle' AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
+_COUNTERS = "charges, releases, last_charge, last_release"
 
 
 class Transaction(Protocol):
@@ -78,6 +82,28 @@ class Row:
         return content
 
 
+@dataclass(frozen=True)
+class Counters:
+    """How many charges and releases a data set or an allowance has, and the entries of the last ones (or 0)."""
+
+    charges: int = 0
+    releases: int = 0
+    last_charge: int = 0
+    last_release: int = 0
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
+            raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
+
+    def with_charge(self, entry: int) -> Counters:
+        """The counters after a charge."""
+        return replace(self, charges=self.charges + 1, last_charge=entry)
+
+    def with_release(self, entry: int) -> Counters:
+        """The counters after a release."""
+        return replace(self, releases=self.releases + 1, last_release=entry)
+
+
 class Journal:
     """The entries of a ledger, as seen by one transaction.
 
@@ -93,12 +119,12 @@ class Journal:
 
     def __init__(self, transaction: Transaction, location: str, author: Author | None = None) -> None:
         self.location = location
-        self._transaction = transaction
+        self.transaction = transaction
         self._author = author
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self._transaction.execute("SELECT entry, hash FROM head"))
+        rows = list(self.transaction.execute("SELECT entry, hash FROM head"))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
@@ -128,7 +154,7 @@ class Journal:
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
-        self._transaction.execute(
+        self.transaction.execute(
             f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash),
         )
@@ -136,16 +162,27 @@ class Journal:
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
-        return self._transaction.faults()
+        return self.transaction.faults()
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
         sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-        return (Row(*row) for row in self._transaction.execute(sql, values))
+        return (Row(*row) for row in self.transaction.execute(sql, values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
         return next(self.rows(query, *values), None)
+
+    def require_intact_end(self) -> None:
+        """Raise a `LedgerError` unless the last entry is the one that the head names, and is counted."""
+        head, last = self.head(), self.row("last")
+        if last is None or (last.entry, last.hash) != (head.entry, head.hash):
+            raise self.damage("its last entry is not the one that its table head names")
+        content = last.content()
+        if last.kind != content["kind"] or last.dataset != content.get("dataset"):
+            raise self.damage(f"the columns of entry {last.entry} were altered")
+        if last.kind in ("charge", "release") and last.dataset is not None:
+            self.counters(last.dataset)
 
     def balance(self, dataset: str) -> Balance:
         """The data set's balance, from its registration and the last entry that changed what is spent."""
@@ -156,46 +193,128 @@ class Journal:
                 f"ledger.register({show(dataset)}, privacy, neighbours=...)."
             )
         content = row.content()
-        last = self.row("state", dataset)
-        spent = amount_from_json(last.content()["spent"]) if last else Amount()
+        last, counters = self.row("state", dataset), self.counters(dataset)
+        state = {} if last is None else last.content()
+        if content["dataset"] != dataset or state.get("dataset", dataset) != dataset:
+            raise self.damage("an index names an entry of another data set")
+        if counters.last_charge > (0 if last is None else last.entry) or (
+            last is not None and last.kind == "charge" and counters.last_charge != last.entry
+        ):
+            raise self.damage(f"the last charge to {show(dataset)} is not the one that was counted")
+        spent = Amount() if last is None else amount_from_json(state["spent"])
         return Balance(registration_from_json(content), amount_from_json(content["total"]), spent)
 
-    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
-        """Charges to a data set, or to one of its allowances, from the tables that count them."""
-        found = self._transaction.execute(
-            "SELECT charges, releases, entry FROM counters WHERE dataset = ? AND allowance = ?",
+    def unsettled(self, dataset: str, entry: int = 2**62) -> Row | None:
+        """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
+        restore = self.row("restore until", entry)
+        if restore is None:
+            return None
+        settled = self.row("settlement until", dataset, entry)
+        return restore if settled is None or settled.entry < restore.entry else None
+
+    def require_settled(self, dataset: str) -> None:
+        """Raise a `LedgerError` if the ledger was restored from a backup and the data set was not settled since."""
+        restore = self.unsettled(dataset)
+        if restore is not None:
+            backup = restore.content()["backup"]["entry"]
+            raise LedgerError(
+                f"{self.location} was restored from a backup that ends at entry {backup}, and does not know what was "
+                f"spent on {show(dataset)} since. Nothing was charged. Say what was: matrixdp ledger settle "
+                f"{self.location} --dataset {dataset} --spent EPSILON (0 if nothing was spent, or --all to treat the "
+                "rest as spent)"
+            )
+
+    def counters(self, dataset: str, allowance: str | None = None) -> Counters:
+        """The counters of a data set or of one of its allowances, compared with those in its last entries."""
+        rows = self.transaction.execute(
+            f"SELECT {_COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
             (dataset, allowance or ""),
         )
-        charges, releases, last = next(iter(found), (0, 0, None))
+        found = next((Counters(*row) for row in rows), None)
+        if found is None:
+            raise self.damage(f"the counters of {show(dataset)} are missing")
+        if allowance is None:
+            numbers = (("charges", found.last_charge, found.charges), ("releases", found.last_release, found.releases))
+            for name, entry, number in numbers:
+                row = self.row("entry", entry) if entry else None
+                content = {} if row is None else row.content()
+                if (
+                    (row is None) != (number == 0)
+                    or content.get(name, number) != number
+                    or (row is not None and (content["dataset"], f"{content['kind']}s") != (dataset, name))
+                ):
+                    raise self.damage(f"the counters of {show(dataset)} do not agree with entry {entry}")
+        return found
+
+    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
+        """Charges to a data set or to one of its allowances."""
+        found = self.counters(dataset, allowance)
         sql, values = "SELECT MIN(entry) FROM unfinished WHERE dataset = ?", [dataset]
         if allowance is not None:
             sql, values = f"{sql} AND allowance = ?", [dataset, allowance]
-        ((oldest,),) = self._transaction.execute(sql, values)
-        return Counts(charges, charges - releases, self._time(last), self._time(oldest))
+        ((oldest,),) = self.transaction.execute(sql, values)
+        if (oldest is None) != (found.charges == found.releases):
+            raise self.damage(f"the unfinished charges of {show(dataset)} are not those that were counted")
+        unfinished = found.charges - found.releases
+        return Counts(found.charges, unfinished, self._charge_time(found.last_charge), self._charge_time(oldest))
 
-    def counters(self) -> tuple[dict[tuple[str, str], tuple[int, int, int]], set[int]]:
-        """All counters as they are stored, and the numbers of unfinished charges, for `audit`."""
-        rows = self._transaction.execute("SELECT dataset, allowance, charges, releases, entry FROM counters")
-        counted = {
-            (dataset, allowance): (charges, releases, entry) for dataset, allowance, charges, releases, entry in rows
-        }
-        return counted, {entry for (entry,) in self._transaction.execute("SELECT entry FROM unfinished")}
+    def all_counters(self) -> dict[tuple[str, str], Counters]:
+        """All counters as they are stored, by data set and allowance; the allowance '' is the data set itself."""
+        rows = self.transaction.execute(f"SELECT dataset, allowance, {_COUNTERS} FROM counters")  # noqa: S608
+        return {(dataset, allowance): Counters(*numbers) for dataset, allowance, *numbers in rows}
 
-    def charges(self, dataset: str | None) -> list[Charge]:
-        """All charges, or those to one data set, in order."""
+    def unfinished(self) -> set[int]:
+        """The numbers of all unfinished charges, as they are stored."""
+        return {entry for (entry,) in self.transaction.execute("SELECT entry FROM unfinished")}
+
+    def charges(self, dataset: str | None, after: int = 0, limit: int = 2**62) -> list[Charge]:
+        """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
         columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
         sql = (
-            f"SELECT r.entry, {columns} FROM entries c "  # noqa: S608
-            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry WHERE c.kind = 'charge'"
+            f"SELECT r.entry, u.entry, {columns} FROM entries c "  # noqa: S608
+            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
+            "LEFT JOIN unfinished u ON u.entry = c.entry "
+            "WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
             sql += f" AND c.{_STATES} AND c.dataset = ?"
-        rows = self._transaction.execute(f"{sql} ORDER BY c.entry", () if dataset is None else (dataset,))
-        return [_charge_from_row(Row(*row), released=release is not None) for release, *row in rows]
+        values = (after, limit) if dataset is None else (after, dataset, limit)
+        rows = self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values)
+        found = []
+        for release, unfinished, *row in rows:
+            if (release is None) != (unfinished is not None):
+                raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
+            found.append(_charge_from_row(Row(*row), released=release is not None))
+        return found
 
-    def _time(self, entry: int | None) -> str | None:
-        row = None if entry is None else self.row("entry", entry)
-        return None if row is None else str(row.content()["time"])
+    def unfinished_charges(self, dataset: str | None) -> list[Charge]:
+        """Charges without a release, in order."""
+        columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
+        sql = f"SELECT {columns} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
+        if dataset is not None:
+            sql += " WHERE u.dataset = ?"
+        rows = self.transaction.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
+        return [_charge_from_row(Row(*row), released=False) for row in rows]
+
+    def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
+        """Raise a `LedgerError` unless these are as many charges as were counted."""
+        names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
+        if len(charges) != sum(self.counters(name).charges for name in names):
+            raise self.damage("its charges are not as many as were counted")
+
+    def damage(self, what: str) -> LedgerError:
+        """The error for a ledger whose tables disagree."""
+        return LedgerError(
+            f"{self.location} is damaged: {what}. Restore it from a backup; until then, treat its data sets as spent."
+        )
+
+    def _charge_time(self, entry: int | None) -> str | None:
+        if not entry:
+            return None
+        row = self.row("entry", entry)
+        if row is None or row.kind != "charge":
+            raise self.damage(f"entry {entry} is counted as a charge")
+        return str(row.content()["time"])
 
 
 def _charge_from_row(row: Row, *, released: bool) -> Charge:

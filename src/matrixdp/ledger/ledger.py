@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
-from typing import Any, Self
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self, TypedDict, Unpack
 
-from matrixdp.errors import LedgerError, ParameterError, show
-from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
-from matrixdp.ledger.author import Author
-from matrixdp.ledger.events import Event
-from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
-from matrixdp.ledger.location import PostgresURL
-from matrixdp.ledger.opening import create_store
+from matrixdp.checks import check_number
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
+from matrixdp.ledger.accounting import Amount, Reserve, payment_options, total_amount
+from matrixdp.ledger.author import Author, make_author
+from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.chain import Head
+from matrixdp.ledger.events import Event, Gaussian
+from matrixdp.ledger.journal import Journal, amount_to_json, registration_from_json, registration_to_json
+from matrixdp.ledger.location import Address
+from matrixdp.ledger.opening import create_store, move_store, restore_store
 from matrixdp.ledger.reading import LedgerReader
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, gdp_mu
+
+
+class LedgerOptions(TypedDict, total=False):
+    """Options of `Ledger`."""
+
+    timeout: float
+    actor: str | None
+    purpose: str | None
+    anchor: str | os.PathLike[str] | Callable[[Head], object] | None
+    wait: float
+
+
+def _timeout_and_author(
+    *,
+    timeout: float = 30.0,
+    actor: str | None = None,
+    purpose: str | None = None,
+    anchor: object = None,  # noqa: ARG001
+    wait: float = 30.0,  # noqa: ARG001
+) -> tuple[float, Author]:
+    """The options that are needed before a ledger can be opened; others are a `TypeError` now, and not later."""
+    return timeout, make_author(actor, purpose)
 
 
 class Ledger(LedgerReader):
@@ -35,6 +62,11 @@ class Ledger(LedgerReader):
         Who writes entries, by default the user and the host of this process; recorded in every entry.
     purpose : str, optional
         What the releases are for; recorded in every entry.
+    anchor : path or function, optional
+        A file to which the number and hash of the last entry are appended after each charge, or a function that is
+        called with this `Head`. Before the next charge, the last entry in the file must be in the ledger.
+    wait : float
+        Seconds that a release with a request id waits for another process that releases the same request.
 
     Privacy
     -------
@@ -58,30 +90,35 @@ class Ledger(LedgerReader):
     """
 
     @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str] | PostgresURL,
-        *,
-        timeout: float = 30.0,
-        actor: str | None = None,
-        purpose: str | None = None,
-    ) -> Self:
-        """Open the ledger at `path`. Raises a `LedgerError` if there is none."""
-        return cls(path, timeout=timeout, actor=actor, purpose=purpose)
+    def open(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Open the ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if there is none."""
+        return cls(path, **options)
 
     @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike[str] | PostgresURL,
-        *,
-        timeout: float = 30.0,
-        actor: str | None = None,
-        purpose: str | None = None,
-    ) -> Self:
-        """Create a new ledger at `path`. Raises a `LedgerError` if the path exists."""
-        author = Author(purpose=purpose) if actor is None else Author(actor, purpose)
-        create_store(path, timeout, author)
-        return cls(path, timeout=timeout, actor=author.actor, purpose=purpose)
+    def create(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Create a new ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if the path exists."""
+        create_store(path, *_timeout_and_author(**options))
+        return cls(path, **options)
+
+    @classmethod
+    def restore(cls, file: Address, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Make a new ledger at `path` from a backup, with the options of `Ledger`.
+
+        The backup is verified first. The new ledger knows that it was restored, and refuses charges to each data set
+        until `settle` says what was spent since the backup was made.
+        """
+        restore_store(file, path, *_timeout_and_author(**options))
+        return cls(path, **options)
+
+    @classmethod
+    def moved(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Confirm that the ledger's file was moved to `path`, and open it, with the options of `Ledger`.
+
+        A ledger is written at one place only: copies of a file, and other names of it, would spend its total twice. So
+        a file that was moved is not charged until this is called. The whole ledger is verified first.
+        """
+        move_store(path, *_timeout_and_author(**options))
+        return cls(path, **options)
 
     def register(
         self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
@@ -104,7 +141,7 @@ class Ledger(LedgerReader):
             check_name(dataset, "dataset"), privacy, Neighbours.parse(neighbours), reserve or Reserve()
         )
         total = total_amount(wanted.privacy, wanted.reserve)
-        with self._store.writing(self._author) as journal:
+        with self._writing() as journal:
             if (row := journal.row("registration", dataset)) is not None:
                 found = registration_from_json(row.content())
                 if found != wanted:
@@ -138,7 +175,8 @@ class Ledger(LedgerReader):
             What is released and how, as JSON content: designs and guarantees, never data or anything computed from
             data.
         request : str, optional
-            An id by which the stored release can be retrieved later. An id is charged only once.
+            An id by which the stored release can be retrieved later. An id is charged only once; the second time is a
+            `RequestPendingError`.
 
         Returns
         -------
@@ -153,18 +191,20 @@ class Ledger(LedgerReader):
         wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
             check_name(request, "request")
-        with self._store.writing(self._author) as journal:
+        with self._writing() as journal:
             balance = journal.balance(dataset)
             balance.require_neighbours(neighbours)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 wanted.require_match(earlier)
                 raise already_charged_error(earlier)
+            journal.require_settled(dataset)
             cost, after = balance.pay(event, options, self._store.location)
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
                 "spent": amount_to_json(after.spent),
+                "charges": journal.counters(dataset).charges + 1,
             }
             head = journal.append("charge", content, dataset=dataset, request=request)
         return Receipt(dataset, event, request, head.entry, head.hash)
@@ -188,7 +228,7 @@ class Ledger(LedgerReader):
             raise ParameterError(
                 f"payload must be text that UTF-8 can encode, without NUL, got {show(payload)} instead."
             )
-        with self._store.writing(self._author) as journal:
+        with self._writing(anchored=False) as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
                 raise LedgerError(
@@ -198,7 +238,7 @@ class Ledger(LedgerReader):
             if release is None:
                 journal.append(
                     "release",
-                    {},
+                    {"releases": journal.counters(receipt.dataset).releases + 1},
                     dataset=charge.dataset,
                     charge=receipt.entry,
                     allowance=charge.allowance,
@@ -209,6 +249,42 @@ class Ledger(LedgerReader):
                     f"entry {receipt.entry} already has another release. A second one needs its own charge."
                 )
 
+    def settle(self, dataset: str, spent: float | Event | str) -> None:
+        """Say what was spent on a data set since the backup was made from which this ledger was restored.
+
+        Parameters
+        ----------
+        dataset : str
+        spent : float, event or ``"all"``
+            An epsilon, at the delta of the data set; an event; or ``"all"`` to treat all that is left as spent. If it
+            is not known for sure, use ``"all"``.
+        """
+        with self._writing() as journal:
+            balance = journal.balance(dataset)
+            restore = journal.row("restore until", 2**62)
+            if restore is None:
+                raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
+            if isinstance(spent, str):
+                if spent != "all":
+                    raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
+                cost = balance.total - balance.spent
+            else:
+                cost = self._settled_cost(balance, spent)
+            sums = {"cost": amount_to_json(cost), "spent": amount_to_json(balance.spent + cost)}
+            journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
+
+    def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
+        if not isinstance(spent, Event):
+            epsilon = check_number(spent, "spent", at_least=0)
+            if epsilon == 0:
+                return Amount()
+            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
+        try:
+            cost, _ = balance.pay(spent, payment_options(spent), self._store.location)
+        except BudgetExceededError as error:
+            raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
+        return cost
+
     def stored(
         self,
         dataset: str,
@@ -216,6 +292,7 @@ class Ledger(LedgerReader):
         *,
         event: Event | None = None,
         description: Mapping[str, Any] | None = None,
+        wait: float = 0.0,
     ) -> str | None:
         """The release that was stored for an earlier request, or None if there was no such request. Costs nothing.
 
@@ -224,14 +301,27 @@ class Ledger(LedgerReader):
         dataset, request : str
         event, description : optional
             What the caller is about to charge. A `LedgerError` is raised if the request was for something else.
+        wait : float
+            Seconds to wait for the release, if the request was charged and its release is not stored yet.
 
         Raises
         ------
-        LedgerError
-            If the request was charged but its release was never stored. Its noise may have been seen, so the charge is
-            neither reused nor refunded.
+        RequestPendingError
+            If the request was charged but its release is not stored, in time. Its noise may have been seen, so the
+            charge is neither reused nor refunded.
         """
         wanted = ChargeRequest.from_event(event, description)
+        deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
+        while True:
+            try:
+                return self._find_stored(dataset, request, wanted)
+            except RequestPendingError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+            pause = min(2 * pause, 0.5)
+
+    def _find_stored(self, dataset: str, request: str, wanted: ChargeRequest) -> str | None:
         with self._store.reading() as journal:
             journal.balance(dataset)
             charge = journal.row("request", dataset, request)
@@ -243,3 +333,15 @@ class Ledger(LedgerReader):
                 raise already_charged_error(charge)
             release.content()
             return release.payload
+
+    @contextlib.contextmanager
+    def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:
+        """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
+        with self._store.writing(self._author) as journal:
+            if self._anchor is not None:
+                self._anchor.check(journal)
+            before = journal.head()
+            yield journal
+            head = journal.head()
+        if self._anchor is not None and anchored and head != before:
+            self._anchor.record(head)

@@ -58,9 +58,11 @@ class PostgresURL:
 
 
 Location = Path | PostgresURL
+Address = str | os.PathLike[str] | PostgresURL
+"""What a caller may give as the place of a ledger; `parse_location` makes it a `Location`."""
 
 
-def parse_location(value: str | os.PathLike[str] | PostgresURL) -> Location:
+def parse_location(value: Address) -> Location:
     """The absolute path, or the URL, that `value` names; a `LedgerError` if it is a URL that cannot be read.
 
     Examples

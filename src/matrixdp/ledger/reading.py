@@ -8,17 +8,21 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
-from matrixdp.errors import LedgerError
+from matrixdp.checks import check_number
+from matrixdp.errors import ParameterError
 from matrixdp.ledger.accounting import payment_options
-from matrixdp.ledger.audit import audit
-from matrixdp.ledger.author import Author
+from matrixdp.ledger.anchors import make_anchor
+from matrixdp.ledger.audit import Audit
+from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import registration_from_json
-from matrixdp.ledger.location import Location, PostgresURL
-from matrixdp.ledger.opening import open_store
+from matrixdp.ledger.location import Address, Location
+from matrixdp.ledger.opening import backup_store, open_store
 from matrixdp.ledger.values import Charge, Counts, Registration, Remaining
+
+_STEP = 20_000  # entries that are read in one transaction
 
 
 class Chargeable(Protocol):
@@ -34,13 +38,18 @@ class LedgerReader:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | PostgresURL,
+        path: Address,
         timeout: float = 30.0,
         *,
         actor: str | None = None,
         purpose: str | None = None,
+        anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
+        wait: float = 30.0,
     ) -> None:
-        self._author = Author(purpose=purpose) if actor is None else Author(actor, purpose)
+        self._author = make_author(actor, purpose)
+        self._anchor = make_anchor(anchor)
+        self._anchored = anchor
+        self.wait = check_number(wait, "wait", at_least=0)
         self._store = open_store(path, timeout)
         with self._store.reading():
             pass
@@ -77,6 +86,8 @@ class LedgerReader:
         neighbours = getattr(event, "neighbours", None)
         if neighbours is not None:
             balance.require_neighbours(neighbours)
+        with self._store.reading() as journal:
+            journal.require_settled(dataset)
         wanted = event if isinstance(event, Event) else event.event
         _, after = balance.pay(wanted, payment_options(wanted), self._store.location)
         return after.remaining()
@@ -84,7 +95,10 @@ class LedgerReader:
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
-            return [registration_from_json(row.content()) for row in journal.rows("registrations")]
+            found = [registration_from_json(row.content()) for row in journal.rows("registrations")]
+            if {each.dataset for each in found} != {dataset for dataset, _ in journal.all_counters()}:
+                raise journal.damage("its data sets are not those that it counts")
+            return found
 
     def counts(self, dataset: str) -> Counts:
         """How many charges the data set has, and how many of them have no stored release."""
@@ -97,13 +111,34 @@ class LedgerReader:
         with self._store.reading() as journal:
             if dataset is not None:
                 journal.balance(dataset)
-            return journal.charges(dataset)
+        found: list[Charge] = []
+        while True:  # in steps, so that writers need not wait until all are read
+            with self._store.reading() as journal:
+                step = journal.charges(dataset, found[-1].entry if found else 0, _STEP)
+                found += step
+                if len(step) < _STEP:
+                    journal.require_all(found, dataset)
+                    return found
 
     def incomplete(self, dataset: str | None = None) -> list[Charge]:
         """Charges without a stored release: in progress, or interrupted. They remain spent."""
-        return [charge for charge in self.history(dataset) if not charge.released]
+        with self._store.reading() as journal:
+            if dataset is not None:
+                journal.balance(dataset)
+            found = journal.unfinished_charges(dataset)
+            names = {each for each, _ in journal.all_counters()} if dataset is None else {dataset}
+            if len(found) != sum(journal.counts(name).unfinished for name in names):
+                raise journal.damage("its unfinished charges are not those that were counted")
+            return found
 
-    def verify(self, anchor: Head | None = None) -> Head:
+    def restored(self, dataset: str) -> int | None:
+        """The last entry of the backup from which the ledger was restored, if `dataset` was not settled since."""
+        with self._store.reading() as journal:
+            journal.balance(dataset)
+            restore = journal.unsettled(dataset)
+            return None if restore is None else int(restore.content()["backup"]["entry"])
+
+    def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
         """Check every entry, every sum and the hash chain, and return the head.
 
         Parameters
@@ -111,20 +146,31 @@ class LedgerReader:
         anchor : Head, optional
             An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely
             or replaced by an earlier copy cannot be distinguished from the original.
+        resume : bool
+            Check only the entries after the anchor, which an earlier `verify` returned. The sums begin with those that
+            the entries up to the anchor contain. This proves that the anchored entry and all later ones are intact and
+            that the sums are right since. It does not prove that earlier entries were not altered or removed since
+            they were verified; only `verify` without `resume` reads those.
 
         Raises
         ------
         LedgerError
             Names the first fault.
         """
-        with self._store.reading() as journal:
-            try:
-                return audit(journal, anchor)
-            except LedgerError as error:
-                raise LedgerError(
-                    f"{self._store.location} cannot be trusted: {error} Restore it from a backup; until then, treat "
-                    "its data sets as spent."
-                ) from error
+        if resume and anchor is None:
+            raise ParameterError("anchor must be given with resume: the entry after which to begin.")
+        audit = Audit(anchor, resume=resume)
+        while True:
+            with self._store.reading() as journal:
+                if audit.advance(journal):
+                    return audit.head
+
+    def backup(self, file: Address) -> Head:
+        """Copy the ledger, which may be in use, to a new file, and return the head of the copy.
+
+        A backup is not charged: `Ledger.restore` makes a ledger of it.
+        """
+        return backup_store(self._store, file)
 
     def close(self) -> None:
         """Close the file. It is opened again when next used."""
@@ -142,7 +188,8 @@ class LedgerReader:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        opened = partial(type(self), actor=self._author.actor, purpose=self._author.purpose)
+        author = self._author
+        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
 
     def _balance(self, dataset: str) -> Balance:

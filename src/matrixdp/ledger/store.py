@@ -13,7 +13,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from matrixdp.errors import LedgerError
+from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.journal import Journal, Transaction
 from matrixdp.ledger.location import Location
@@ -92,11 +92,21 @@ class Store(ABC):
                 self._require_own_process()
                 journal = Journal(self._begin(writing=writing), self.location, author)
                 self._require_same_ledger(journal)
+                if writing:
+                    journal.require_intact_end()
                 yield journal
                 self._commit(writing=writing)
             except self.driver_errors as error:
                 self._disconnect()  # its state is unknown; the next use opens a new one
                 raise self._translate(error) from error
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
+                self._roll_back()
+                if isinstance(error, MatrixDPError):
+                    raise
+                raise LedgerError(
+                    f"{self.location} is damaged: an entry cannot be read ({type(error).__name__}). Restore it from a "
+                    "backup; until then, treat its data sets as spent."
+                ) from error
             except BaseException:
                 self._roll_back()
                 raise

@@ -85,7 +85,7 @@ class Counts:
     unfinished : int
         Charges without a stored release: in progress, or interrupted.
     last_charge, oldest_unfinished : str or None
-        Times of the last charge, and of the first one without a release.
+        Times of the last charge, and of the oldest one without a release.
     """
 
     charges: int

@@ -150,7 +150,8 @@ class TestForgedEntries:
             (body,) = connection.execute("SELECT body FROM entries WHERE entry = 3").fetchone()
         content = {key: value for key, value in json.loads(body).items() if key not in ("entry", "previous", "request")}
         cost = int(content["cost"][0])
-        return {**content, "cost": [str(cost), "0", "0"], "spent": [str(2 * cost), "0", "0"]}, head
+        sums = {"cost": [str(cost), "0", "0"], "spent": [str(2 * cost), "0", "0"], "charges": 2}
+        return {**content, **sums}, head
 
     def insert(self, urls, content, head, **columns):
         body, after = next_entry(content, head)

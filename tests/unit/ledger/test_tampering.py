@@ -11,10 +11,11 @@ import psycopg
 import pytest
 
 from ledger_stores import both_stores
+from ledger_tampering import edit, rehash
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.chain import ORIGIN, next_entry, sha256
+from matrixdp.ledger.chain import sha256
 
 pytestmark = both_stores
 
@@ -37,31 +38,13 @@ def tampering(store, path):
     """A connection without triggers, which are restored afterwards, so that only the entries show the change."""
 
     @contextlib.contextmanager
-    def connect(*, rehash=False):
+    def connect(*, rechain=False):
         with store.without_triggers(path) as connection:
             yield connection
-            if rehash:
-                _rehash(connection)
+            if rechain:
+                rehash(connection)
 
     return connect
-
-
-def _rehash(connection):
-    """Recompute all hashes, so that the chain is consistent again."""
-    head = ORIGIN
-    for entry, body in connection.execute("SELECT entry, body FROM entries ORDER BY entry").fetchall():
-        content = {k: v for k, v in json.loads(body).items() if k not in ("entry", "previous")}
-        text, head = next_entry(content, head)
-        connection.execute("UPDATE entries SET body = ?, hash = ? WHERE entry = ?", (text, head.hash, entry))
-    connection.execute("UPDATE head SET entry = ?, hash = ?", (head.entry, head.hash))
-
-
-def edit(connection, entry, change):
-    (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
-    content = json.loads(body)
-    change(content)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    connection.execute("UPDATE entries SET body = ? WHERE entry = ?", (text, entry))
 
 
 def test_an_honest_ledger_is_verified(filled):
@@ -116,9 +99,11 @@ def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled
         connection.execute("DELETE FROM entries WHERE entry > 10")
         connection.execute("DELETE FROM unfinished")
         connection.execute("INSERT INTO unfinished VALUES (10, 'clinic', NULL)")
-        connection.execute("DELETE FROM counters WHERE dataset = 'rivals'")
-        connection.execute("UPDATE counters SET charges = 4, releases = 3, entry = 10")
-        _rehash(connection)
+        connection.execute("UPDATE counters SET charges = 0, releases = 0, last_charge = 0, last_release = 0")
+        connection.execute(
+            "UPDATE counters SET charges = 4, releases = 3, last_charge = 10, last_release = 9 WHERE dataset = 'clinic'"
+        )
+        rehash(connection)
     assert filled.verify().entry == 10
     with pytest.raises(LedgerError, match="ends at entry 10, before the anchored entry 15"):
         filled.verify(anchor=anchor)
@@ -126,7 +111,7 @@ def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled
 
 def test_a_rewritten_history_is_found_by_an_anchor(filled, tampering):
     anchor = filled.head
-    with tampering(rehash=True) as connection:
+    with tampering(rechain=True) as connection:
         edit(connection, 4, lambda content: content["description"].update(n=7))
     again = Ledger.open(filled.path)
     again.verify()
@@ -154,7 +139,7 @@ def test_an_anchor_of_another_ledger_is_found(filled):
     ],
 )
 def test_a_forged_chain_with_false_sums_is_found(filled, tampering, entry, change, fault):
-    with tampering(rehash=True) as connection:
+    with tampering(rechain=True) as connection:
         edit(connection, entry, change)
     with pytest.raises(LedgerError, match=fault):
         Ledger.open(filled.path).verify()
@@ -218,6 +203,7 @@ def test_entries_hold_no_more_than_was_described(filled, store, path):
             "description",
             "cost",
             "spent",
+            "charges",
             "actor",
             "version",
         )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -15,26 +13,16 @@ from matrixdp.errors import LedgerError
 from matrixdp.ledger import Approximate, Counts, Gaussian, Head, Ledger
 from matrixdp.ledger.sqlite.schema import MIGRATIONS
 
-# Written by matrixdp 0.1.0 and copied while it was open: entries 6 to 8 are in the write-ahead log.
-OLD = Path(__file__).with_name("ledger_0_1_0.db")
 HEAD = Head(8, "27701fac69c7fece14df7044f8e116f481dccfe5ed0af2eddfe4b2a702662808")
 
 
 @pytest.fixture
-def logged(path):
-    """The old ledger beside its log."""
-    for suffix in ("", "-wal"):
-        shutil.copyfile(f"{OLD}{suffix}", f"{path}{suffix}")
-    return path
-
-
-@pytest.fixture
-def closed(logged):
+def closed(old_ledger):
     """The old ledger after its last handle was closed: its log is written back and removed."""
-    with contextlib.closing(sqlite3.connect(logged)) as connection:
+    with contextlib.closing(sqlite3.connect(old_ledger)) as connection:
         connection.execute("SELECT COUNT(*) FROM entries").fetchone()
-    assert not logged.with_name("clinic.db-wal").exists()
-    return logged
+    assert not old_ledger.with_name("clinic.db-wal").exists()
+    return old_ledger
 
 
 def pragmas(path):
@@ -56,7 +44,7 @@ def read_everything(ledger):
     assert ledger.stored("clinic", "2031-w07") == '{"mean":[3.1]}'
 
 
-@pytest.mark.parametrize("state", ["closed", "logged"])
+@pytest.mark.parametrize("state", ["closed", "old_ledger"])
 def test_an_old_ledger_is_read_as_it_is(state, request):
     path = request.getfixturevalue(state)
     with Ledger.open(path) as ledger:
@@ -65,7 +53,7 @@ def test_an_old_ledger_is_read_as_it_is(state, request):
     assert pragmas(path) == [1, "wal"]
 
 
-@pytest.mark.parametrize("state", ["closed", "logged"])
+@pytest.mark.parametrize("state", ["closed", "old_ledger"])
 def test_an_old_ledger_is_upgraded_when_it_is_charged(state, request):
     path = request.getfixturevalue(state)
     reader = Ledger.open(path)

@@ -13,13 +13,14 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
+from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
 
-def open_ledger(path: Path, *, timeout: float = 30.0) -> Ledger:
+def open_ledger(path: Location, *, timeout: float = 30.0) -> Ledger:
     """The ledger at `path`; the error for a missing one names the command that creates it."""
-    if not path.exists():
+    if isinstance(path, Path) and not path.exists():
         raise LedgerError(
             f"there is no ledger at {path}. Check the path, or create one: "
             f"matrixdp ledger new {path} --dataset NAME --epsilon E --delta D"
@@ -34,7 +35,9 @@ def require_dataset(dataset: str | None) -> str:
     return dataset
 
 
-def create_ledger(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+def create_ledger(
+    path: Location, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool
+) -> None:
     """Create a ledger with one data set and print it."""
     privacy = Privacy(epsilon, delta)
     with Ledger.create(path) as ledger:
@@ -43,7 +46,7 @@ def create_ledger(path: Path, dataset: str, epsilon: float, delta: float, neighb
         show_ledger(path, as_json=as_json)
 
 
-def add_dataset(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+def add_dataset(path: Location, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
     """Register a data set in a ledger and print the ledger."""
     privacy = Privacy(epsilon, delta)
     with open_ledger(path) as ledger:
@@ -52,7 +55,7 @@ def add_dataset(path: Path, dataset: str, epsilon: float, delta: float, neighbou
         show_ledger(path, as_json=as_json)
 
 
-def show_ledger(path: Path, *, as_json: bool) -> None:
+def show_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
     with open_ledger(path) as ledger:
         facts = [_collect_facts(ledger, registration) for registration in ledger.datasets()]
@@ -93,7 +96,7 @@ def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
     }
 
 
-def show_history(path: Path, dataset: str | None, *, as_json: bool) -> None:
+def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
     """Print all charges, or those to one data set, in their order."""
     with open_ledger(path) as ledger:
         history = ledger.history(dataset)
@@ -137,7 +140,7 @@ def _format_event(event: Any) -> str:
     return " ".join([content["kind"], *numbers])
 
 
-def verify_ledger(path: Path, anchor: str | None, *, as_json: bool) -> None:
+def verify_ledger(path: Location, anchor: str | None, *, as_json: bool) -> None:
     """Check the whole ledger and print an anchor of it."""
     with open_ledger(path) as ledger:
         head = ledger.verify(None if anchor is None else _parse_anchor(anchor))
@@ -157,7 +160,7 @@ def _parse_anchor(text: str) -> Head:
     return Head(int(entry), digest)
 
 
-def show_whatif(path: Path, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:
+def show_whatif(path: Location, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:
     """Print what would be left of a data set's total after a release."""
     privacy = Privacy(epsilon, delta)
     with open_ledger(path) as ledger:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from matrixdp.cli.options import (
+    LEDGER,
     NEIGHBOURS,
-    PATH,
     combine_options,
     delta_option,
     epsilon_option,
@@ -23,7 +23,7 @@ def ledger() -> None:
     """Keep the total of what is spent on each data set."""
 
 
-_path = click.argument("path", metavar="LEDGER", type=PATH)
+_path = click.argument("path", metavar="LEDGER", type=LEDGER)
 _dataset = name_option("--dataset", required=True, help="Name of the data set.")
 _registration = combine_options(
     _path,

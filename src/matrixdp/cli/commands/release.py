@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, delimiter_option, design_options, json_option, name_option, split_options
+from matrixdp.cli.options import LEDGER, PATH, delimiter_option, design_options, json_option, name_option, split_options
 from matrixdp.cli.styles import Command
 
 
@@ -17,7 +17,7 @@ from matrixdp.cli.styles import Command
 )
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
 @design_options
-@click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
+@click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="The ledger that the release is charged to.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
 @click.option(
     "--ledger-timeout",

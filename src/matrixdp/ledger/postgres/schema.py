@@ -45,11 +45,12 @@ CREATE TABLE {schema}.head (
     hash  text COLLATE "C" NOT NULL
 );
 CREATE TABLE {schema}.counters (
-    dataset   text COLLATE "C" NOT NULL,
-    allowance text COLLATE "C" NOT NULL,
-    charges   bigint NOT NULL,
-    releases  bigint NOT NULL,
-    entry     bigint NOT NULL,
+    dataset      text COLLATE "C" NOT NULL,
+    allowance    text COLLATE "C" NOT NULL,
+    charges      bigint NOT NULL,
+    releases     bigint NOT NULL,
+    last_charge  bigint NOT NULL,
+    last_release bigint NOT NULL,
     PRIMARY KEY (dataset, allowance)
 );
 CREATE TABLE {schema}.unfinished (
@@ -113,7 +114,7 @@ BEGIN
     IF NEW.hash IS DISTINCT FROM encode(sha256(convert_to(NEW.body, 'UTF8')), 'hex') THEN
         RAISE EXCEPTION 'the hash of an entry must be that of its body';
     END IF;
-    IF NEW.kind = 'charge' THEN
+    IF NEW.kind IN ('charge', 'settle') THEN
         SELECT {schema}.amounts(e.body, 'total') INTO STRICT total FROM {schema}.entries e
             WHERE e.kind = 'register' AND e.dataset = NEW.dataset;
         SELECT {schema}.amounts(e.body, 'spent') INTO spent FROM {schema}.entries e
@@ -125,13 +126,16 @@ BEGIN
         ) THEN
             RAISE EXCEPTION 'a charge must add its cost to what is spent, and must not exceed the total';
         END IF;
+    END IF;
+    IF NEW.kind IN ('register', 'allowance') THEN
+        INSERT INTO {schema}.counters VALUES (NEW.dataset, coalesce(NEW.allowance, ''), 0, 0, 0, 0);
+    ELSIF NEW.kind = 'charge' THEN
         INSERT INTO {schema}.unfinished VALUES (NEW.entry, NEW.dataset, NEW.allowance);
-        INSERT INTO {schema}.counters AS c SELECT DISTINCT NEW.dataset, a.name, 1, 0, NEW.entry
-            FROM (VALUES (''), (coalesce(NEW.allowance, ''))) a (name)
-            ON CONFLICT (dataset, allowance) DO UPDATE SET charges = c.charges + 1, entry = NEW.entry;
+        UPDATE {schema}.counters c SET charges = c.charges + 1, last_charge = NEW.entry
+            WHERE c.dataset = NEW.dataset AND c.allowance IN ('', coalesce(NEW.allowance, ''));
     ELSIF NEW.kind = 'release' THEN
         DELETE FROM {schema}.unfinished u WHERE u.entry = NEW.charge;
-        UPDATE {schema}.counters c SET releases = c.releases + 1
+        UPDATE {schema}.counters c SET releases = c.releases + 1, last_release = NEW.entry
             WHERE c.dataset = NEW.dataset AND c.allowance IN ('', coalesce(NEW.allowance, ''));
     END IF;
     RETURN NULL;
@@ -212,7 +216,8 @@ def check_schema(connection: Connection, url: PostgresURL) -> None:
     ).fetchone() or ("", None, 0)
     if ledger is None and not tables:
         raise LedgerError(
-            f"there is no ledger at {url}, in its schema {schema!r}. Check the URL, or create one: Ledger.create(url)."
+            f"there is no ledger at {url}, in its schema {schema!r}. Check the URL, or create one: Ledger.create(url), "
+            "or matrixdp ledger new."
         )
     found = None if ledger is None else connection.execute(f"SELECT * FROM {schema}.ledger").fetchone()  # noqa: S608
     if found is None or len(found) != 3 or found[1] != FORMAT:

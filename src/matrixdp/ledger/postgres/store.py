@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import secrets
 import threading
 import time
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from matrixdp.ledger.postgres.driver import Connection
 
 _PAUSE = 0.05  # seconds between attempts to reach a server that went away during a commit
-_BLOCK = 2000  # entries that are fetched at a time
 # All settings end with the transaction, so that a connection pooler may be between client and server.
 _BEGIN_READING = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -56,26 +54,29 @@ class PostgresTransaction:
         self.token = token
         self.entry: int | None = None
         self._schema = schema
-        self._numbers = itertools.count()
+        self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """The rows of a statement; those of all entries are fetched in blocks."""
-        if "ORDER BY" in sql and "LIMIT" not in sql:
-            return self._stream(sql, values)
-        cursor = self.connection.execute(_with_percents(sql), tuple(values) or None)
+        """The rows of a statement.
+
+        Until it appends an entry, a transaction sees one state of the ledger: a reader has a snapshot, and a writer
+        excludes others. So the server is asked for a short answer only once.
+        """
+        key = (sql, *values)
+        if key in self._known:
+            return self._known[key]
+        cursor = self.connection.execute(sql.replace("?", "%s"), tuple(values) or None)
+        rows = [] if cursor.description is None else cursor.fetchall()
         if sql.startswith("INSERT INTO entries"):
             self.entry = int(str(values[0]))
-        return [] if cursor.description is None else cursor.fetchall()
+            self._known.clear()
+        elif len(rows) <= 1:
+            self._known[key] = rows
+        return rows
 
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers, functions and indexes."""
         return faults(self.connection, self._schema)
-
-    def _stream(self, sql: str, values: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-        with self.connection.cursor(f"rows_{next(self._numbers)}") as cursor:
-            cursor.itersize = _BLOCK
-            cursor.execute(_with_percents(sql), tuple(values) or None)
-            yield from cursor
 
 
 class PostgresStore(Store):
@@ -225,8 +226,3 @@ def _cancelling(connection: Connection, timeout: float) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
-
-
-def _with_percents(sql: str) -> str:
-    """A statement with psycopg's placeholders in place of question marks."""
-    return sql.replace("?", "%s")

@@ -69,7 +69,8 @@ _VERSION_1 = (
 )
 
 # The table is built again, since SQLite cannot alter its list of kinds. `verify` checks the kinds now.
-# `counters` and `unfinished` save reading all entries; `verify` computes them again. The allowance '' is the data set.
+# `counters` and `unfinished` save reading all entries; `verify` computes them again. A data set is counted under the
+# allowance ''.
 _VERSION_2 = (
     "DROP TRIGGER head_follows",
     """
@@ -112,18 +113,20 @@ _VERSION_2 = (
     "CREATE INDEX settlements ON entries (dataset, entry) WHERE kind = 'settle'",
     """
     CREATE TABLE counters (
-        dataset   TEXT NOT NULL,
-        allowance TEXT NOT NULL,
-        charges   INTEGER NOT NULL,
-        releases  INTEGER NOT NULL,
-        entry     INTEGER NOT NULL,
+        dataset      TEXT NOT NULL,
+        allowance    TEXT NOT NULL,
+        charges      INTEGER NOT NULL,
+        releases     INTEGER NOT NULL,
+        last_charge  INTEGER NOT NULL,
+        last_release INTEGER NOT NULL,
         PRIMARY KEY (dataset, allowance)
     )
     """,
     """
     INSERT INTO counters
-    SELECT dataset, '', SUM(kind = 'charge'), SUM(kind = 'release'), MAX(entry) FILTER (WHERE kind = 'charge')
-    FROM entries WHERE kind IN ('charge', 'release') GROUP BY dataset
+    SELECT dataset, '', SUM(kind = 'charge'), SUM(kind = 'release'),
+           MAX(entry * (kind = 'charge')), MAX(entry * (kind = 'release'))
+    FROM entries WHERE dataset IS NOT NULL GROUP BY dataset
     """,
     "CREATE TABLE unfinished (entry INTEGER PRIMARY KEY, dataset TEXT NOT NULL, allowance TEXT)",
     "CREATE INDEX oldest_unfinished ON unfinished (dataset, entry)",
@@ -141,20 +144,24 @@ _VERSION_2 = (
     """,
     *_ENTRY_TRIGGERS,
     """
+    CREATE TRIGGER registrations_count AFTER INSERT ON entries WHEN NEW.kind IN ('register', 'allowance')
+    BEGIN
+        INSERT INTO counters VALUES (NEW.dataset, COALESCE(NEW.allowance, ''), 0, 0, 0, 0);
+    END
+    """,
+    """
     CREATE TRIGGER charges_count AFTER INSERT ON entries WHEN NEW.kind = 'charge'
     BEGIN
         INSERT INTO unfinished VALUES (NEW.entry, NEW.dataset, NEW.allowance);
-        INSERT INTO counters VALUES (NEW.dataset, '', 1, 0, NEW.entry)
-        ON CONFLICT (dataset, allowance) DO UPDATE SET charges = charges + 1, entry = NEW.entry;
-        INSERT INTO counters SELECT NEW.dataset, NEW.allowance, 1, 0, NEW.entry WHERE NEW.allowance IS NOT NULL
-        ON CONFLICT (dataset, allowance) DO UPDATE SET charges = charges + 1, entry = NEW.entry;
+        UPDATE counters SET charges = charges + 1, last_charge = NEW.entry
+        WHERE dataset = NEW.dataset AND allowance IN ('', COALESCE(NEW.allowance, ''));
     END
     """,
     """
     CREATE TRIGGER releases_count AFTER INSERT ON entries WHEN NEW.kind = 'release'
     BEGIN
         DELETE FROM unfinished WHERE entry = NEW.charge;
-        UPDATE counters SET releases = releases + 1
+        UPDATE counters SET releases = releases + 1, last_release = NEW.entry
         WHERE dataset = NEW.dataset AND allowance IN ('', COALESCE(NEW.allowance, ''));
     END
     """,
@@ -172,8 +179,8 @@ _VIEWS_OF_VERSION_1 = (
     """
     CREATE TEMP VIEW counters AS
     SELECT dataset, '' AS allowance, SUM(kind = 'charge') AS charges, SUM(kind = 'release') AS releases,
-           MAX(entry) FILTER (WHERE kind = 'charge') AS entry
-    FROM main.entries WHERE kind IN ('charge', 'release') GROUP BY dataset
+           MAX(entry * (kind = 'charge')) AS last_charge, MAX(entry * (kind = 'release')) AS last_release
+    FROM main.entries WHERE dataset IS NOT NULL GROUP BY dataset
     """,
     """
     CREATE TEMP VIEW unfinished AS

@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.sqlite.place import file_id
+from matrixdp.ledger.author import Author
+from matrixdp.ledger.chain import Head
+from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.sqlite.place import (
+    Place,
+    connect_immutable,
+    file_id,
+    is_closed_log,
+    read_mark,
+    require_own_journal,
+    require_place,
+    write_mark,
+    write_place,
+)
 from matrixdp.ledger.sqlite.schema import check_schema, missing_guards, upgrade, view_as_latest
 from matrixdp.ledger.store import Store
 
@@ -63,6 +76,7 @@ class SQLiteStore(Store):
         self._connection: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
         self._latest = True
+        self._moving = False
         super().__init__(timeout)
 
     @property
@@ -71,6 +85,7 @@ class SQLiteStore(Store):
         return self.path
 
     def _begin(self, *, writing: bool) -> SQLiteTransaction:
+        require_own_journal(self.path)  # before SQLite uses it
         connection = self._open()
         connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
         self._require_same_file()
@@ -81,14 +96,36 @@ class SQLiteStore(Store):
             return self._begin(writing=True)
         if not self._latest:
             view_as_latest(connection)
+        if writing:
+            if not self._moving:
+                require_place(connection, self.path)
+            self._require_mark(connection)
         return SQLiteTransaction(connection)
 
     def _commit(self, *, writing: bool) -> None:
-        if self._connection is not None:
-            self._connection.execute("COMMIT")
-            self._require_same_file()
+        connection = self._open()
+        head = Head(*connection.execute("SELECT entry, hash FROM head").fetchone())
+        connection.execute("COMMIT")
+        self._require_same_file()
+        if writing:
+            write_mark(self.path, head)
         if not self._latest:  # an idle connection would keep others from upgrading the file
             self._disconnect()
+
+    @contextlib.contextmanager
+    def moving(self, author: Author) -> Iterator[Journal]:
+        """A transaction that may write a file that was moved, and calls `record_place`."""
+        with self._lock:
+            self._moving = True
+            try:
+                with self.writing(author) as journal:
+                    yield journal
+            finally:
+                self._moving = False
+
+    def record_place(self, place: Place) -> None:
+        """Record the place at which the ledger is written from now on."""
+        write_place(self._open(), place)
 
     def _roll_back(self) -> None:
         try:
@@ -113,8 +150,23 @@ class SQLiteStore(Store):
                 raise LedgerError(
                     f"there is no ledger at {self.path}. Check the path, or create one: Ledger.create(path)."
                 )
-            self._connection, self._file_id = connect(self.path, self.timeout), found
+            closed = is_closed_log(self.path)
+            self._connection = connect_immutable(self.path) if closed else connect(self.path, self.timeout)
+            self._file_id = found
         return self._connection
+
+    def _require_mark(self, connection: sqlite3.Connection) -> None:
+        """Raise a `LedgerError` if the entry that is marked on the file is not in it: an old copy replaced it."""
+        mark = read_mark(self.path)
+        if mark is None:
+            return
+        found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
+        if found != (mark.hash,):
+            raise LedgerError(
+                f"{self.path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, "
+                "which was written to this file, is not in it. Nothing was charged. Put the latest file back; "
+                f"if it is lost: matrixdp ledger restore {self.path} NEW"
+            )
 
     def _require_same_file(self) -> None:
         """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""
@@ -143,5 +195,10 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
 def ledger_error(error: Exception, path: Path) -> LedgerError:
     """The `LedgerError` for an error of SQLite, with the file and the remedy."""
     code = getattr(error, "sqlite_errorcode", None)
+    if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
+        return LedgerError(
+            f"{path}: a write to it was interrupted, and must be undone by a user who may write the file and its "
+            f"directory: matrixdp ledger show {path}"
+        )
     what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
     return LedgerError(f"{path}: {what} ({error}). Nothing was released.")
