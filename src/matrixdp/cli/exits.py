@@ -9,6 +9,7 @@
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
 5     internal: an error in matrixdp itself
 6     cluster: its scheduler does not answer, or its workers were lost
+7     pending: the request was charged before, and its release is not in the ledger yet
 130   interrupted
 ====  =================================================================================
 """
@@ -24,7 +25,7 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError
+from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError, RequestPendingError
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
 
@@ -39,6 +40,7 @@ class ExitCode(IntEnum):
     BUDGET = 4
     INTERNAL = 5
     CLUSTER = 6
+    PENDING = 7
     INTERRUPTED = 130
 
 
@@ -103,6 +105,8 @@ def find_exit_code(error: BaseException) -> ExitCode:
             return ExitCode.USAGE
         case DataError():
             return ExitCode.DATA
+        case RequestPendingError():
+            return ExitCode.PENDING
         case LedgerError():
             return ExitCode.BUDGET
         case EngineError():
@@ -119,6 +123,11 @@ def describe_error(error: BaseException) -> str:
     code = find_exit_code(error)
     if code is ExitCode.INTERRUPTED:
         return "interrupted; nothing was released."
+    if code is ExitCode.PENDING:
+        return (
+            f"{error}\nTo wait for it, run the same command again, with --wait SECONDS if it needs longer. To release "
+            "again, at its price: the same command with a new --request."
+        )
     if isinstance(error, MemoryError):
         return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
     if isinstance(error, click.ClickException):

@@ -79,6 +79,10 @@ def name_option(flag: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(flag, callback=check, **attributes)
 
 
+author_options = combine_options(
+    name_option("--actor", help="Who does this; recorded in the ledger. [default: user@host]"),
+    name_option("--purpose", help="What it is for; recorded in the ledger."),
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 delimiter_option = click.option(
     "--delimiter",

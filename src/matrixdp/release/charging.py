@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Ledger, Receipt
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
@@ -45,10 +45,12 @@ class Account:
     description: dict[str, Any]
 
     def stored(self) -> str | None:
-        """The release of an earlier request with the same id, as JSON text."""
+        """The release of an earlier request with the same id, as JSON text; waits if it is in progress."""
         if self.request is None:
             return None
-        return self.ledger.stored(self.dataset, self.request, event=self.event, description=self.description)
+        return self.ledger.stored(
+            self.dataset, self.request, event=self.event, description=self.description, wait=self.ledger.wait
+        )
 
     def charge(self) -> Receipt:
         """Commit the charge; called before any noise is drawn."""
@@ -59,6 +61,15 @@ class Account:
             description=self.description,
             request=self.request,
         )
+
+    def charge_or_find(self) -> Receipt | str:
+        """Commit the charge, or return the release of another process that charged the same request first."""
+        try:
+            return self.charge()
+        except RequestPendingError:
+            if (found := self.stored()) is None:
+                raise
+            return found
 
     def complete(self, receipt: Receipt, text: Callable[[], str]) -> None:
         """Mark the charge as released; the release's text is kept only if it can be asked for again."""

@@ -46,7 +46,8 @@ def release(
         Name of the data set in the ledger.
     request : str, optional
         Request id. A later call with the same id returns the stored release, without a charge and without reading the
-        data: after a correction of the data, use a new id.
+        data: after a correction of the data, use a new id. If another process releases the same request, its release
+        is waited for (`Ledger.wait`).
     stream : Stream, optional
         For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
     simulation : bool
@@ -66,7 +67,9 @@ def release(
         return Release.from_json(stored)
     with np.errstate(all="ignore"):  # a warning could reveal private data
         prepared = prepare(design, data, clip=clip, missing=missing)
-        receipt = account.charge() if account is not None else None
+        receipt = account.charge_or_find() if account is not None else None
+        if isinstance(receipt, str):
+            return Release.from_json(receipt)
         answer = current_answer()
         if answer is None:
             matrix = add_noise(design, prepared, Stream() if stream is None else stream)

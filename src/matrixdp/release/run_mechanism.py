@@ -139,7 +139,9 @@ def _run(
     options: dict[str, Any],
 ) -> MechanismRelease:
     """Charge, run the mechanism, and store its result if it is what was charged for."""
-    receipt = account.charge() if account is not None else None
+    receipt = account.charge_or_find() if account is not None else None
+    if isinstance(receipt, str):
+        return MechanismRelease.from_json(receipt)
     with np.errstate(all="ignore"):
         released = mechanism.function(query, privacy, data, **options)
     problem = _problem(mechanism, released, query, event, simulation=options["simulation"], charged=account is not None)

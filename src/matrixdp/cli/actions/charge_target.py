@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from matrixdp.cli.actions.design_options import DesignOptions
@@ -13,8 +18,8 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
-from matrixdp.errors import LedgerError
-from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
+from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.release.charging import describe_design
 from matrixdp.report.content import LedgerSummary
 
@@ -97,6 +102,8 @@ def explain_charge(target: ChargeTarget) -> Iterator[None]:
     """Add to an error after the charge what was spent, and how to get the release."""
     try:
         yield
+    except RequestPendingError:  # another process was charged
+        raise
     except (Exception, KeyboardInterrupt) as error:
         try:
             recovery = target.describe_recovery()
@@ -114,7 +121,14 @@ def open_target(options: ReleaseOptions, design_options: DesignOptions, design: 
         yield ChargeTarget()
         return
     dataset = require_dataset(options.dataset)
-    with open_ledger(options.ledger, timeout=options.ledger_timeout) as ledger:
+    with open_ledger(
+        options.ledger,
+        timeout=options.ledger_timeout,
+        wait=options.wait,
+        actor=options.actor,
+        purpose=options.purpose,
+        anchor=_find_anchor(options),
+    ) as ledger:
         left = ledger.remaining(dataset).epsilon
         released = _has_release(ledger, dataset, options.request)
         if not released:
@@ -127,5 +141,28 @@ def open_target(options: ReleaseOptions, design_options: DesignOptions, design: 
         yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design)
 
 
+def _find_anchor(options: ReleaseOptions) -> Path | Callable[[Head], object] | None:
+    """Where the charge is anchored: a file, a command, or nowhere."""
+    if options.anchor_command is None:
+        return options.anchor_to
+    try:
+        words = shlex.split(options.anchor_command)
+    except ValueError as error:
+        raise ParameterError(f"--anchor-command must be a command line: {error}.") from None
+    if not words or shutil.which(words[0]) is None:
+        raise ParameterError(f"--anchor-command must name a program that can be run, got {options.anchor_command!r}.")
+    return partial(_run_anchor_command, words)
+
+
+def _run_anchor_command(words: list[str], head: Head) -> None:
+    anchor = f"{head.entry}:{head.hash}"
+    done = subprocess.run([*words, anchor], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 (the user's command)
+    if done.returncode != 0:
+        raise LedgerError(
+            f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
+            "released."
+        )
+
+
 def _has_release(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
-    return request is not None and ledger.stored(dataset, request + suffix) is not None
+    return request is not None and ledger.stored(dataset, request + suffix, wait=ledger.wait) is not None

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import click
 
 from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.ledger.anchors import parse_anchor
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
+from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
 
-def open_ledger(path: Location, *, timeout: float = 30.0) -> Ledger:
+def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
     """The ledger at `path`; the error for a missing one names the command that creates it."""
     if isinstance(path, Path) and not path.exists():
         raise LedgerError(
             f"there is no ledger at {path}. Check the path, or create one: "
             f"matrixdp ledger new {path} --dataset NAME --epsilon E --delta D"
         )
-    return Ledger.open(path, timeout=timeout)
+    return Ledger.open(path, **options)
 
 
 def require_dataset(dataset: str | None) -> str:
@@ -36,20 +38,36 @@ def require_dataset(dataset: str | None) -> str:
 
 
 def create_ledger(
-    path: Location, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool
+    path: Location,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    neighbours: str,
+    *,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
 ) -> None:
     """Create a ledger with one data set and print it."""
     privacy = Privacy(epsilon, delta)
-    with Ledger.create(path) as ledger:
+    with Ledger.create(path, **author) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours)
     with output_after_work():
         show_ledger(path, as_json=as_json)
 
 
-def add_dataset(path: Location, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+def add_dataset(
+    path: Location,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    neighbours: str,
+    *,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
+) -> None:
     """Register a data set in a ledger and print the ledger."""
     privacy = Privacy(epsilon, delta)
-    with open_ledger(path) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours)
     with output_after_work():
         show_ledger(path, as_json=as_json)
@@ -78,6 +96,12 @@ def show_ledger(path: Location, *, as_json: bool) -> None:
     ]
     header = ["data set", "epsilon", "delta", "neighbours", "charges", "unfinished", "epsilon left", "mu left"]
     click.echo(format_table(header, rows))
+    for fact in facts:
+        if fact["restored_from"] is not None:
+            click.echo(
+                f"{fact['dataset']} was restored from a backup that ends at entry {fact['restored_from']}. Say what "
+                f"was spent since: matrixdp ledger settle {path} --dataset {fact['dataset']} --spent EPSILON (or --all)"
+            )
 
 
 def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
@@ -93,6 +117,7 @@ def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
         "unfinished": counts.unfinished,
         "epsilon_left": left.epsilon,
         "mu_left": left.mu,
+        "restored_from": ledger.restored(registration.dataset),
     }
 
 
@@ -111,6 +136,9 @@ def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
                     "description": dict(charge.description),
                     "request": charge.request,
                     "released": charge.released,
+                    "actor": charge.actor,
+                    "purpose": charge.purpose,
+                    "version": charge.version,
                 }
                 for charge in history
             ]
@@ -128,10 +156,14 @@ def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
             _format_event(charge.event),
             "released" if charge.released else "not released",
             charge.request or "",
+            charge.actor or "",
+            charge.purpose or "",
+            charge.version or "",
         ]
         for charge in history
     ]
-    click.echo(format_table(["entry", "time", "data set", "query", "event", "state", "request"], rows))
+    header = ["entry", "time", "data set", "query", "event", "state", "request", "actor", "purpose", "version"]
+    click.echo(format_table(header, rows))
 
 
 def _format_event(event: Any) -> str:
@@ -140,24 +172,73 @@ def _format_event(event: Any) -> str:
     return " ".join([content["kind"], *numbers])
 
 
-def verify_ledger(path: Location, anchor: str | None, *, as_json: bool) -> None:
-    """Check the whole ledger and print an anchor of it."""
+def verify_ledger(path: Location, anchor: str | None, *, resume: bool, as_json: bool) -> None:
+    """Check the whole ledger, or what follows an anchor, and print a new anchor."""
+    start = None if anchor is None else _parse_anchor(anchor)
+    if resume and start is None:
+        raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
     with open_ledger(path) as ledger:
-        head = ledger.verify(None if anchor is None else _parse_anchor(anchor))
+        head = ledger.verify(start, resume=resume)
     if as_json:
         echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True})
         return
-    click.echo(f"{path} is intact: {head.entry} entries. Keep this anchor elsewhere, to check them again later:")
+    checked = f"{head.entry - start.entry} since the anchor" if resume and start is not None else f"{head.entry}"
+    click.echo(f"{path} is intact: {checked} entries. Keep this anchor elsewhere, to check them again later:")
     click.echo(f"  --anchor {head.entry}:{head.hash}")
 
 
 def _parse_anchor(text: str) -> Head:
-    entry, mark, digest = text.partition(":")
-    if not mark or not entry.isdecimal() or len(entry) > 18 or not digest:
-        raise ParameterError(
-            f"--anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {text!r} instead."
-        )
-    return Head(int(entry), digest)
+    try:
+        return parse_anchor(text)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
+
+
+def backup_ledger(path: Location, file: Location, *, as_json: bool) -> None:
+    """Copy a ledger, which may be in use, to a new file."""
+    with open_ledger(path) as ledger:
+        head = ledger.backup(file)
+    with output_after_work():
+        if as_json:
+            echo_json({"ledger": str(path), "backup": str(file), "entry": head.entry, "hash": head.hash})
+            return
+        click.echo(f"{file} has {path} up to entry {head.entry}. To use it: matrixdp ledger restore {file} LEDGER")
+
+
+def restore_ledger(file: Location, path: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Make a new ledger from a backup, and print it."""
+    if isinstance(file, Path) and not file.exists():
+        raise LedgerError(f"there is no backup at {file}. Check the path.")
+    Ledger.restore(file, path, **author).close()
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def settle_dataset(
+    path: Location,
+    dataset: str,
+    spent: float | None,
+    *,
+    everything: bool,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
+) -> None:
+    """Record what was spent on a data set since the backup from which its ledger was restored."""
+    if (spent is None) != everything:
+        raise ParameterError("--spent EPSILON or --all must be given: what was spent since the backup was made.")
+    with open_ledger(path, **author) as ledger:
+        ledger.settle(dataset, "all" if spent is None else spent)
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def confirm_move(path: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Record that a ledger was moved, and print it."""
+    if isinstance(path, Path) and not path.exists():
+        raise LedgerError(f"there is no ledger at {path}. Check the path.")
+    Ledger.moved(path, **author).close()
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
 
 
 def show_whatif(path: Location, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:

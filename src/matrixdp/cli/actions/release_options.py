@@ -28,6 +28,11 @@ class ReleaseOptions:
     ledger_timeout: float
     dataset: str | None
     request: str | None
+    wait: float
+    actor: str | None
+    purpose: str | None
+    anchor_to: Path | None
+    anchor_command: str | None
     missing: str
     delimiter: str | None
     workers: str | None

@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import LEDGER, PATH, delimiter_option, design_options, json_option, name_option, split_options
+from matrixdp.cli.options import (
+    LEDGER,
+    PATH,
+    author_options,
+    delimiter_option,
+    design_options,
+    json_option,
+    name_option,
+    split_options,
+)
 from matrixdp.cli.styles import Command
 
 
@@ -26,8 +35,26 @@ from matrixdp.cli.styles import Command
     show_default=True,
     help="Seconds to wait while another process uses the ledger.",
 )
+@author_options
+@click.option(
+    "--anchor-to",
+    type=PATH,
+    help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
+)
+@click.option(
+    "--anchor-command",
+    metavar="COMMAND",
+    help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
+)
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
 @name_option("--request", help="An id. A second run with the same id returns the same release at no cost.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for another process that releases the same --request.",
+)
 @click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
 @click.option(
@@ -60,6 +87,11 @@ def release(no_ledger: bool, **options: Any) -> None:
         raise click.UsageError("--ledger and --no-ledger cannot be used together.")
     if no_ledger and options["request"] is not None:
         raise click.UsageError("--request must be left out with --no-ledger: the ledger stores releases by their ids.")
+    anchors = [options["anchor_to"], options["anchor_command"]]
+    if no_ledger and anchors != [None, None]:
+        raise click.UsageError("--anchor-to and --anchor-command must be left out with --no-ledger.")
+    if None not in anchors:
+        raise click.UsageError("--anchor-to and --anchor-command cannot be used together.")
     from matrixdp.cli.actions.design_options import DesignOptions
     from matrixdp.cli.actions.release import run_release
     from matrixdp.cli.actions.release_options import ReleaseOptions
