@@ -14,6 +14,7 @@ from matrixdp.ledger.accounting import Amount, Reserve, payment_options, total_a
 from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
+from matrixdp.ledger.copying import copy_ledger
 from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.journal import Journal, amount_to_json, registration_from_json, registration_to_json
 from matrixdp.ledger.location import Address
@@ -119,6 +120,20 @@ class Ledger(LedgerReader):
         """
         move_store(path, *_timeout_and_author(**options))
         return cls(path, **options)
+
+    @staticmethod
+    def copy(source: Address, target: Address, **options: Unpack[LedgerOptions]) -> Head:
+        """Copy a ledger to a new place, in a file or in PostgreSQL, with all its entries.
+
+        From then on, the copy is charged and the original is not, but can still be read. Both are verified.
+
+        Returns
+        -------
+        Head
+            The last entry of the copy.
+        """
+        timeout, author = _timeout_and_author(**options)
+        return copy_ledger(source, target, timeout, author)
 
     def register(
         self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None

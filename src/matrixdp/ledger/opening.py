@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.chain import Head
+from matrixdp.ledger.journal import Journal, create_content
 from matrixdp.ledger.location import Address, PostgresURL, parse_location
 from matrixdp.ledger.postgres.creation import create_tables
 from matrixdp.ledger.postgres.store import PostgresStore
@@ -22,13 +24,22 @@ def open_store(location: Address, timeout: float) -> Store:
     return PostgresStore(found, timeout) if isinstance(found, PostgresURL) else SQLiteStore(found, timeout)
 
 
-def create_store(location: Address, timeout: float, author: Author) -> None:
-    """Create a new ledger at `location`, durable when this returns. Raises a `LedgerError` if there is one."""
-    found = parse_location(location)
+def create_store(
+    location: Address, timeout: float, author: Author, fill: Callable[[Journal], object] | None = None
+) -> None:
+    """Create a new ledger at `location`, durable when this returns. Raises a `LedgerError` if there is one.
+
+    `fill` appends its entries; by default, these are the first entry alone.
+    """
+    found, write = parse_location(location), fill or _append_first
     if isinstance(found, PostgresURL):
-        create_tables(found, timeout, author)
+        create_tables(found, timeout, author, write)
     else:
-        create_file(found, timeout, author)
+        create_file(found, timeout, author, write)
+
+
+def _append_first(journal: Journal) -> None:
+    journal.append("create", create_content())
 
 
 def backup_store(store: Store, target: Address) -> Head:

@@ -16,8 +16,11 @@ from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
 from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
+from matrixdp.ledger.postgres.roles import roles_sql
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
+
+_COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
 
 
 def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
@@ -239,6 +242,25 @@ def confirm_move(path: Location, *, as_json: bool, **author: Unpack[LedgerOption
     Ledger.moved(path, **author).close()
     with output_after_work():
         show_ledger(path, as_json=as_json)
+
+
+def copy_ledger(source: Location, target: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Copy a ledger to a new place, where it is charged from now on, and print the copy."""
+    with open_ledger(source):
+        pass
+    options: LedgerOptions = {**author, "timeout": _COPY_TIMEOUT}
+    Ledger.copy(source, target, **options)
+    with output_after_work():
+        if not as_json:
+            click.echo(f"{source} was copied to {target}, and is charged there only from now on.")
+        show_ledger(target, as_json=as_json)
+
+
+def print_roles(path: Location) -> None:
+    """Print the SQL for the roles of a ledger in PostgreSQL."""
+    if isinstance(path, Path):
+        raise ParameterError("LEDGER must be the URL of a ledger in PostgreSQL: files have no roles.")
+    click.echo(roles_sql(path.schema), nl=False)
 
 
 def show_whatif(path: Location, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:

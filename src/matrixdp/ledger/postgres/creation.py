@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.author import Author
-from matrixdp.ledger.journal import Journal, create_content
+from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, translate
 from matrixdp.ledger.postgres.schema import creation_sql, require_durability
@@ -18,22 +19,22 @@ if TYPE_CHECKING:
     from matrixdp.ledger.postgres.driver import Connection
 
 
-def create_tables(url: PostgresURL, timeout: float, author: Author) -> None:
-    """Create a ledger in the schema that `url` names, durable when this returns.
+def create_tables(url: PostgresURL, timeout: float, author: Author, fill: Callable[[Journal], object]) -> None:
+    """Create a ledger with the entries that `fill` appends in the schema that `url` names, durable when this returns.
 
     The schema is created if it does not exist. Raises a `LedgerError` if there is anything in it.
     """
     psycopg = import_psycopg()
     with contextlib.closing(connect(url, timeout)) as connection:
         try:
-            _create(connection, url, author)
+            _create(connection, url, author, fill)
         except (psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):
             raise LedgerError(f"{url}: another client is creating a ledger there. Open it: Ledger.open(url).") from None
         except psycopg.Error as error:
             raise translate(error, url) from error
 
 
-def _create(connection: Connection, url: PostgresURL, author: Author) -> None:
+def _create(connection: Connection, url: PostgresURL, author: Author, fill: Callable[[Journal], object]) -> None:
     schema = url.schema
     fsync, encoding, exists, tables, ledger = connection.execute(
         "SELECT current_setting('fsync'), current_setting('server_encoding'), "
@@ -63,5 +64,5 @@ def _create(connection: Connection, url: PostgresURL, author: Author) -> None:
         connection.execute(f"CREATE SCHEMA {schema}")
     connection.execute(creation_sql(schema))
     connection.execute(f"SET LOCAL search_path = {schema}, pg_temp")
-    Journal(PostgresTransaction(connection, schema, token), url.shown, author).append("create", create_content())
+    fill(Journal(PostgresTransaction(connection, schema, token), url.shown, author))
     connection.execute("COMMIT")

@@ -67,12 +67,19 @@ class PostgresTransaction:
             return self._known[key]
         cursor = self.connection.execute(sql.replace("?", "%s"), tuple(values) or None)
         rows = [] if cursor.description is None else cursor.fetchall()
-        if sql.startswith("INSERT INTO entries"):
-            self.entry = int(str(values[0]))
-            self._known.clear()
-        elif len(rows) <= 1:
+        if len(rows) <= 1:
             self._known[key] = rows
         return rows
+
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Append entries; the first value of each row is its number."""
+        self._known.clear()
+        with self.connection.cursor() as cursor:
+            if len(rows) == 1:
+                cursor.execute(sql.replace("?", "%s"), rows[0])
+            else:
+                cursor.executemany(sql.replace("?", "%s"), rows)
+        self.entry = int(str(rows[-1][0]))
 
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers, functions and indexes."""
