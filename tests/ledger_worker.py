@@ -10,6 +10,7 @@ import json
 import os
 import random
 import resource
+import select
 import shutil
 import signal
 import sqlite3
@@ -203,6 +204,17 @@ def interrupt(path: Path) -> None:
     os._exit(0)
 
 
+def persist(path: Path | str) -> None:
+    """Charge until standard input ends, whatever happens to the server; each acknowledged entry is printed at once."""
+    ledger = Ledger.open(path)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        try:
+            receipt = ledger.charge("clinic", Gaussian(1e-4), neighbours="replace", description={})
+        except LedgerError:
+            continue
+        print(receipt.entry, flush=True)
+
+
 def fork(path: Path | str) -> dict[str, int]:
     """Parent and child use one ledger that was open at the fork; the parent closes it first."""
     ledger = Ledger.open(path)
@@ -293,6 +305,7 @@ if __name__ == "__main__":
         "bind": bind,
         "meddle": meddle,
         "interrupt": interrupt,
+        "persist": persist,
         "fork": fork,
         "readonly": readonly,
         "mounted": mounted,

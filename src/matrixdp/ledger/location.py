@@ -51,6 +51,11 @@ class PostgresURL:
     schema: str
     shown: str
 
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL has a password."""
+        return not _SECRET.isdisjoint(self.parameters)
+
     def __str__(self) -> str:
         return self.shown
 
