@@ -49,6 +49,9 @@ class Transaction(Protocol):
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows of a statement of plain SQL, with question marks in place of `values`."""
 
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement once for each of the rows, with their values in place of its question marks."""
+
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
 
@@ -158,14 +161,21 @@ class Journal:
         author = {} if self._author is None else self._author.to_json()
         previous, times = self.head(), {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         last = self.row("entry", previous.entry)
+        if last is not None and last.kind == "leave" and kind != "arrive":
+            raise LedgerError(
+                f"{self.location} was copied to {last.content()['to']}, and is charged there only. Nothing was "
+                "charged. Use that ledger."
+            )
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
-        self.transaction.execute(
-            f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash),
-        )
+        self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Append entries as they are."""
+        sql = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        self.transaction.insert(sql, [tuple(vars(row).values()) for row in rows])
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
