@@ -300,8 +300,8 @@ def test_times_do_not_decrease_when_the_clock_is_set_back(ledger, monkeypatch):
     ledger.verify()
 
 
-def test_every_entry_says_who_why_and_with_which_version(tmp_path):
-    with Ledger.create(tmp_path / "signed.db", actor="ann@clinic", purpose="annual report") as ledger:
+def test_every_entry_says_who_why_and_with_which_version(store):
+    with Ledger.create(store.new_path("signed"), actor="ann@clinic", purpose="annual report") as ledger:
         ledger.register("clinic", TOTAL, neighbours="replace")
         ledger.complete(charge(ledger, Gaussian(0.01)), "{}")
         with ledger._store.reading() as journal:
