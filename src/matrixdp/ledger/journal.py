@@ -33,7 +33,23 @@ _QUERIES = {
     "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
+_HEAD = "SELECT entry, hash FROM head"
 _COUNTERS = "charges, releases, last_charge, last_release"
+
+
+def select_entries(query: str) -> str:
+    """The SQL of a named query."""
+    return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
+
+
+_LATEST = 2**62  # more than any number of an entry
+FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    (select_entries("entry"), (1,)),
+    (_HEAD, ()),
+    (select_entries("last"), ()),
+    (select_entries("restore until"), (_LATEST,)),
+)
+"""Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""
 
 
 class Transaction(Protocol):
@@ -127,7 +143,7 @@ class Journal:
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self.transaction.execute("SELECT entry, hash FROM head"))
+        rows = list(self.transaction.execute(_HEAD))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
@@ -176,8 +192,7 @@ class Journal:
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
-        sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-        return (Row(*row) for row in self.transaction.execute(sql, values))
+        return (Row(*row) for row in self.transaction.execute(select_entries(query), values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
@@ -214,7 +229,7 @@ class Journal:
         spent = Amount() if last is None else amount_from_json(state["spent"])
         return Balance(registration_from_json(content), amount_from_json(content["total"]), spent)
 
-    def unsettled(self, dataset: str, entry: int = 2**62) -> Row | None:
+    def unsettled(self, dataset: str, entry: int = _LATEST) -> Row | None:
         """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
         restore = self.row("restore until", entry)
         if restore is None:
