@@ -33,7 +33,7 @@ _QUERIES = {
     "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
-_HEAD = "SELECT entry, hash FROM head"
+HEAD_QUERY = "SELECT entry, hash FROM head"
 _COUNTERS = "charges, releases, last_charge, last_release"
 
 
@@ -45,7 +45,7 @@ def select_entries(query: str) -> str:
 _LATEST = 2**62  # more than any number of an entry
 FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
     (select_entries("entry"), (1,)),
-    (_HEAD, ()),
+    (HEAD_QUERY, ()),
     (select_entries("last"), ()),
     (select_entries("restore until"), (_LATEST,)),
 )
@@ -143,7 +143,7 @@ class Journal:
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self.transaction.execute(_HEAD))
+        rows = list(self.transaction.execute(HEAD_QUERY))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])

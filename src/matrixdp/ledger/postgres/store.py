@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.journal import FIRST_QUERIES
+from matrixdp.ledger.journal import FIRST_QUERIES, HEAD_QUERY
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, is_lost, translate
 from matrixdp.ledger.postgres.schema import check_schema, check_version, faults
@@ -83,7 +83,7 @@ class PostgresTransaction:
             self._known[(sql, *values)] = rows
 
     def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Append entries; the first value of each row is its number."""
+        """Append entries. The first and the last value of each row are its number and its hash, which become the head."""
         self._known.clear()
         with self.connection.cursor() as cursor:
             if len(rows) == 1:
@@ -91,6 +91,7 @@ class PostgresTransaction:
             else:
                 cursor.executemany(sql.replace("?", "%s"), rows)
         self.entry = int(str(rows[-1][0]))
+        self.learn(HEAD_QUERY, (), [(rows[-1][0], rows[-1][-1])])
 
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers, functions and indexes."""
