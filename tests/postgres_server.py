@@ -74,6 +74,20 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections, after recovery if need be."""
+        deadline = time.monotonic() + 60
+        while True:
+            if self.process is None or self.process.poll() is not None:  # it ends while a killed one's processes live
+                self._spawn()
+            try:
+                self.connect().close()
+            except psycopg.OperationalError as error:
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"the server did not start: {self.log.read_text()[-2000:]}") from error
+                time.sleep(0.01)
+            else:
+                return
+
+    def _spawn(self) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
@@ -86,16 +100,6 @@ class PostgresServer:
                 stderr=log,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                self.connect().close()
-            except psycopg.OperationalError as error:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"the server did not start: {self.log.read_text()[-2000:]}") from error
-                time.sleep(0.01)
-            else:
-                return
 
     def stop(self, *, immediate: bool = False) -> None:
         """Stop the server; with `immediate`, as a power cut would, without writing anything."""

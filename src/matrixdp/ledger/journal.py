@@ -40,7 +40,22 @@ _QUERIES = {
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
 _LAST = 2**62  # more than the number of any entry
+HEAD_QUERY = "SELECT entry, hash FROM head"
 _COUNTERS = "charges, releases, last_charge, last_release"
+
+
+def select_entries(query: str) -> str:
+    """The SQL of a named query."""
+    return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
+
+
+FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    (select_entries("entry"), (1,)),
+    (HEAD_QUERY, ()),
+    (select_entries("last"), ()),
+    (select_entries("restore until"), (_LAST,)),
+)
+"""Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""
 
 
 class Transaction(Protocol):
@@ -135,7 +150,7 @@ class Journal:
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self.transaction.execute("SELECT entry, hash FROM head"))
+        rows = list(self.transaction.execute(HEAD_QUERY))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
@@ -185,8 +200,7 @@ class Journal:
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
-        sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-        return (Row(*row) for row in self.transaction.execute(sql, values))
+        return (Row(*row) for row in self.transaction.execute(select_entries(query), values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""

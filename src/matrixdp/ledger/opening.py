@@ -10,7 +10,7 @@ from matrixdp.ledger.author import Author
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.journal import Journal, create_content
 from matrixdp.ledger.location import Address, PostgresURL, parse_location
-from matrixdp.ledger.postgres.creation import create_tables
+from matrixdp.ledger.postgres.creation import create_tables, mark_restored
 from matrixdp.ledger.postgres.store import PostgresStore
 from matrixdp.ledger.sqlite.copies import confirm_move, restore_backup, write_backup
 from matrixdp.ledger.sqlite.creation import create_file
@@ -50,7 +50,13 @@ def backup_store(store: Store, target: Address) -> Head:
 
 
 def restore_store(source: Address, location: Address, timeout: float, author: Author) -> Head:
-    """Make a new ledger at `location` from a backup; the head of the backup."""
+    """Make a new ledger at `location` from a backup; the head of the backup.
+
+    A ledger in PostgreSQL is restored with its server. Given as both arguments, it is marked as restored.
+    """
+    found = parse_location(location)
+    if isinstance(found, PostgresURL) and parse_location(source) == found:
+        return mark_restored(found, timeout, author)
     return restore_backup(_require_file(source), _require_file(location), timeout, author)
 
 

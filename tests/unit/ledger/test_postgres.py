@@ -331,6 +331,23 @@ class TestBadInput:
         assert len(ledger.history()) == 1
 
 
+def test_a_ledger_whose_server_was_restored_is_settled_before_it_is_charged(ledger, path):
+    spend(ledger)
+    Ledger.restore(path, path).close()
+    with pytest.raises(LedgerError, match=r"was restored from a backup that ends at entry 3"):
+        spend(ledger)
+    ledger.settle("clinic", 0.5)
+    spend(ledger)
+    ledger.verify()
+
+
+def test_a_settlement_must_add_up_on_the_server_as_well(ledger, path):
+    Ledger.restore(path, path).close()
+    ledger.settle("clinic", "all")
+    assert ledger.remaining("clinic").mu == 0.0
+    ledger.verify()
+
+
 def reload_settings(admin, name, value):
     """Let the server read its settings again, and wait until this session has them."""
     admin.execute("SELECT pg_reload_conf()")

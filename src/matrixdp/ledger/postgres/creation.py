@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from matrixdp.errors import LedgerError
+from matrixdp.ledger.audit import audit
 from matrixdp.ledger.author import Author
+from matrixdp.ledger.chain import Head
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, translate
 from matrixdp.ledger.postgres.schema import creation_sql, require_durability
-from matrixdp.ledger.postgres.store import PostgresTransaction
+from matrixdp.ledger.postgres.store import PostgresStore, PostgresTransaction
 
 if TYPE_CHECKING:
     from matrixdp.ledger.postgres.driver import Connection
@@ -32,6 +34,14 @@ def create_tables(url: PostgresURL, timeout: float, author: Author, fill: Callab
             raise LedgerError(f"{url}: another client is creating a ledger there. Open it: Ledger.open(url).") from None
         except psycopg.Error as error:
             raise translate(error, url) from error
+
+
+def mark_restored(url: PostgresURL, timeout: float, author: Author) -> Head:
+    """Record that the server was restored from a backup, after a check of the whole ledger; its head before."""
+    with contextlib.closing(PostgresStore(url, timeout)) as store, store.writing(author) as journal:
+        head = audit(journal)
+        journal.append("restore", {"backup": {"entry": head.entry, "hash": head.hash}})
+    return head
 
 
 def _create(connection: Connection, url: PostgresURL, author: Author, fill: Callable[[Journal], object]) -> None:

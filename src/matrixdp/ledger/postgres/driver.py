@@ -60,8 +60,7 @@ def connect(url: PostgresURL, timeout: float) -> Connection:
         **url.parameters,
     }
     try:
-        # Without prepared statements and session settings, a connection pooler may be between client and server.
-        connection: Connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
+        connection: Connection = psycopg.connect(**parameters, autocommit=True)
     except (psycopg.Error, UnicodeError) as error:
         raise _refused(error, url) from None
     return connection

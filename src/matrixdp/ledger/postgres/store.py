@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import LedgerError
+from matrixdp.ledger.journal import FIRST_QUERIES, HEAD_QUERY
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, is_lost, translate
 from matrixdp.ledger.postgres.schema import check_schema, check_version, faults
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from matrixdp.ledger.postgres.driver import Connection
 
 _PAUSE = 0.05  # seconds between attempts to reach a server that went away during a commit
-# All settings end with the transaction, so that a connection pooler may be between client and server.
+# All settings end with the transaction.
 _BEGIN_READING = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL search_path = {schema}, pg_temp;
-SET LOCAL lock_timeout = {milliseconds}
+SET LOCAL lock_timeout = {milliseconds};
+SELECT 0, ''
 """
 _BEGIN_WRITING = """
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
@@ -33,8 +35,10 @@ SET LOCAL lock_timeout = {milliseconds};
 SET LOCAL statement_timeout = {milliseconds};
 SET LOCAL idle_in_transaction_session_timeout = {milliseconds};
 SET LOCAL matrixdp.attempt = '{token}';
-SELECT version FROM {schema}.lock_head()
+SELECT version, current_setting('synchronous_standby_names') FROM {schema}.lock_head()
 """
+# Sent with the beginning of a transaction, to save round trips while the lock is held.
+_FIRST = ";".join(["", *(sql.replace("?", "%d") % values for sql, values in FIRST_QUERIES)])
 
 
 class PostgresTransaction:
@@ -47,12 +51,15 @@ class PostgresTransaction:
         is lost.
     entry : int or None
         The last entry that was appended.
+    waits_for_standby : bool
+        Whether a commit waits for another server.
     """
 
     def __init__(self, connection: Connection, schema: str, token: str) -> None:
         self.connection = connection
         self.token = token
         self.entry: int | None = None
+        self.waits_for_standby = False
         self._schema = schema
         self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
 
@@ -67,12 +74,16 @@ class PostgresTransaction:
             return self._known[key]
         cursor = self.connection.execute(sql.replace("?", "%s"), tuple(values) or None)
         rows = [] if cursor.description is None else cursor.fetchall()
-        if len(rows) <= 1:
-            self._known[key] = rows
+        self.learn(sql, values, rows)
         return rows
 
+    def learn(self, sql: str, values: Sequence[object], rows: list[tuple[Any, ...]]) -> None:
+        """Remember a short answer."""
+        if len(rows) <= 1:
+            self._known[(sql, *values)] = rows
+
     def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Append entries; the first value of each row is its number."""
+        """Append entries; the number and hash of the last one, its first and last value, become the head."""
         self._known.clear()
         with self.connection.cursor() as cursor:
             if len(rows) == 1:
@@ -80,6 +91,7 @@ class PostgresTransaction:
             else:
                 cursor.executemany(sql.replace("?", "%s"), rows)
         self.entry = int(str(rows[-1][0]))
+        self.learn(HEAD_QUERY, (), [(rows[-1][0], rows[-1][-1])])
 
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers, functions and indexes."""
@@ -125,14 +137,19 @@ class PostgresStore(Store):
         connection, token = self._open(), secrets.token_hex(16)
         milliseconds = max(1, min(int(1000 * self.timeout), 2**31 - 1))
         cursor = connection.cursor()
-        begin = _BEGIN_WRITING if writing else _BEGIN_READING
+        begin = (_BEGIN_WRITING if writing else _BEGIN_READING) + _FIRST
         cursor.execute(begin.format(schema=self.url.schema, milliseconds=milliseconds, token=token))
-        if writing:
-            while cursor.nextset():
-                pass
-            ((version,),) = cursor.fetchall()
-            check_version(version, self.url)
-        return PostgresTransaction(connection, self.url.schema, token)
+        answers = []
+        while cursor.nextset():
+            if cursor.description is not None:
+                answers.append(cursor.fetchall())
+        ((version, standbys),), *known = answers
+        check_version(version, self.url)
+        transaction = PostgresTransaction(connection, self.url.schema, token)
+        transaction.waits_for_standby = standbys != ""
+        for (sql, values), rows in zip(FIRST_QUERIES, known, strict=True):
+            transaction.learn(sql, values, rows)
+        return transaction
 
     def _commit(self, *, writing: bool) -> None:
         current, connection = self._current, self._connection
@@ -140,7 +157,7 @@ class PostgresStore(Store):
             return
         self._warnings.clear()
         try:
-            with _cancelling(connection, self.timeout):
+            with _cancelling(connection, self.timeout) if current.waits_for_standby else contextlib.nullcontext():
                 status = connection.execute("COMMIT").statusmessage
         except self.driver_errors as error:
             self._disconnect()
