@@ -331,7 +331,9 @@ def test_authors_are_printable_text(path, ledger, name, value):
         Ledger.open(path, **{name: value})
 
 
-def test_an_unknown_option_creates_no_file(tmp_path):
+def test_an_unknown_option_creates_no_ledger(store):
+    path = store.new_path("new")
     with pytest.raises(TypeError, match="tiemout"):
-        Ledger.create(tmp_path / "new.db", tiemout=1)
-    assert not (tmp_path / "new.db").exists()
+        Ledger.create(path, tiemout=1)
+    with pytest.raises(LedgerError, match="no ledger"):
+        Ledger.open(path).datasets()
