@@ -33,13 +33,16 @@ DESCRIPTION = {"query": "second moment", "shape": [16, 16], "calibration": "exac
 
 
 def run() -> list[dict[str, Any]]:
+    from benchmarks import ledger_postgres
+
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
         folder = Path(name)
-        return [*_charges(folder), *_race(folder), *_kills(folder), *_opening(folder)]
+        files = [*_charges(folder), *race(folder / "race.db"), *kills(folder / "kills.db"), *_opening(folder)]
+    return [*files, *ledger_postgres.run()]
 
 
 def _charges(folder: Path) -> list[dict[str, Any]]:
-    with _create(folder / "charges.db") as ledger:
+    with create(folder / "charges.db") as ledger:
         _charge(ledger)
         with ledger._store.reading() as journal:
             row = journal.row("state", "clinic")
@@ -48,17 +51,16 @@ def _charges(folder: Path) -> list[dict[str, Any]]:
             bare.execute("CREATE TABLE entries (entry INTEGER PRIMARY KEY, body TEXT)")
             rates: tuple[list[float], list[float]] = ([], [])
             for _ in range(5):
-                rates[0].append(CHARGES / _seconds(lambda: _charge(ledger), CHARGES))
-                rates[1].append(CHARGES / _seconds(lambda: _commit(bare, row.body), CHARGES))
+                rates[0].append(CHARGES / measure(lambda: _charge(ledger), CHARGES))
+                rates[1].append(CHARGES / measure(lambda: _commit(bare, row.body), CHARGES))
     ours, peer = map(statistics.median, rates)
     note = "same size of row, same synchronous setting, same disk; at least 300 wanted"
-    return [_row("durable charges a second, beside bare SQLite commits", ours, peer, note)]
+    return [make_row("durable charges a second, beside bare SQLite commits", ours, peer, note)]
 
 
-def _race(folder: Path) -> list[dict[str, Any]]:
+def race(path: Path | str) -> list[dict[str, Any]]:
     """Processes that charge at the same time, for more than the total allows."""
-    path = folder / "race.db"
-    _create(path).close()
+    create(path).close()
     event, start = Gaussian(share_mu(TOTAL.mu, 1 / ROOM)), time.perf_counter()
     children = []
     for _ in range(PROCESSES):
@@ -79,13 +81,13 @@ def _race(folder: Path) -> list[dict[str, Any]]:
         recorded = ledger.counts("clinic").charges
     what = f"charges granted to {PROCESSES} processes x {ATTEMPTS:,} attempts, room for {ROOM:,}"
     note = f"{recorded:,} are recorded; {seconds:.0f} s, {granted / seconds:.0f} charges a second"
-    return [_row(what, granted, ROOM, note)]
+    return [make_row(what, granted, ROOM, note)]
 
 
-def _kills(folder: Path) -> list[dict[str, Any]]:
+def kills(path: Path | str) -> list[dict[str, Any]]:
     """Processes that are killed while they charge; others go on."""
-    path, chance = folder / "kills.db", random.Random(5)
-    _create(path).close()
+    chance = random.Random(5)
+    create(path).close()
     room = 3_000
     event = Gaussian(share_mu(TOTAL.mu, 1 / room))
     reader, writer = os.pipe()
@@ -106,10 +108,10 @@ def _kills(folder: Path) -> list[dict[str, Any]]:
         ledger.verify()
         recorded = {charge.entry for charge in ledger.history()}
     note = f"{len(recorded):,} charges recorded, {len(acknowledged):,} acknowledged, room for {room:,}"
-    return [_row(f"acknowledged charges lost in {KILLS} kills", len(acknowledged - recorded), 0, note)]
+    return [make_row(f"acknowledged charges lost in {KILLS} kills", len(acknowledged - recorded), 0, note)]
 
 
-def _start(path: Path, event: Gaussian, writer: int) -> int:
+def _start(path: Path | str, event: Gaussian, writer: int) -> int:
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BudgetExceededError), Ledger.open(path, timeout=600) as ledger:
@@ -123,21 +125,21 @@ def _start(path: Path, event: Gaussian, writer: int) -> int:
 
 def _opening(folder: Path) -> list[dict[str, Any]]:
     path, short = folder / "long.db", folder / "short.db"
-    with _create(short) as ledger:
+    with create(short) as ledger:
         _charge(ledger)
-    with _create(path) as ledger:
+    with create(path) as ledger:
         _fill(ledger, ENTRIES * 9 // 10)
         anchor = ledger.head
         _fill(ledger, ENTRIES)
         entries = ledger.head.entry
     ours, peer = [], []
     for _ in range(11):
-        ours.append(1e3 * _seconds(lambda: _show(path)))
-        peer.append(1e3 * _seconds(lambda: _show(short)))
+        ours.append(1e3 * measure(lambda: _show(path)))
+        peer.append(1e3 * measure(lambda: _show(short)))
     with Ledger.open(path) as ledger:
-        audit = _seconds(lambda: ledger.verify(anchor, resume=True))
+        audit = measure(lambda: ledger.verify(anchor, resume=True))
     return [
-        _row(
+        make_row(
             f"ms to open and show a ledger of {entries:,} entries, beside one of 3",
             statistics.median(ours),
             statistics.median(peer),
@@ -153,7 +155,8 @@ def _opening(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _create(path: Path) -> Ledger:
+def create(path: Path | str) -> Ledger:
+    """A new ledger with one data set."""
     ledger = Ledger.create(path)
     ledger.register("clinic", TOTAL, neighbours="replace")
     return ledger
@@ -210,14 +213,16 @@ def _commit(connection: sqlite3.Connection, body: str) -> None:
     connection.execute("COMMIT")
 
 
-def _seconds(action: Callable[[], object], times: int = 1) -> float:
+def measure(action: Callable[[], object], times: int = 1) -> float:
+    """Seconds that an action takes, so many times."""
     start = time.perf_counter()
     for _ in range(times):
         action()
     return time.perf_counter() - start
 
 
-def _row(what: str, ours: float, peer: float, note: str) -> dict[str, Any]:
+def make_row(what: str, ours: float, peer: float, note: str) -> dict[str, Any]:
+    """One row of the table."""
     return {
         "what": what,
         "ours": round(ours, 2),

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import resource
+import select
 import shutil
 import signal
 import sqlite3
@@ -27,7 +28,7 @@ from matrixdp.privacy import Privacy, share_mu
 TOTAL = Privacy(epsilon=1, delta=1e-6)
 
 
-def run_worker(task: str, path: Path, *numbers: float, command: Sequence[str] = ()) -> Any:
+def run_worker(task: str, path: Path | str, *numbers: float, command: Sequence[str] = ()) -> Any:
     """Run one task in a new process, perhaps by another command, and return its result."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -41,7 +42,7 @@ def run_worker(task: str, path: Path, *numbers: float, command: Sequence[str] = 
     return json.loads(done.stdout)
 
 
-def race(path: Path, processes: float, attempts: float, admitted: float) -> list[int]:
+def race(path: Path | str, processes: float, attempts: float, admitted: float) -> list[int]:
     """The number of charges that each process was granted, when the total allows `admitted` of them."""
     ledger = Ledger.open(path)
     event = Gaussian(share_mu(TOTAL.mu, 1 / admitted))
@@ -65,7 +66,7 @@ def _granted(ledger: Ledger, event: Gaussian) -> bool:
     return True
 
 
-def kill(path: Path, moments: float, seed: float) -> dict[str, list[int]]:
+def kill(path: Path | str, moments: float, seed: float) -> dict[str, list[int]]:
     """Charges and releases that were acknowledged by child processes before they were killed at random moments."""
     chance = random.Random(int(seed))
     acknowledged: dict[str, list[int]] = {"charge": [], "release": []}
@@ -126,7 +127,7 @@ def _read_lines(reader: int, count: int) -> str:
     return text
 
 
-def _release_forever(path: Path, writer: int, moment: int) -> None:
+def _release_forever(path: Path | str, writer: int, moment: int) -> None:
     ledger, count = Ledger.open(path), 0
     while True:
         receipt = ledger.charge(
@@ -236,7 +237,18 @@ def interrupt(path: Path) -> None:
     os._exit(0)
 
 
-def fork(path: Path) -> dict[str, int]:
+def persist(path: Path | str) -> None:
+    """Charge until standard input ends, whatever happens to the server; each acknowledged entry is printed at once."""
+    ledger = Ledger.open(path)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        try:
+            receipt = ledger.charge("clinic", Gaussian(1e-4), neighbours="replace", description={})
+        except LedgerError:
+            continue
+        print(receipt.entry, flush=True)
+
+
+def fork(path: Path | str) -> dict[str, int]:
     """Parent and child use one ledger that was open at the fork; the parent closes it first."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-3))
@@ -289,7 +301,7 @@ def _use_without_writing(path: Path) -> dict[str, Any]:
     return answer
 
 
-def full(path: Path) -> dict[str, Any]:
+def full(path: Path | str) -> dict[str, Any]:
     """Charge until the disk is full, then after space was freed; the numbers of charges granted and recorded."""
     ledger = Ledger.open(path)
     _granted(ledger, Gaussian(1e-4))
@@ -326,10 +338,12 @@ if __name__ == "__main__":
         "bind": bind,
         "meddle": meddle,
         "interrupt": interrupt,
+        "persist": persist,
         "fork": fork,
         "kill_some": kill_some,
         "readonly": readonly,
         "mounted": mounted,
         "full": full,
     }
-    print(json.dumps(tasks[sys.argv[1]](Path(sys.argv[2]), *map(float, sys.argv[3:]))))
+    place = sys.argv[2] if sys.argv[2].startswith("postgresql:") else Path(sys.argv[2])
+    print(json.dumps(tasks[sys.argv[1]](place, *map(float, sys.argv[3:]))))

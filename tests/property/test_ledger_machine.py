@@ -24,6 +24,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from ledger_stores import PostgresSchemas
 from matrixdp.errors import BudgetExceededError, LedgerError
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Reserve
 from matrixdp.ledger.allowance import AllowanceBalance
@@ -89,7 +90,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @initialize()
     def create(self):
         self.folder = Path(tempfile.mkdtemp())
-        self.ledger = Ledger.create(self.folder / "clinic.db")
+        self.ledger = Ledger.create(self.new_path())
         self.spent = {(name, holder): NOTHING for name in DATASETS for holder in (None, "ann", "bob", "cat")}
         self.sizes, self.returned = {}, set()
         self.entries, self.open, self.count = 1, set(), 0
@@ -100,6 +101,9 @@ class LedgerMachine(RuleBasedStateMachine):
             left = (privacy.epsilon - reserve.epsilon, privacy.delta - reserve.delta)
             mu = gdp_mu(epsilon=left[0], delta=left[1]) if left[1] > 0 else 0.0
             self.total[name] = (Fraction(mu) ** 2, Fraction(reserve.epsilon), Fraction(reserve.delta))
+
+    def new_path(self):
+        return self.folder / "clinic.db"
 
     def left(self, name, holder):
         """What an allowance or, without one, the data set can still pay."""
@@ -221,8 +225,22 @@ def _down(value):
     return number if Fraction(number) <= value else math.nextafter(number, 0.0)
 
 
+class PostgresMachine(LedgerMachine):
+    store = None
+
+    def new_path(self):
+        return self.store.new_path("machine")
+
+
+@pytest.fixture(autouse=True)
+def _postgres(request, postgres_server):
+    PostgresMachine.store = PostgresSchemas(postgres_server)
+
+
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(examples(40), stateful_step_count=30)
+TestPostgresMachine = PostgresMachine.TestCase
+TestPostgresMachine.settings = settings(examples(10), stateful_step_count=30)
 
 
 def ignore_what_is_allotted(patch):

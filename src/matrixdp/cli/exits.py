@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -26,6 +27,8 @@ from enum import IntEnum
 import click
 
 from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError, RequestPendingError
+
+_PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
 
 
 class ExitCode(IntEnum):
@@ -67,14 +70,18 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
         raise
     except BaseException as error:
         if debug and not isinstance(error, KeyboardInterrupt | click.Abort):
-            traceback.print_exc()
+            _write_error(traceback.format_exc())
         _write_error(f"matrixdp: {describe_error(error)}\n")
         return find_exit_code(error)
     return code if isinstance(code, int) else ExitCode.SUCCESS
 
 
 def _write_error(text: str) -> None:
-    """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal."""
+    """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal.
+
+    Arguments that the message repeats may be URLs. Their passwords are not shown.
+    """
+    text = _PASSWORD.sub("***", text)
     if not text.replace("\n", "").isprintable():
         from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
 

@@ -122,6 +122,7 @@ class _Replay:
         self._counters: dict[tuple[str, str], Counters] = {}
         self._unsettled: set[str] = set()
         self._restored = False
+        self._left = False
         self._first = 0
 
     @classmethod
@@ -141,11 +142,16 @@ class _Replay:
             if name and (found := journal.row("allowance", dataset, name)) is not None and found.entry <= entry:
                 replay._allowances[dataset, name] = journal.allowance(dataset, name, entry)
         replay._restored = journal.row("restore until", entry) is not None
+        last = journal.row("entry", entry)
+        replay._left = last is not None and last.kind == "leave"
         replay._unsettled = {name for name in replay._balances if journal.unsettled(name, entry) is not None}
         return replay
 
     def add(self, row: Row) -> None:
         content = json.loads(row.body)
+        if (row.kind == "arrive") != self._left:
+            raise LedgerError("entries of the kinds 'leave' and 'arrive' must follow each other.")
+        self._left = row.kind == "leave"
         match row.kind:
             case "create" if row.entry == 1:
                 pass
@@ -163,7 +169,7 @@ class _Replay:
                 self._restore(row.entry, content)
             case "settle":
                 self._settle(content)
-            case "move":
+            case "move" | "leave" | "arrive":
                 pass
             case _:
                 raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")

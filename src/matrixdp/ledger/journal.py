@@ -40,7 +40,22 @@ _QUERIES = {
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
 _LAST = 2**62  # more than the number of any entry
+HEAD_QUERY = "SELECT entry, hash FROM head"
 _COUNTERS = "charges, releases, last_charge, last_release"
+
+
+def select_entries(query: str) -> str:
+    """The SQL of a named query."""
+    return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
+
+
+FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    (select_entries("entry"), (1,)),
+    (HEAD_QUERY, ()),
+    (select_entries("last"), ()),
+    (select_entries("restore until"), (_LAST,)),
+)
+"""Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""
 
 
 class Transaction(Protocol):
@@ -48,6 +63,9 @@ class Transaction(Protocol):
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows of a statement of plain SQL, with question marks in place of `values`."""
+
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement once for each of the rows, with their values in place of its question marks."""
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
@@ -132,7 +150,7 @@ class Journal:
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self.transaction.execute("SELECT entry, hash FROM head"))
+        rows = list(self.transaction.execute(HEAD_QUERY))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
@@ -159,15 +177,22 @@ class Journal:
         author = {} if self._author is None else self._author.to_json()
         previous, times = self.head(), {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         last = self.row("entry", previous.entry)
+        if last is not None and last.kind == "leave" and kind != "arrive":
+            raise LedgerError(
+                f"{self.location} was copied to {last.content()['to']}, and is charged there only. Nothing was "
+                "charged. Use that ledger."
+            )
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
         self._checked.clear()
-        self.transaction.execute(
-            f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash),
-        )
+        self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Append entries as they are."""
+        sql = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        self.transaction.insert(sql, [tuple(vars(row).values()) for row in rows])
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
@@ -175,8 +200,7 @@ class Journal:
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
-        sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-        return (Row(*row) for row in self.transaction.execute(sql, values))
+        return (Row(*row) for row in self.transaction.execute(select_entries(query), values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""

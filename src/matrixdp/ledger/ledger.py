@@ -15,8 +15,15 @@ from matrixdp.ledger.allotting import LedgerAllotter
 from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
+from matrixdp.ledger.copying import copy_ledger
 from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json, sums_to_json
+from matrixdp.ledger.journal import (
+    amount_to_json,
+    registration_from_json,
+    registration_to_json,
+    sums_to_json,
+)
+from matrixdp.ledger.location import Address
 from matrixdp.ledger.opening import create_store, move_store, restore_store
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
@@ -53,7 +60,8 @@ class Ledger(LedgerAllotter):
     Parameters
     ----------
     path : str or path
-        Path of an existing ledger; `Ledger.create` creates one.
+        Path of an existing ledger, or the URL of one in PostgreSQL: ``postgresql://USER@HOST/DATABASE``.
+        `Ledger.create` creates one.
     timeout : float
         Seconds to wait while other processes write.
     actor : str, optional
@@ -88,20 +96,18 @@ class Ledger(LedgerAllotter):
     """
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], **options: Unpack[LedgerOptions]) -> Self:
+    def open(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Open the ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if there is none."""
         return cls(path, **options)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], **options: Unpack[LedgerOptions]) -> Self:
+    def create(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Create a new ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if the path exists."""
         create_store(path, *_timeout_and_author(**options))
         return cls(path, **options)
 
     @classmethod
-    def restore(
-        cls, file: str | os.PathLike[str], path: str | os.PathLike[str], **options: Unpack[LedgerOptions]
-    ) -> Self:
+    def restore(cls, file: Address, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Make a new ledger at `path` from a backup, with the options of `Ledger`.
 
         The backup is verified first. The new ledger knows that it was restored, and refuses charges to each data set
@@ -111,7 +117,7 @@ class Ledger(LedgerAllotter):
         return cls(path, **options)
 
     @classmethod
-    def moved(cls, path: str | os.PathLike[str], **options: Unpack[LedgerOptions]) -> Self:
+    def moved(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Confirm that the ledger's file was moved to `path`, and open it, with the options of `Ledger`.
 
         A ledger is written at one place only: copies of a file, and other names of it, would spend its total twice. So
@@ -119,6 +125,20 @@ class Ledger(LedgerAllotter):
         """
         move_store(path, *_timeout_and_author(**options))
         return cls(path, **options)
+
+    @staticmethod
+    def copy(source: Address, target: Address, **options: Unpack[LedgerOptions]) -> Head:
+        """Copy a ledger to a new place, in a file or in PostgreSQL, with all its entries.
+
+        From then on, the copy is charged and the original is not, but can still be read. Both are verified.
+
+        Returns
+        -------
+        Head
+            The last entry of the copy.
+        """
+        timeout, author = _timeout_and_author(**options)
+        return copy_ledger(source, target, timeout, author)
 
     def register(
         self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
@@ -227,9 +247,13 @@ class Ledger(LedgerAllotter):
             The release as JSON text, which is public. `stored` returns it.
         """
         try:
-            payload.encode()
+            valid = b"\0" not in payload.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise ParameterError(f"payload must be text that UTF-8 can encode, got {show(payload)} instead.") from None
+            valid = False
+        if not valid:
+            raise ParameterError(
+                f"payload must be text that UTF-8 can encode, without NUL, got {show(payload)} instead."
+            )
         with self._writing(anchored=False) as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:

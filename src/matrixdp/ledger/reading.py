@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -20,6 +19,7 @@ from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import Journal, registration_from_json
+from matrixdp.ledger.location import Address, Location
 from matrixdp.ledger.opening import backup_store, open_store
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.values import Allowance, Charge, Counts, Registration, Remaining, Summary
@@ -40,7 +40,7 @@ class LedgerReader:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: Address,
         timeout: float = 30.0,
         *,
         actor: str | None = None,
@@ -57,9 +57,9 @@ class LedgerReader:
             pass
 
     @property
-    def path(self) -> Path:
-        """Path of the file."""
-        return Path(self._store.location)
+    def path(self) -> Location:
+        """Path of the file, or URL of the database; as text, the URL has no password."""
+        return self._store.address
 
     @property
     def author(self) -> Author:
@@ -202,7 +202,7 @@ class LedgerReader:
                 if audit.advance(journal):
                     return audit.head
 
-    def backup(self, file: str | os.PathLike[str]) -> Head:
+    def backup(self, file: Address) -> Head:
         """Copy the ledger, which may be in use, to a new file, and return the head of the copy.
 
         A backup is not charged: `Ledger.restore` makes a ledger of it.
@@ -224,10 +224,10 @@ class LedgerReader:
     def __repr__(self) -> str:
         return f"Ledger.open({self._store.location!r})"
 
-    def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, float]]:
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
         author = self._author
         opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
-        return opened, (self._store.location, self._store.timeout)
+        return opened, (self._store.address, self._store.timeout)
 
     def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
         with self._store.reading() as journal:

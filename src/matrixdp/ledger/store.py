@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.journal import Journal, Transaction
+from matrixdp.ledger.location import Location
 
 
 class Store(ABC):
@@ -42,8 +43,13 @@ class Store(ABC):
 
     @property
     @abstractmethod
+    def address(self) -> Location:
+        """What opens this ledger again: a path, or a URL with its password if it has one."""
+
+    @property
     def location(self) -> str:
-        """Path or address, as it is given to `Ledger` and shown in messages; without a password."""
+        """Path or URL as shown in messages, without a password."""
+        return str(self.address)
 
     @abstractmethod
     def _begin(self, *, writing: bool) -> Transaction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sqlite3
 
@@ -176,3 +177,18 @@ def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
 
 def test_only_the_owner_may_read_a_new_ledger(ledger, path):
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_forgotten_handle_lets_go_of_the_file(ledger, path):
+    spend(Ledger.open(path))
+    gc.collect()
+    ledger.close()
+    assert [found.name for found in path.parent.iterdir()] == ["clinic.db"]
+
+
+def test_every_commit_is_synchronised(ledger):
+    with ledger._store.reading() as journal:
+        settings = [
+            next(iter(journal.transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
+        ]
+    assert settings == ["delete", 3]  # 3 is EXTRA, which also syncs the directory once the journal is deleted

@@ -18,6 +18,7 @@ from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
+from matrixdp.ledger.location import Location
 from matrixdp.privacy import share_mu
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.numbers import make_visible
@@ -33,7 +34,7 @@ def run_design(
     *,
     plot: Path | None,
     features: str | None,
-    ledger: Path | None,
+    ledger: Location | None,
     dataset: str | None,
     allowance: str | None,
     as_json: bool,
@@ -57,7 +58,7 @@ def run_design(
 
 
 def _preview_ledger(
-    path: Path, dataset: str, allowance: str | None, options: DesignOptions, design: Design
+    path: Location, dataset: str, allowance: str | None, options: DesignOptions, design: Design
 ) -> tuple[float, float]:
     """Epsilon left in the ledger, now and after a release."""
     with open_ledger(path) as ledger:
@@ -137,6 +138,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "directions_mu": _learning_mu(options),
         "exact": design.exact,
         "gain": design.gain,
+        "excess": design.excess,
         "relative_error": design.relative_error,
         "rows": None if equal_rows else list(rows),
         "columns": list(columns),

@@ -15,13 +15,17 @@ from matrixdp.ledger.anchors import parse_anchor
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
 from matrixdp.ledger.ledger import LedgerOptions
+from matrixdp.ledger.location import Location
+from matrixdp.ledger.postgres.roles import roles_sql
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
+_COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
 
-def open_ledger(path: Path, **options: Unpack[LedgerOptions]) -> Ledger:
+
+def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
     """The ledger at `path`; the error for a missing one names the command that creates it."""
-    if not path.exists():
+    if isinstance(path, Path) and not path.exists():
         raise LedgerError(
             f"there is no ledger at {path}. Check the path, or create one: "
             f"matrixdp ledger new {path} --dataset NAME --epsilon E --delta D"
@@ -37,7 +41,7 @@ def require_dataset(dataset: str | None) -> str:
 
 
 def create_ledger(
-    path: Path,
+    path: Location,
     dataset: str,
     epsilon: float,
     delta: float,
@@ -55,7 +59,7 @@ def create_ledger(
 
 
 def add_dataset(
-    path: Path,
+    path: Location,
     dataset: str,
     epsilon: float,
     delta: float,
@@ -72,7 +76,7 @@ def add_dataset(
         show_ledger(path, as_json=as_json)
 
 
-def show_ledger(path: Path, *, as_json: bool) -> None:
+def show_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
     with open_ledger(path) as ledger:
         facts = [_collect_facts(summary) for summary in ledger.summaries()]
@@ -146,7 +150,7 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
     }
 
 
-def show_history(path: Path, dataset: str | None, *, as_json: bool) -> None:
+def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
     """Print all charges, or those to one data set, in their order."""
     with open_ledger(path) as ledger:
         history = ledger.history(dataset)
@@ -199,7 +203,7 @@ def _format_event(event: Any) -> str:
     return " ".join([content["kind"], *numbers])
 
 
-def verify_ledger(path: Path, anchor: str | None, *, resume: bool, as_json: bool) -> None:
+def verify_ledger(path: Location, anchor: str | None, *, resume: bool, as_json: bool) -> None:
     """Check the whole ledger, or what follows an anchor, and print a new anchor."""
     start = None if anchor is None else _parse_anchor(anchor)
     if resume and start is None:
@@ -221,7 +225,7 @@ def _parse_anchor(text: str) -> Head:
         raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
 
 
-def backup_ledger(path: Path, file: Path, *, as_json: bool) -> None:
+def backup_ledger(path: Location, file: Location, *, as_json: bool) -> None:
     """Copy a ledger, which may be in use, to a new file."""
     with open_ledger(path) as ledger:
         head = ledger.backup(file)
@@ -232,9 +236,9 @@ def backup_ledger(path: Path, file: Path, *, as_json: bool) -> None:
         click.echo(f"{file} has {path} up to entry {head.entry}. To use it: matrixdp ledger restore {file} LEDGER")
 
 
-def restore_ledger(file: Path, path: Path, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+def restore_ledger(file: Location, path: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
     """Make a new ledger from a backup, and print it."""
-    if not file.exists():
+    if isinstance(file, Path) and not file.exists():
         raise LedgerError(f"there is no backup at {file}. Check the path.")
     Ledger.restore(file, path, **author).close()
     with output_after_work():
@@ -242,7 +246,13 @@ def restore_ledger(file: Path, path: Path, *, as_json: bool, **author: Unpack[Le
 
 
 def settle_dataset(
-    path: Path, dataset: str, spent: float | None, *, everything: bool, as_json: bool, **author: Unpack[LedgerOptions]
+    path: Location,
+    dataset: str,
+    spent: float | None,
+    *,
+    everything: bool,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
 ) -> None:
     """Record what was spent on a data set since the backup from which its ledger was restored."""
     if (spent is None) != everything:
@@ -253,17 +263,36 @@ def settle_dataset(
         show_ledger(path, as_json=as_json)
 
 
-def confirm_move(path: Path, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+def confirm_move(path: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
     """Record that a ledger was moved, and print it."""
-    if not path.exists():
+    if isinstance(path, Path) and not path.exists():
         raise LedgerError(f"there is no ledger at {path}. Check the path.")
     Ledger.moved(path, **author).close()
     with output_after_work():
         show_ledger(path, as_json=as_json)
 
 
+def copy_ledger(source: Location, target: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Copy a ledger to a new place, where it is charged from now on, and print the copy."""
+    with open_ledger(source):
+        pass
+    options: LedgerOptions = {**author, "timeout": _COPY_TIMEOUT}
+    Ledger.copy(source, target, **options)
+    with output_after_work():
+        if not as_json:
+            click.echo(f"{source} was copied to {target}, and is charged there only from now on.")
+        show_ledger(target, as_json=as_json)
+
+
+def print_roles(path: Location) -> None:
+    """Print the SQL for the roles of a ledger in PostgreSQL."""
+    if isinstance(path, Path):
+        raise ParameterError("LEDGER must be the URL of a ledger in PostgreSQL: files have no roles.")
+    click.echo(roles_sql(path.schema), nl=False)
+
+
 def show_whatif(
-    path: Path, dataset: str, allowance: str | None, epsilon: float, delta: float, *, as_json: bool
+    path: Location, dataset: str, allowance: str | None, epsilon: float, delta: float, *, as_json: bool
 ) -> None:
     """Print what would be left of a data set's total, or of an allowance, after a release."""
     privacy = Privacy(epsilon, delta)

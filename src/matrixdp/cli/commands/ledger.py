@@ -9,8 +9,8 @@ import click
 
 from matrixdp.cli.commands.ledger_sharing import allow, metrics, plan, return_allowance
 from matrixdp.cli.options import (
+    LEDGER,
     NEIGHBOURS,
-    PATH,
     author_options,
     combine_options,
     delta_option,
@@ -26,7 +26,7 @@ def ledger() -> None:
     """Keep the total of what is spent on each data set."""
 
 
-_path = click.argument("path", metavar="LEDGER", type=PATH)
+_path = click.argument("path", metavar="LEDGER", type=LEDGER)
 _dataset = name_option("--dataset", required=True, help="Name of the data set.")
 _registration = combine_options(
     _path,
@@ -103,7 +103,7 @@ def verify(path: Path, anchor: str | None, resume: bool, as_json: bool) -> None:
 
 @ledger.command("backup", example="matrixdp ledger backup clinic.db clinic-2031-02-07.db")
 @_path
-@click.argument("file", type=PATH)
+@click.argument("file", metavar="FILE", type=LEDGER)
 @json_option
 def backup(path: Path, file: Path, as_json: bool) -> None:
     """Copy a LEDGER, which may be in use, to a new FILE."""
@@ -113,7 +113,7 @@ def backup(path: Path, file: Path, as_json: bool) -> None:
 
 
 @ledger.command("restore", example="matrixdp ledger restore clinic-2031-02-07.db clinic.db")
-@click.argument("file", type=PATH)
+@click.argument("file", metavar="FILE", type=LEDGER)
 @_path
 @author_options
 @json_option
@@ -153,6 +153,33 @@ def moved(path: Path, **options: Any) -> None:
     from matrixdp.cli.actions.ledger import confirm_move
 
     confirm_move(path, **options)
+
+
+@ledger.command("copy", example="matrixdp ledger copy clinic.db postgresql://ann@db.example.org/privacy")
+@click.argument("source", metavar="FROM", type=LEDGER)
+@click.argument("target", metavar="TO", type=LEDGER)
+@author_options
+@json_option
+def copy(source: Path, target: Path, **options: Any) -> None:
+    """Move a ledger to a new place, with all its entries.
+
+    FROM and TO are files or URLs of PostgreSQL. Afterwards, only the copy is charged; the original can still be read.
+    """
+    from matrixdp.cli.actions.ledger import copy_ledger
+
+    copy_ledger(source, target, **options)
+
+
+@ledger.command("roles", example="matrixdp ledger roles postgresql://ann@db.example.org/privacy | psql privacy")
+@_path
+def roles(path: Path) -> None:
+    """Print the SQL for the roles of a LEDGER in PostgreSQL.
+
+    It connects to nothing.
+    """
+    from matrixdp.cli.actions.ledger import print_roles
+
+    print_roles(path)
 
 
 @ledger.command("whatif", example="matrixdp ledger whatif clinic.db --dataset clinic --epsilon 1 --delta 1e-6")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from matrixdp.cli.options import (
+    LEDGER,
     PATH,
     author_options,
     delimiter_option,
@@ -25,7 +26,7 @@ from matrixdp.cli.styles import Command
 )
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
 @design_options
-@click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
+@click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="The ledger that the release is charged to.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
 @name_option("--allowance", help="The allowance of the data set that pays. [default: what is not allotted]")
 @click.option(

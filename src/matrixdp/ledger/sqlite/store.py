@@ -53,6 +53,10 @@ class SQLiteTransaction:
         """The rows of a statement."""
         return self.connection.execute(sql, values)
 
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement once for each of the rows."""
+        self.connection.executemany(sql, rows)
+
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers and indexes, and damaged pages."""
         for name in sorted(missing_guards(self.connection)):
@@ -80,9 +84,9 @@ class SQLiteStore(Store):
         super().__init__(timeout)
 
     @property
-    def location(self) -> str:
+    def address(self) -> Path:
         """Path of the file."""
-        return str(self.path)
+        return self.path
 
     def _begin(self, *, writing: bool) -> SQLiteTransaction:
         require_own_journal(self.path)  # before SQLite uses it
