@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.exits import ExitCode
+from matrixdp.ledger.location import Location
 from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
 from matrixdp.report.numbers import make_visible
 
 
-def print_metrics(path: Path, alert_below: str | None) -> ExitCode:
+def print_metrics(path: Location, alert_below: str | None) -> ExitCode:
     """Print the metrics of a ledger; what is below the threshold goes to standard error and sets the exit code."""
     threshold = None if alert_below is None else Threshold.parse(alert_below)
     with open_ledger(path) as ledger:

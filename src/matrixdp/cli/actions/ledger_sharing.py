@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from pathlib import Path
 from typing import Unpack
 
 import click
@@ -13,12 +12,13 @@ from matrixdp.cli.actions.ledger import open_ledger, show_ledger
 from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.ledger import Schedule, count_releases, make_schedule
 from matrixdp.ledger.ledger import LedgerOptions
+from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
 
 def add_allowance(
-    path: Path,
+    path: Location,
     dataset: str,
     name: str,
     epsilon: float | None,
@@ -34,7 +34,7 @@ def add_allowance(
         show_ledger(path, as_json=as_json)
 
 
-def end_allowance(path: Path, dataset: str, name: str, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+def end_allowance(path: Location, dataset: str, name: str, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
     """Return what is left of an allowance and print the ledger."""
     with open_ledger(path, **author) as ledger:
         ledger.return_allowance(dataset, name)
@@ -42,7 +42,9 @@ def end_allowance(path: Path, dataset: str, name: str, *, as_json: bool, **autho
         show_ledger(path, as_json=as_json)
 
 
-def plan_dataset(path: Path, dataset: str, allowance: str | None, every: str, duration: str, *, as_json: bool) -> None:
+def plan_dataset(
+    path: Location, dataset: str, allowance: str | None, every: str, duration: str, *, as_json: bool
+) -> None:
     """Print the budget of each release, if they divide what a data set or an allowance has left."""
     releases = count_releases(every, duration)
     with open_ledger(path) as ledger:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, author_options, json_option, name_option
+from matrixdp.cli.options import LEDGER, author_options, json_option, name_option
 from matrixdp.cli.styles import Command
 
-_path = click.argument("path", metavar="LEDGER", type=PATH)
+_path = click.argument("path", metavar="LEDGER", type=LEDGER)
 _dataset = name_option("--dataset", required=True, help="Name of the data set.")
 _allowance = name_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
 
@@ -54,7 +54,7 @@ def return_allowance(path: Path, dataset: str, allowance: str, **options: Any) -
     example="matrixdp ledger plan clinic.db --dataset clinic --every night --for 90\n"
     "matrixdp ledger plan --epsilon 4 --delta 1e-6 --every week --for '1 year'",
 )
-@click.argument("path", metavar="[LEDGER]", type=PATH, required=False)
+@click.argument("path", metavar="[LEDGER]", type=LEDGER, required=False)
 @name_option("--dataset", help="Divide what this data set has left.")
 @name_option("--allowance", help="Divide what this allowance of the data set has left.")
 @click.option("--epsilon", type=float, help="Without a LEDGER: the total privacy loss.")
