@@ -183,6 +183,14 @@ class TestForgedEntries:
         with pytest.raises(psycopg.errors.RaiseException, match="must add its cost to what is spent"):
             self.insert(urls, {**content, **change}, head)
 
+    @pytest.mark.parametrize("kind", ["allowance", "return"])
+    def test_an_allowance_cannot_reduce_what_is_spent(self, urls, template, kind):
+        content, head = template
+        forged = {**content, "kind": kind, "allowance": "ann", "spent": ["0", "0", "0"]}
+        del forged["cost"]
+        with pytest.raises(psycopg.errors.RaiseException, match="must add its cost to what is spent"):
+            self.insert({"writer": urls["curator"]}, forged, head, allowance="ann")
+
     def test_more_than_the_total_is_refused(self, urls, template):
         content, head = template
         spent, whole = int(content["cost"][0]), 2**190

@@ -114,7 +114,7 @@ BEGIN
     IF NEW.hash IS DISTINCT FROM encode(sha256(convert_to(NEW.body, 'UTF8')), 'hex') THEN
         RAISE EXCEPTION 'the hash of an entry must be that of its body';
     END IF;
-    IF NEW.kind IN ('charge', 'settle') THEN
+    IF NEW.kind IN ('charge', 'settle', 'allowance', 'return') THEN
         SELECT {schema}.amounts(e.body, 'total') INTO STRICT total FROM {schema}.entries e
             WHERE e.kind = 'register' AND e.dataset = NEW.dataset;
         SELECT {schema}.amounts(e.body, 'spent') INTO spent FROM {schema}.entries e
@@ -122,7 +122,10 @@ BEGIN
                 AND e.entry < NEW.entry
             ORDER BY e.entry DESC LIMIT 1;
         IF NOT {schema}.adds_up(
-            coalesce(spent, '{0,0,0}'), {schema}.amounts(NEW.body, 'cost'), {schema}.amounts(NEW.body, 'spent'), total
+            coalesce(spent, '{0,0,0}'),
+            CASE WHEN NEW.kind IN ('charge', 'settle') THEN {schema}.amounts(NEW.body, 'cost') ELSE '{0,0,0}' END,
+            {schema}.amounts(NEW.body, 'spent'),
+            total
         ) THEN
             RAISE EXCEPTION 'a charge must add its cost to what is spent, and must not exceed the total';
         END IF;
