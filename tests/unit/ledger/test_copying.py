@@ -165,3 +165,21 @@ def accepting(paths):
             continue
         found.append(path)
     return found
+
+
+def test_allowances_are_copied(paths, filled):
+    for name in ("ann", "bob"):
+        filled.allow("clinic", name, share=0.25)
+        filled.charge("clinic", Gaussian(0.05), neighbours="replace", description={}, allowance=name)
+    filled.return_allowance("clinic", "bob")
+    before = filled.summaries()
+    Ledger.copy(*paths)
+    with pytest.raises(LedgerError, match="is charged there only"):
+        filled.allow("clinic", "cat", share=0.1)
+    with Ledger.open(paths[1]) as copied:
+        assert copied.summaries() == before
+        copied.charge("clinic", Gaussian(0.05), neighbours="replace", description={}, allowance="ann")
+        for name in ("ann", "bob"):
+            with pytest.raises(BudgetExceededError, match=f"the allowance '{name}' of 'clinic'"):
+                copied.charge("clinic", Gaussian(0.15), neighbours="replace", description={}, allowance=name)
+        copied.verify()
