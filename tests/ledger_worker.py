@@ -86,6 +86,39 @@ def kill(path: Path | str, moments: float, seed: float) -> dict[str, list[int]]:
     return acknowledged
 
 
+def kill_some(path: Path, kills: float, room: float, seed: float) -> list[int]:
+    """Charges that were acknowledged by four processes that charge at once, of which one after another is killed."""
+    chance, event = random.Random(int(seed)), Gaussian(share_mu(TOTAL.mu, 1 / room))
+    reader, writer = os.pipe()
+    children = [_charge_forever(path, event, writer) for _ in range(4)]
+    seen = ""
+    for _ in range(int(kills)):
+        seen += _read_lines(reader, 1)  # every child writes at least one
+        victim = children.pop(chance.randrange(len(children)))
+        os.kill(victim, signal.SIGKILL)
+        os.waitpid(victim, 0)
+        children.append(_charge_forever(path, event, writer))
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    os.close(writer)
+    return [int(line) for line in (seen + _read_all(reader)).split()]
+
+
+def _charge_forever(path: Path, event: Gaussian, writer: int) -> int:
+    child = os.fork()
+    if child == 0:
+        ledger = Ledger.open(path)
+        while True:
+            try:
+                receipt = ledger.charge("clinic", event, neighbours="replace", description={})
+            except BudgetExceededError:
+                os.write(writer, b"\n")  # so that the parent goes on
+                signal.pause()
+            os.write(writer, f"{receipt.entry}\n".encode())
+    return child
+
+
 def _read_lines(reader: int, count: int) -> str:
     """What a child wrote, up to the end of its line number `count` at least."""
     text = ""
@@ -307,6 +340,7 @@ if __name__ == "__main__":
         "interrupt": interrupt,
         "persist": persist,
         "fork": fork,
+        "kill_some": kill_some,
         "readonly": readonly,
         "mounted": mounted,
         "full": full,

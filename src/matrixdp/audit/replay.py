@@ -16,11 +16,10 @@ from matrixdp.checks import check_number
 from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.noise import Stream
-from matrixdp.noise.triangle import triangle_to_vector
 from matrixdp.privacy import Privacy, compose_mu
 from matrixdp.release import Guaranteed
 from matrixdp.release.interception import intercept_releases
-from matrixdp.release.mechanism import add_noise, round_answer
+from matrixdp.release.mechanism import add_noise, draw_noise, round_answer, unwhiten
 from matrixdp.types import Floats
 
 
@@ -169,19 +168,19 @@ class _DivergedError(MatrixDPError):
 
 @dataclass
 class _Release:
-    """A design, its integers before noise, and its noisy answer."""
+    """A design, its integers before noise, its noisy answer, and the integers drawn for it, if they are known."""
 
     design: Design
     integers: NDArray[np.int64]
     noisy: Floats
+    drawn: NDArray[np.int64] | None = None
 
     def noise(self) -> Floats:
         """The noise, in standard deviations, of shape (entries,)."""
-        design = self.design
-        whitened = design.noise.whiten(self.noisy.reshape(-1, 1) if design.flat else self.noisy)
-        if design.query.symmetric and not design.flat:
-            whitened = triangle_to_vector(whitened)
-        return np.asarray((whitened - self.integers * 2.0**-design.grid.bits).ravel())
+        unit = 2.0**-self.design.grid.bits
+        if self.drawn is not None:
+            return np.asarray((self.drawn + 0.5) * unit).ravel()
+        return np.asarray((self.design.noise.whiten(self.noisy) - self.integers * unit).ravel())
 
 
 class _Transcript:
@@ -192,8 +191,13 @@ class _Transcript:
         self.releases: list[_Release] = []
 
     def record(self, design: Design, prepared: NDArray[Any]) -> Floats:
-        noisy = add_noise(design, prepared, self._stream)
-        self.releases.append(_Release(design, round_answer(design, prepared).copy(), noisy.copy()))
+        integers = round_answer(design, prepared).copy()
+        if design.entrywise:
+            noisy, drawn = add_noise(design, prepared, self._stream), None
+        else:
+            drawn = draw_noise(design, integers.shape, self._stream)
+            noisy = unwhiten(design, integers + drawn)
+        self.releases.append(_Release(design, integers, noisy.copy(), drawn))
         return noisy
 
 

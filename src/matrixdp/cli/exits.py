@@ -10,6 +10,7 @@
 5     internal: an error in matrixdp itself
 6     cluster: its scheduler does not answer, or its workers were lost
 7     pending: the request was charged before, and its release is not in the ledger yet
+8     low: a budget is below the threshold of ``ledger metrics --alert-below``
 130   interrupted
 ====  =================================================================================
 """
@@ -41,6 +42,7 @@ class ExitCode(IntEnum):
     INTERNAL = 5
     CLUSTER = 6
     PENDING = 7
+    LOW = 8
     INTERRUPTED = 130
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import power_of_two
-from matrixdp.design.allocation import Allocation, noise_sides, parse_allocation
+from matrixdp.design.allocation import Allocation, Kernel, noise_sides, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
@@ -18,6 +18,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
 from matrixdp.queries.base import MatrixQuery, check_query
+from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 
 _NO_GRID = Grid(0, 0, math.inf)
@@ -32,6 +33,7 @@ def make_design(
     directions: ArrayLike | None = None,
     calibration: str = "exact",
     share: float = 1.0,
+    structured: bool = True,
 ) -> Design:
     """A design that meets `privacy` for `query`.
 
@@ -40,13 +42,18 @@ def make_design(
     query : MatrixQuery
     privacy : Privacy
     allocation : Allocation or its name, optional
-        `uniform()` by default: noise proportional to each feature's range.
+        `uniform()` by default: noise proportional to each feature's range. For a Gram matrix against public points
+        the default is 'kernel', noise with the kernel's own covariance, where that has less total variance.
     directions : array_like of shape (features, features) or PrincipalDirections, optional
         Orthonormal columns, chosen without the data or from an earlier private release. The standard basis by default.
     calibration : str
         'exact', or the paper's 'theorem2', 'theorem2-corrected', 'theorem2-psd'.
     share : float
         Share of ``privacy.mu^2`` to use, for a budget that is split among releases.
+    structured : bool
+        Whether the noise may follow the structure of the query: additional precision for a moment's diagonal, which
+        costs no privacy, and noise on the edges of a Laplacian. False gives noise with one covariance for rows and
+        columns, as in the paper. Isotropic noise and the paper's calibrations are never structured.
 
     Privacy
     -------
@@ -62,6 +69,7 @@ def make_design(
     5.3
     """
     directions = getattr(directions, "directions", directions)
+    default = allocation is None and directions is None and calibration == "exact"
     allocation = parse_allocation(allocation)
     check_query(query)
     check_privacy(privacy)
@@ -70,7 +78,8 @@ def make_design(
     share_mu(privacy.mu, share)
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
-            return _make(query, privacy, allocation, directions, calibration, share)
+            allocation = _least_noise(query, allocation) if default else allocation
+            return _make(query, privacy, allocation, directions, calibration, share, structured)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
             f"no noise can be computed for {type(query).__name__} with these parameters: they are too far apart. "
@@ -85,6 +94,7 @@ def _make(
     directions: ArrayLike | None,
     calibration: str,
     share: float,
+    structured: bool,
 ) -> Design:
     """`make_design` after its checks of types."""
     entries = allocation.entry_covariance(query)
@@ -94,14 +104,39 @@ def _make(
         columns = Covariance.identity(1)
         plan = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
         return _fit(plan, plan.ideal_distance().value / plan.mu)
+    if directions is not None and allocation.chooses_directions:
+        raise ParameterError(f"directions must be left out for the allocation {allocation.rule!r}, which chooses them.")
     basis = None if directions is None else check_orthonormal(directions, query.features)
+    basis = allocation.own_directions(query) if allocation.chooses_directions else basis
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     exact = calibration == "exact"
     variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
     rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
     plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
-    return _fit(plan, plan.ideal_distance().value / plan.mu if exact else _theorem2_scale(plan))
+    if not exact:
+        return _fit(plan, _theorem2_scale(plan))
+    plans = [plan]
+    if structured and allocation.structured and query.symmetric:
+        structure = query.sensitivity.free_structure(colcov)
+        if structure is not None:
+            refined = replace(plan, structure=structure)
+            # In a rotated basis of few features the bound without squares is exact, and that with them is not.
+            plans = [refined, plan] if basis is not None and query.features <= ENUMERATE else [refined]
+    fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in plans]
+    return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
+
+
+def _least_noise(query: MatrixQuery, allocation: Allocation) -> Allocation:
+    """The allocation, or the query's own covariance if it has less total variance; both are public."""
+    if query.own_covariance is None:
+        return allocation
+
+    def total(rule: Allocation) -> float:
+        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
+        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
+
+    return Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
 
 
 def _normalise(variances: Floats, features: int) -> Floats:
@@ -118,9 +153,10 @@ def _fit(plan: Design, scale: float) -> Design:
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break
         rowcov, colcov = _scaled(plan, scale)
-        scaled = replace(plan, rowcov=rowcov, colcov=colcov)
+        structure = None if plan.structure is None else plan.structure.scaled(scale)
+        scaled = replace(plan, rowcov=rowcov, colcov=colcov, structure=structure)
         ideal = scaled.ideal_distance()
-        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat)
+        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat, structure=structure)
         if grid.distance <= plan.mu:
             design = replace(scaled, grid=grid, attained=ideal.attained)
             design.mark_checked()

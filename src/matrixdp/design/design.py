@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,13 @@ from matrixdp.checks import root_mean_square
 from matrixdp.design.allocation import Allocation, isotropic
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
+from matrixdp.design.public_total import adjusted_std
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
+from matrixdp.noise.structure import NoiseStructure
 from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
@@ -51,6 +53,9 @@ class Design:
         Distance, before rounding, that some pair of neighbours has.
     flat : bool
         Whether the noise treats the answer's entries as one column.
+    structure : NoiseStructure or None
+        What is measured beside the answer in its noise, at no cost to privacy: the squares of the features of a
+        moment.
 
     Privacy
     -------
@@ -68,19 +73,20 @@ class Design:
     grid: Grid
     attained: float
     flat: bool = False
+    structure: NoiseStructure | None = field(default=None, metadata={"omit_none": True})
 
     @cached_property
     def noise(self) -> MatrixGaussian:
-        """Law of the noise."""
+        """Law of the noise; a `structure` lowers it further."""
         return MatrixGaussian(self.rowcov, self.colcov)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: cached properties may be as large as the answer and are not sent to other processes."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set the fields only: what follows from them is computed again, and must be checked again."""
-        self.__dict__.update({field.name: state[field.name] for field in fields(self)})
+        self.__dict__.update({item.name: state[item.name] for item in fields(self)})
 
     @cached_property
     def entrywise(self) -> bool:
@@ -90,7 +96,10 @@ class Design:
     def ideal_distance(self) -> Distance:
         """Distance between neighbours before rounding, for the covariances as they are."""
         changes = self.query.sensitivity
-        found = (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
+        if self.structure is not None:
+            found = changes.structured_distance(self.colcov, self.structure)
+        else:
+            found = (changes.flat() if self.flat else changes).distance(self.rowcov, self.colcov)
         if not isinstance(found, Distance) or not 0 < found.value < math.inf or not found.attained <= found.value:
             raise ParameterError(
                 f"{type(changes).__name__}.distance must return a Distance whose value is finite and greater than 0, "
@@ -107,7 +116,7 @@ class Design:
             raise ParameterError("the parts of the design do not fit together; it was altered.")
         with np.errstate(all="ignore"):
             ideal = self.ideal_distance()
-            grid = fit_grid(self.query, self.noise, ideal.value, flat=self.flat)
+            grid = fit_grid(self.query, self.noise, ideal.value, flat=self.flat, structure=self.structure)
         stored = self.grid
         # Eigenvalues differ a little between machines, and so may certified bounds for rotated noise.
         certain = self.rowcov.directions is None and self.colcov.directions is None
@@ -133,12 +142,17 @@ class Design:
             Grid,
             number,
             bool,
+            NoiseStructure | None,
         )
-        values = [getattr(self, field.name) for field in fields(self)]
+        values = [getattr(self, item.name) for item in fields(self)]
         matching = all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True))
         if not matching or self.calibration not in CALIBRATIONS:
             return False
         height, width = self.query.shape
+        if self.structure is not None and not (
+            self.query.symmetric and not self.flat and self.structure.fits(width) and self.rowcov.same_as(self.colcov)
+        ):
+            return False
         sizes = (height * width, 1) if self.flat else (height, width)
         whole = {type(self.grid.bits), type(self.grid.limit)} == {int}
         return whole and (self.rowcov.size, self.colcov.size) == sizes
@@ -148,18 +162,18 @@ class Design:
 
         Copies made by `dataclasses.replace` or `pickle` are checked again.
         """
-        state = tuple(getattr(self, field.name) for field in fields(self))
+        state = tuple(getattr(self, item.name) for item in fields(self))
         checked = self.__dict__.get("_checked", ())
         if len(checked) == len(state) and all(map(operator.is_, checked, state)):
             return
-        for name in set(self.__dict__) - {field.name for field in fields(self)}:
+        for name in set(self.__dict__) - {item.name for item in fields(self)}:
             del self.__dict__[name]  # computed from other fields
         self.check()
         self.mark_checked()
 
     def mark_checked(self) -> None:
         """Note that the design needs no check as long as its fields stay as they are."""
-        self.__dict__["_checked"] = tuple(getattr(self, field.name) for field in fields(self))
+        self.__dict__["_checked"] = tuple(getattr(self, item.name) for item in fields(self))
 
     @cached_property
     def mu(self) -> float:
@@ -196,9 +210,11 @@ class Design:
         """Standard deviation of each released entry, of the answer's shape; zero where the entry is public."""
         if self.flat:
             return _flat_std(self.query, self.noise)
+        if self.query.total is not None:
+            return adjusted_std(self.noise)
         if not self.query.symmetric:
             return self.noise.std
-        std = self.noise.symmetric_std
+        std = self.noise.symmetric_std if self.structure is None else np.sqrt(self.structure.variances(self.noise))
         if self.query.public is not None:
             std[self.query.public] = 0.0
         return std
@@ -211,7 +227,7 @@ class Design:
 
     @property
     def directional(self) -> bool:
-        """Whether the noise differs between directions."""
+        """Whether the noise differs between directions, apart from a structure's part."""
         return self.flat or not (self.rowcov.scalar and self.colcov.scalar)
 
     @property
@@ -221,9 +237,30 @@ class Design:
         return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
 
     @cached_property
+    def limit(self) -> float | None:
+        """Lower bound on the total squared error of every Gaussian noise of any covariance that meets the same budget.
+
+        The sum of all squared standard deviations, each divided by the entry's `error_units`, which are the largest
+        absolute values of the entries for most queries. None where no bound is known.
+        """
+        query = self.query
+        units = np.broadcast_to(query.error_units, query.shape)
+        least = query.sensitivity.least_error(units, symmetric=query.symmetric)
+        return None if least is None else least / self.mu**2
+
+    @property
+    def excess(self) -> float | None:
+        """Upper bound on the total squared error, in the units of `limit`, over the least of any Gaussian noise."""
+        if self.limit is None:
+            return None
+        rows = 1 if self.std.strides[0] == 0 else self.query.shape[0]  # rows that are alike are taken once
+        mean = root_mean_square(self.std[:rows] / self.query.error_units[:rows]) ** 2
+        return mean * math.prod(self.query.shape) / self.limit
+
+    @cached_property
     def isotropic(self) -> Design:
         """Exactly calibrated noise that is the same in every direction, for comparison."""
-        if self.calibration == "exact" and not self.directional:
+        if self.calibration == "exact" and not self.directional and self.structure is None:
             return self
         from matrixdp.design.builder import make_design
 
@@ -248,7 +285,11 @@ class Design:
             return None
         from matrixdp.design.builder import make_design
 
-        options: dict[str, Any] = {"allocation": self.allocation, "directions": self.directions, "share": self.share}
+        options: dict[str, Any] = {
+            "allocation": self.allocation,
+            "directions": self.given_directions,
+            "share": self.share,
+        }
         return make_design(self.query, self.privacy, calibration=calibration, **options).rmse
 
     @property
@@ -258,6 +299,11 @@ class Design:
         if directions is None or self.query.features == self._side.size:
             return directions
         return directions[1:, 1:]  # without the constant of moments
+
+    @property
+    def given_directions(self) -> Floats | None:
+        """`directions`, unless the allocation chose them."""
+        return None if self.allocation.chooses_directions else self.directions
 
     @property
     def _side(self) -> Covariance:
@@ -272,13 +318,19 @@ class Design:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         dataset: str | None = None,
         request: str | None = None,
+        allowance: str | None = None,
         stream: Stream | None = None,
         simulation: bool = False,
     ) -> Release:
         """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
         from matrixdp.release import release  # the only import of a higher layer
 
-        account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
+        account: dict[str, Any] = {
+            "ledger": ledger,
+            "dataset": dataset,
+            "request": request,
+            "allowance": allowance,
+        }
         return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
 
     def explain(self) -> str:

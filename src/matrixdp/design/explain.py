@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.design.design import Design
+from matrixdp.noise.edges import EdgeNoise
+from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
 _ROWS = 8
@@ -19,7 +21,24 @@ def explain(design: Design) -> str:
     """The same, compared with isotropic noise and with the other calibrations, for which further designs are made."""
     facts = _facts(design)
     facts[3] += _others(design)
-    return "\n".join([*facts, *_table(design, compare=True), f"  gain         {_gain(design)}"])
+    return "\n".join(
+        [
+            *facts,
+            *_table(design, compare=True),
+            f"  gain         {_gain(design)}",
+            f"  limit        {compare_to_limit(design)}",
+        ]
+    )
+
+
+def compare_to_limit(design: Design) -> str:
+    """How the total squared error, in the query's units, compares with that of the best Gaussian noise."""
+    if design.excess is None:
+        return "not compared: the least error that Gaussian noise can have is unknown"
+    if design.excess < 1.0005:
+        return "the least total squared error that Gaussian noise of any covariance can have"
+    alike = "" if design.allocation.rule == "uniform" else ", if all entries count alike"
+    return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance{alike}"
 
 
 def _facts(design: Design) -> list[str]:
@@ -33,8 +52,14 @@ def _facts(design: Design) -> list[str]:
         f"  calibration  {design.calibration}",
         f"  noise        std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
         f"{design.relative_error:.2g} of the largest value possible",
+        *_total(design),
         f"  directions   {_directions(design)}, allocation {design.allocation.rule}",
     ]
+
+
+def _total(design: Design) -> list[str]:
+    total = design.query.total
+    return [] if total is None else [f"  total        public: noisy entries are adjusted to sum to {total:,.12g}"]
 
 
 def _tightness(design: Design) -> str:
@@ -59,23 +84,32 @@ def _range(values: Floats) -> str:
 def _directions(design: Design) -> str:
     if design.flat:
         return "one covariance for all entries"
+    if isinstance(design.structure, EdgeNoise):
+        return "none: the noise is on edges, and its rows sum to zero"
+    if design.allocation.chooses_directions:
+        return "the kernel's own"
     return "standard basis" if design.directions is None else "given basis"
 
 
-def _side(design: Design) -> Floats:
-    """Standard deviation of the noise along each direction (for a symmetric answer, of its diagonal entry)."""
+def _side(design: Design) -> tuple[Floats, Floats]:
+    """Variance that the noise's covariance has along each direction, and the standard deviation of the noise there.
+
+    For a symmetric answer the latter is that of its diagonal entry.
+    """
     side = design.rowcov if design.query.side == "rows" else design.colcov
     variances = side.variances[-design.query.features :]
-    return variances if design.query.side == "both" else np.sqrt(variances)
+    if isinstance(design.structure, Squares):
+        return variances, np.sqrt(design.structure.direction_variances(side))
+    return variances, variances if design.query.side == "both" else np.sqrt(variances)
 
 
 def _table(design: Design, *, compare: bool = False) -> list[str]:
     """Share and noise of each direction; of many, those with the largest and the smallest shares."""
     if design.flat or not design.directional:
         return []
-    std = _side(design)
-    ratios = std / _side(design.isotropic) if compare else None
-    loss = design.query.extent(design.directions) ** 2 / (std if design.query.side == "both" else std**2)
+    variances, std = _side(design)
+    ratios = std / _side(design.isotropic)[1] if compare else None
+    loss = design.query.extent(design.directions) ** 2 / variances
     shares = loss / loss.sum()
     chosen = list(range(std.size))
     if std.size > _ROWS:
@@ -91,7 +125,7 @@ def _table(design: Design, *, compare: bool = False) -> list[str]:
 
 
 def _gain(design: Design) -> str:
-    if not design.directional and design.calibration == "exact":
+    if not design.directional and design.calibration == "exact" and design.structure is None:
         return "none: the noise is isotropic" + (
             ", and the changes form a ball, so that no other has less"
             if design.query.sensitivity.ball

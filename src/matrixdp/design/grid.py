@@ -14,6 +14,7 @@ import numpy as np
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.noise.structure import NoiseStructure
 from matrixdp.queries import MatrixQuery
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
@@ -43,7 +44,14 @@ class Grid:
     distance: float
 
 
-def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: bool = False) -> Grid:
+def fit_grid(
+    query: MatrixQuery,
+    noise: MatrixGaussian,
+    ideal: float,
+    *,
+    flat: bool = False,
+    structure: NoiseStructure | None = None,
+) -> Grid:
     """The finest grid that int64 holds, up to 48 bits.
 
     Parameters
@@ -54,10 +62,17 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
         Distance between neighbours before rounding.
     flat : bool
         Whether the noise treats the answer's entries as one column.
+    structure : NoiseStructure, optional
+        The coordinates that are rounded, if they are others than those of the noise.
     """
     left, right = noise.rowcov.whitening, noise.colcov.whitening
     m, n = noise.shape
-    largest, norm = _whitened_magnitude(query, left, right, (m, n))
+    if structure is None:
+        largest, norm = _whitened_magnitude(query, left, right, (m, n))
+        entries = m * (m + 1) // 2 if query.symmetric and not flat else m * n
+    else:
+        bounds = structure.largest(noise, query.magnitude)
+        largest, norm, entries = float(bounds.max()), float(np.linalg.norm(bounds)) * (1 + 1e-9), bounds.size
     if not largest <= 2.0**_HEADROOM:  # or NaN
         raise ParameterError(
             "the answer's public bound must be at most 2^61 standard deviations of its noise; "
@@ -69,8 +84,9 @@ def fit_grid(query: MatrixQuery, noise: MatrixGaussian, ideal: float, *, flat: b
         steps = [2 * int(k) for k in query.row_limits(column_factors(noise, bits))]
         distance = math.nextafter(math.sqrt(sum(k * k for k in steps)) * (1 + _EPS), math.inf)
         return Grid(bits, limit, max(distance, 1.0) * 2.0**-bits)  # a step even where all records round to zero
-    entries = m * (m + 1) // 2 if query.symmetric and not flat else m * n
     product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
+    if structure is not None:
+        product += _gamma(structure.terms)
     float_error = 2 * (query.relative_error + product * (1 + product)) * norm
     distance = ideal + math.sqrt(entries) * 2.0**-bits + float_error
     return Grid(bits, limit, distance * (1 + 8 * _EPS))

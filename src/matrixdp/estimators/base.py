@@ -63,6 +63,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         pickles are charged, too; or a ``postgresql://`` URL without a password, which scikit-learn would show.
     dataset : str, optional
         Name of the data set in the ledger.
+    allowance : str, optional
+        The allowance of the data set that pays for each fit. Without one, what is not allotted pays for it.
     random_state : int, RandomState or None
         Seed of a simulation; an error without ``simulation=True``. Anyone who knows the seed can subtract the noise.
     simulation : bool
@@ -94,6 +96,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     records: int | None = None
     ledger: Any = None
     dataset: str | None = None
+    allowance: str | None = None
     random_state: Any = None
     simulation: bool = False
 
@@ -111,6 +114,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             "neighbours": self.neighbours,
             "ledger": self._require_no_password(),
             "dataset": self.dataset,
+            "allowance": self.allowance,
             "stream": stream,
             "simulation": self.simulation,
         }

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.ledger.accounting import Amount, payment_options, total_amount
+from matrixdp.ledger.accounting import NOTHING, Amount, payment_options, total_amount
+from matrixdp.ledger.allowance import AllowanceBalance, guaranteed_epsilon
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import ORIGIN, Head, canonical_json
 from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.journal import Counters, Journal, Row, amount_from_json, registration_from_json
+from matrixdp.ledger.journal import Counters, Journal, Row, amount_from_json, registration_from_json, sums_from_json
 
 # Costs that involve special functions may differ in the last places between machines.
 _TOLERANCE = Fraction(1, 10**9)
@@ -114,7 +115,8 @@ class _Replay:
 
     def __init__(self) -> None:
         self._balances: dict[str, Balance] = {}
-        self._charges: dict[int, str] = {}
+        self._allowances: dict[tuple[str, str], AllowanceBalance] = {}
+        self._charges: dict[int, tuple[str, str | None]] = {}
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()
         self._counters: dict[tuple[str, str], Counters] = {}
@@ -133,8 +135,12 @@ class _Replay:
                 replay.add(row)
                 balance = replay._balances[str(row.dataset)]
                 if (state := journal.row("state until", row.dataset, entry)) is not None:
-                    balance = replace(balance, spent=amount_from_json(state.content()["spent"]))
+                    spent, allotted = sums_from_json(state.content())
+                    balance = replace(balance, spent=spent, allotted=allotted)
                 replay._balances[str(row.dataset)] = balance
+        for dataset, name in journal.all_counters():
+            if name and (found := journal.row("allowance", dataset, name)) is not None and found.entry <= entry:
+                replay._allowances[dataset, name] = journal.allowance(dataset, name, entry)
         replay._restored = journal.row("restore until", entry) is not None
         last = journal.row("entry", entry)
         replay._left = last is not None and last.kind == "leave"
@@ -153,6 +159,10 @@ class _Replay:
                 self._register(content)
             case "charge":
                 self._charge(row.entry, content)
+            case "allowance":
+                self._allow(content)
+            case "return":
+                self._return(content)
             case "release":
                 self._release(row.entry, content)
             case "restore":
@@ -184,27 +194,31 @@ class _Replay:
     def _settle(self, content: dict[str, Any]) -> None:
         if not self._restored:
             raise LedgerError("it settles a ledger that was not restored.")
-        self._spend(content)
+        balance, cost = self._balances[content["dataset"]], amount_from_json(content["cost"])
+        if not NOTHING.within(cost) or not cost.within(balance.total - balance.spent):
+            raise LedgerError("its cost is more than what was available.")
+        self._set_balance(content, balance.spend(cost, None))
         self._unsettled.discard(content["dataset"])
-
-    def _spend(self, content: dict[str, Any]) -> None:
-        """Add the cost of an entry to what is spent."""
-        balance = self._balances[content["dataset"]]
-        cost, spent = amount_from_json(content["cost"]), amount_from_json(content["spent"])
-        if not Amount().within(cost) or spent != balance.spent + cost or not spent.within(balance.total):
-            raise LedgerError("its sum of what is spent is wrong or exceeds the total.")
-        self._balances[content["dataset"]] = replace(balance, spent=spent)
+        for key, allowance in self._allowances.items():
+            if key[0] == content["dataset"] and cost != NOTHING:
+                self._allowances[key] = replace(allowance, stale=True)
 
     def _charge(self, entry: int, content: dict[str, Any]) -> None:
         balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
         balance.require_neighbours(content["neighbours"])
-        cost = amount_from_json(content["cost"])
+        cost, allowance = amount_from_json(content["cost"]), self._allowance(content)
         if not any(_scale(option, 1 - _TOLERANCE).within(cost) for option in payment_options(event)):
             raise LedgerError("its cost is less than its event's.")
         if content["dataset"] in self._unsettled:
             raise LedgerError("it is a charge to a restored data set that was not settled.")
-        self._spend(content)
-        self._charges[entry] = content["dataset"]
+        if not cost.within(balance.available(allowance)):
+            raise LedgerError("its cost is more than what was available.")
+        self._set_balance(content, balance.spend(cost, allowance))
+        if allowance is not None:
+            self._set_allowance(content, after := allowance.pay(cost))
+            if amount_from_json(content["allowance_spent"]) != after.spent:
+                raise LedgerError("its sum of what is spent of its allowance is wrong.")
+        self._charges[entry] = (content["dataset"], content.get("allowance"))
         for key in _counted(content):
             self._counters[key] = self._counters.get(key, Counters()).with_charge(entry)
         self._check_number(content, "charges")
@@ -213,10 +227,49 @@ class _Replay:
                 raise LedgerError("its request was charged before.")
             self._requests.add((content["dataset"], request))
 
+    def _allow(self, content: dict[str, Any]) -> None:
+        balance, size = self._balances[content["dataset"]], amount_from_json(content["size"])
+        if (content["dataset"], content["allowance"]) in self._allowances:
+            raise LedgerError("its allowance was set apart twice.")
+        if not NOTHING.within(size) or not size.within(balance.available()):
+            raise LedgerError("its size is more than what was available.")
+        guarantee = guaranteed_epsilon(size, balance.registration.privacy.delta)
+        if not guarantee <= content["epsilon"] * float(1 + _TOLERANCE):
+            raise LedgerError("its size is more than its guarantee allows.")
+        allowance = AllowanceBalance(content["allowance"], size, NOTHING, content["epsilon"])
+        self._set_balance(content, balance.allot(allowance, "the ledger"))
+        self._set_allowance(content, allowance)
+        self._counters[content["dataset"], content["allowance"]] = Counters()
+
+    def _return(self, content: dict[str, Any]) -> None:
+        balance, allowance = self._balances[content["dataset"]], self._allowance(content)
+        if allowance is None or amount_from_json(content["returned"]) != allowance.unspent:
+            raise LedgerError("it does not return what is left of its allowance.")
+        self._set_balance(content, balance.take_back(allowance))
+        self._set_allowance(content, replace(allowance, returned=True))
+
+    def _allowance(self, content: dict[str, Any]) -> AllowanceBalance | None:
+        """The open allowance that an entry names, or None if it names none."""
+        if content.get("allowance") is None:
+            return None
+        found = self._allowances.get((content["dataset"], content["allowance"]))
+        if found is None or found.returned:
+            raise LedgerError("its allowance does not exist, or was returned before.")
+        return found
+
+    def _set_balance(self, content: dict[str, Any], after: Balance) -> None:
+        if sums_from_json(content) != (after.spent, after.allotted):
+            raise LedgerError("its sum of what is spent or allotted is wrong.")
+        self._balances[content["dataset"]] = after
+
+    def _set_allowance(self, content: dict[str, Any], after: AllowanceBalance) -> None:
+        self._allowances[content["dataset"], content["allowance"]] = after
+
     def _release(self, entry: int, content: dict[str, Any]) -> None:
         charge = content["charge"]
         earlier = charge <= self._first  # then the index `one_release` alone excludes a second release
-        if not earlier and (self._charges.get(charge) != content["dataset"] or charge in self._released):
+        account = (content["dataset"], content.get("allowance"))
+        if not earlier and (self._charges.get(charge) != account or charge in self._released):
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
         for key in _counted(content):

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from matrixdp.errors import LedgerError, show
-from matrixdp.ledger.accounting import Amount, Reserve
+from matrixdp.ledger.accounting import NOTHING, Amount, Reserve
+from matrixdp.ledger.allowance import AllowanceBalance
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head, next_entry, sha256
@@ -28,11 +29,17 @@ _QUERIES = {
     "state": f"WHERE {_STATES} AND dataset = ? ORDER BY entry DESC LIMIT 1",
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
+    "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
+    "allowance charge until": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? AND entry <= ? "
+    "ORDER BY entry DESC LIMIT 1",
+    "return until": "WHERE kind = 'return' AND dataset = ? AND allowance = ? AND entry <= ?",
     "state until": f"WHERE {_STATES} AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
     "settlement until": "WHERE kind = 'settle' AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "settlements between": "WHERE kind = 'settle' AND dataset = ? AND entry > ? AND entry <= ?",
     "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
+_LAST = 2**62  # more than the number of any entry
 HEAD_QUERY = "SELECT entry, hash FROM head"
 _COUNTERS = "charges, releases, last_charge, last_release"
 
@@ -42,12 +49,11 @@ def select_entries(query: str) -> str:
     return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
 
 
-_LATEST = 2**62  # more than any number of an entry
 FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
     (select_entries("entry"), (1,)),
     (HEAD_QUERY, ()),
     (select_entries("last"), ()),
-    (select_entries("restore until"), (_LATEST,)),
+    (select_entries("restore until"), (_LAST,)),
 )
 """Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""
 
@@ -226,10 +232,40 @@ class Journal:
             last is not None and last.kind == "charge" and counters.last_charge != last.entry
         ):
             raise self.damage(f"the last charge to {show(dataset)} is not the one that was counted")
-        spent = Amount() if last is None else amount_from_json(state["spent"])
-        return Balance(registration_from_json(content), amount_from_json(content["total"]), spent)
+        sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
+        return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
 
-    def unsettled(self, dataset: str, entry: int = _LATEST) -> Row | None:
+    def allowance(self, dataset: str, name: str, entry: int = _LAST) -> AllowanceBalance:
+        """The balance of an allowance (after `entry`), from its own entry, its last charge and its return."""
+        row = self.row("allowance", dataset, name)
+        if row is None:
+            raise LedgerError(
+                f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
+            )
+        last = self.row("allowance charge until", dataset, name, entry)
+        end = self.row("return until", dataset, name, entry)
+        if entry == _LAST and self.counters(dataset, name).last_charge != (0 if last is None else last.entry):
+            raise self.damage(f"the last charge to the allowance {show(name)} is not the one that was counted")
+        contents = [found.content() for found in (row, last, end) if found is not None]
+        if any((content["dataset"], content["allowance"]) != (dataset, name) for content in contents):
+            raise self.damage("an index names an entry of another allowance")
+        settled = [found.content()["cost"] for found in self.rows("settlements between", dataset, row.entry, entry)]
+        return AllowanceBalance(
+            name=name,
+            size=amount_from_json(contents[0]["size"]),
+            spent=NOTHING if last is None else amount_from_json(last.content()["allowance_spent"]),
+            epsilon=contents[0]["epsilon"],
+            returned=end is not None,
+            stale=any(amount_from_json(cost) != NOTHING for cost in settled),
+        )
+
+    def allowances(self, dataset: str) -> list[AllowanceBalance]:
+        """The balances of a data set's allowances, in the order of their names."""
+        sql = "SELECT allowance FROM counters WHERE dataset = ? AND allowance <> ''"
+        names = sorted(name for (name,) in self.transaction.execute(sql, (dataset,)))
+        return [self.allowance(dataset, name) for name in names]
+
+    def unsettled(self, dataset: str, entry: int = _LAST) -> Row | None:
         """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
         restore = self.row("restore until", entry)
         if restore is None:
@@ -372,6 +408,17 @@ def amount_to_json(amount: Amount) -> list[str]:
 def amount_from_json(texts: list[str]) -> Amount:
     """The amount that `amount_to_json` wrote."""
     return Amount(*map(int, texts))
+
+
+def sums_to_json(balance: Balance) -> dict[str, Any]:
+    """What is spent and allotted, which every entry that changes a balance contains."""
+    return {"spent": amount_to_json(balance.spent), "allotted": amount_to_json(balance.allotted)}
+
+
+def sums_from_json(content: dict[str, Any]) -> tuple[Amount, Amount]:
+    """What is spent and allotted after an entry; before there were allowances, nothing was allotted."""
+    allotted = content.get("allotted")
+    return amount_from_json(content["spent"]), NOTHING if allotted is None else amount_from_json(allotted)
 
 
 def registration_to_json(registration: Registration) -> dict[str, Any]:

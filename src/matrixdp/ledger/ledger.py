@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
-from matrixdp.ledger.accounting import Amount, Reserve, payment_options, total_amount
+from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
+from matrixdp.ledger.allotting import LedgerAllotter
 from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.copying import copy_ledger
 from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.journal import Journal, amount_to_json, registration_from_json, registration_to_json
+from matrixdp.ledger.journal import (
+    Journal,
+    amount_to_json,
+    registration_from_json,
+    registration_to_json,
+    sums_to_json,
+)
 from matrixdp.ledger.location import Address
 from matrixdp.ledger.opening import create_store, move_store, restore_store
-from matrixdp.ledger.reading import LedgerReader
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
 from matrixdp.privacy import Neighbours, Privacy, gdp_mu
@@ -47,7 +53,7 @@ def _timeout_and_author(
     return timeout, make_author(actor, purpose)
 
 
-class Ledger(LedgerReader):
+class Ledger(LedgerAllotter):
     """A file that records the privacy budget spent on each data set, and refuses charges that would exceed its total.
 
     Copies and pickles of a `Ledger` use the same file. Threads and processes may share it, also across forks.
@@ -177,6 +183,7 @@ class Ledger(LedgerReader):
         neighbours: str,
         description: Mapping[str, Any],
         request: str | None = None,
+        allowance: str | None = None,
     ) -> Receipt:
         """Charge an event, before any of its noise is drawn.
 
@@ -192,6 +199,8 @@ class Ledger(LedgerReader):
         request : str, optional
             An id by which the stored release can be retrieved later. An id is charged only once; the second time is a
             `RequestPendingError`.
+        allowance : str, optional
+            The allowance that pays. Without one, what is neither spent nor allotted does.
 
         Returns
         -------
@@ -201,7 +210,7 @@ class Ledger(LedgerReader):
         Raises
         ------
         BudgetExceededError
-            If the charge would exceed the total. Nothing is charged then.
+            If the charge would exceed the total, or its allowance. Nothing is charged then.
         """
         wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
@@ -213,15 +222,18 @@ class Ledger(LedgerReader):
                 wanted.require_match(earlier)
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
-            cost, after = balance.pay(event, options, self._store.location)
+            part = None if allowance is None else journal.allowance(dataset, allowance)
+            cost, after = balance.pay(event, options, self._store.location, part)
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
-                "spent": amount_to_json(after.spent),
+                **sums_to_json(after),
                 "charges": journal.counters(dataset).charges + 1,
             }
-            head = journal.append("charge", content, dataset=dataset, request=request)
+            if part is not None:
+                content["allowance_spent"] = amount_to_json(part.pay(cost).spent)
+            head = journal.append("charge", content, dataset=dataset, request=request, allowance=allowance)
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:
@@ -272,7 +284,8 @@ class Ledger(LedgerReader):
         dataset : str
         spent : float, event or ``"all"``
             An epsilon, at the delta of the data set; an event; or ``"all"`` to treat all that is left as spent. If it
-            is not known for sure, use ``"all"``.
+            is not known for sure, use ``"all"``. If anything was spent, any allowance may have paid for it: existing
+            ones can be returned, and accept no further charges.
         """
         with self._writing() as journal:
             balance = journal.balance(dataset)
@@ -284,8 +297,8 @@ class Ledger(LedgerReader):
                     raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
                 cost = balance.total - balance.spent
             else:
-                cost = self._settled_cost(balance, spent)
-            sums = {"cost": amount_to_json(cost), "spent": amount_to_json(balance.spent + cost)}
+                cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
+            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
             journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
 
     def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
@@ -348,15 +361,3 @@ class Ledger(LedgerReader):
                 raise already_charged_error(charge)
             release.content()
             return release.payload
-
-    @contextlib.contextmanager
-    def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:
-        """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
-        with self._store.writing(self._author) as journal:
-            if self._anchor is not None:
-                self._anchor.check(journal)
-            before = journal.head()
-            yield journal
-            head = journal.head()
-        if self._anchor is not None and anchored and head != before:
-            self._anchor.record(head)

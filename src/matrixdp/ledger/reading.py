@@ -11,16 +11,18 @@ from typing import Protocol, Self
 from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.accounting import payment_options
+from matrixdp.ledger.allowance import AllowanceBalance
 from matrixdp.ledger.anchors import make_anchor
 from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
-from matrixdp.ledger.journal import registration_from_json
+from matrixdp.ledger.journal import Journal, registration_from_json
 from matrixdp.ledger.location import Address, Location
 from matrixdp.ledger.opening import backup_store, open_store
-from matrixdp.ledger.values import Charge, Counts, Registration, Remaining
+from matrixdp.ledger.schedule import Schedule, divide_amount
+from matrixdp.ledger.values import Allowance, Charge, Counts, Registration, Remaining, Summary
 
 _STEP = 20_000  # entries that are read in one transaction
 
@@ -70,35 +72,71 @@ class LedgerReader:
         with self._store.reading() as journal:
             return journal.head()
 
-    def remaining(self, dataset: str) -> Remaining:
-        """The budget that the data set has left, rounded down."""
-        return self._balance(dataset).remaining()
+    def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
+        """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
+        balance, part = self._balance(dataset, allowance)
+        return balance.remaining(part)
 
-    def whatif(self, dataset: str, event: Event | Chargeable) -> Remaining:
+    def whatif(self, dataset: str, event: Event | Chargeable, *, allowance: str | None = None) -> Remaining:
         """The budget that would be left after an event or the release of a design. Nothing is charged.
+
+        Parameters
+        ----------
+        dataset : str
+        event : Event, or anything with an attribute `event`, such as a `Design`
+        allowance : str, optional
+            The allowance that would pay; the result is what would be left of it.
 
         Raises
         ------
         BudgetExceededError
             If it does not fit.
         """
-        balance = self._balance(dataset)
+        balance, part = self._balance(dataset, allowance)
         neighbours = getattr(event, "neighbours", None)
         if neighbours is not None:
             balance.require_neighbours(neighbours)
         with self._store.reading() as journal:
             journal.require_settled(dataset)
         wanted = event if isinstance(event, Event) else event.event
-        _, after = balance.pay(wanted, payment_options(wanted), self._store.location)
-        return after.remaining()
+        cost, after = balance.pay(wanted, payment_options(wanted), self._store.location, part)
+        return after.remaining(None if part is None else part.pay(cost))
+
+    def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
+        """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
+
+        Parameters
+        ----------
+        dataset : str
+        releases : int
+            Their number; `count_releases` gives it for a period and a time.
+        allowance : str, optional
+            The allowance that would pay.
+        """
+        balance, part = self._balance(dataset, allowance)
+        return divide_amount(balance.available(part), balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
         with self._store.reading() as journal:
-            found = [registration_from_json(row.content()) for row in journal.rows("registrations")]
-            if {each.dataset for each in found} != {dataset for dataset, _ in journal.all_counters()}:
-                raise journal.damage("its data sets are not those that it counts")
-            return found
+            return _registrations(journal)
+
+    def allowances(self, dataset: str) -> list[Allowance]:
+        """The data set's allowances, in the order of their names."""
+        with self._store.reading() as journal:
+            balance = journal.balance(dataset)
+            return [balance.describe(found) for found in journal.allowances(dataset)]
+
+    def summaries(self) -> list[Summary]:
+        """The state of every data set, in order of registration. Takes the same time for any number of charges."""
+        with self._store.reading() as journal:
+            names = [registration.dataset for registration in _registrations(journal)]
+            return [
+                journal.balance(name).summarise(
+                    journal.allowances(name), journal.counts(name), _restored_from(journal, name)
+                )
+                for name in names
+            ]
 
     def counts(self, dataset: str) -> Counts:
         """How many charges the data set has, and how many of them have no stored release."""
@@ -135,8 +173,7 @@ class LedgerReader:
         """The last entry of the backup from which the ledger was restored, if `dataset` was not settled since."""
         with self._store.reading() as journal:
             journal.balance(dataset)
-            restore = journal.unsettled(dataset)
-            return None if restore is None else int(restore.content()["backup"]["entry"])
+            return _restored_from(journal, dataset)
 
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
         """Check every entry, every sum and the hash chain, and return the head.
@@ -192,6 +229,18 @@ class LedgerReader:
         opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
 
-    def _balance(self, dataset: str) -> Balance:
+    def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
         with self._store.reading() as journal:
-            return journal.balance(dataset)
+            return journal.balance(dataset), None if allowance is None else journal.allowance(dataset, allowance)
+
+
+def _registrations(journal: Journal) -> list[Registration]:
+    found = [registration_from_json(row.content()) for row in journal.rows("registrations")]
+    if {each.dataset for each in found} != {dataset for dataset, _ in journal.all_counters()}:
+        raise journal.damage("its data sets are not those that it counts")
+    return found
+
+
+def _restored_from(journal: Journal, dataset: str) -> int | None:
+    restore = journal.unsettled(dataset)
+    return None if restore is None else int(restore.content()["backup"]["entry"])

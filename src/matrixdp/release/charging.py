@@ -30,6 +30,7 @@ class Account:
     ledger : Ledger
     dataset : str
     request : str or None
+    allowance : str or None
     event : Gaussian, Pure or Approximate
         What is charged.
     neighbours : Neighbours
@@ -40,6 +41,7 @@ class Account:
     ledger: Ledger
     dataset: str
     request: str | None
+    allowance: str | None
     event: Event
     neighbours: Neighbours
     description: dict[str, Any]
@@ -60,6 +62,7 @@ class Account:
             neighbours=self.neighbours,
             description=self.description,
             request=self.request,
+            allowance=self.allowance,
         )
 
     def charge_or_find(self) -> Receipt | str:
@@ -81,18 +84,20 @@ def open_account(
     ledger: Ledger | str | os.PathLike[str] | None,
     dataset: str | None,
     request: str | None,
+    allowance: str | None,
     *,
     simulation: bool,
 ) -> Account | None:
     """The account that the release of a design names, or None if it names none."""
     if ledger is None:  # nothing to describe
-        check_account(ledger, dataset, request, simulation=simulation)
+        check_account(ledger, dataset, request, allowance, simulation=simulation)
         return None
     rehearse_finish(design.query)
     if request is not None:
         design.query.check_request()
     describe = partial(describe_design, design)
-    return open_account_for(design.event, design.neighbours, describe, ledger, dataset, request, simulation=simulation)
+    account = (ledger, dataset, request, allowance)
+    return open_account_for(design.event, design.neighbours, describe, *account, simulation=simulation)
 
 
 def open_account_for(
@@ -102,15 +107,16 @@ def open_account_for(
     ledger: Ledger | str | os.PathLike[str] | None,
     dataset: str | None,
     request: str | None,
+    allowance: str | None,
     *,
     simulation: bool,
 ) -> Account | None:
     """The account that a release names, to be charged with `event`, or None if it names none."""
-    check_account(ledger, dataset, request, simulation=simulation)
+    check_account(ledger, dataset, request, allowance, simulation=simulation)
     if ledger is None or dataset is None:
         return None
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    return Account(opened, dataset, request, event, neighbours, describe())
+    return Account(opened, dataset, request, allowance, event, neighbours, describe())
 
 
 def rehearse_finish(query: MatrixQuery) -> None:
@@ -129,7 +135,7 @@ def rehearse_finish(query: MatrixQuery) -> None:
 
 def describe_design(design: Design) -> dict[str, Any]:
     """What a design was made for, with a hash of all its inputs."""
-    asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
+    asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.given_directions)
     return {
         "query": type(design.query).__name__,
         "shape": list(design.query.shape),
@@ -152,11 +158,15 @@ def digest(values: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_account(ledger: Any, dataset: str | None, request: str | None = None, *, simulation: bool) -> None:
+def check_account(
+    ledger: Any, dataset: str | None, request: str | None = None, allowance: str | None = None, *, simulation: bool
+) -> None:
     """An error for a ledger without a data set's name, a name without a ledger, or a simulation that is charged."""
     if ledger is None:
-        if dataset is not None or request is not None:
-            raise ParameterError("ledger must be given with dataset or request: nothing can be charged without it.")
+        if dataset is not None or request is not None or allowance is not None:
+            raise ParameterError(
+                "ledger must be given with dataset, request or allowance: nothing can be charged without it."
+            )
     elif dataset is None:
         raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
     elif simulation or current_answer() is not None:

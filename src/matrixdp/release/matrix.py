@@ -27,6 +27,7 @@ def release(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     request: str | None = None,
+    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Release:
@@ -48,6 +49,8 @@ def release(
         Request id. A later call with the same id returns the stored release, without a charge and without reading the
         data: after a correction of the data, use a new id. If another process releases the same request, its release
         is waited for (`Ledger.wait`).
+    allowance : str, optional
+        The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
     stream : Stream, optional
         For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
     simulation : bool
@@ -62,7 +65,7 @@ def release(
     check_stream(stream, simulation=simulation)
     check_design(design)
     check_flag(clip, "clip")
-    account = open_account(design, ledger, dataset, request, simulation=simulation)
+    account = open_account(design, ledger, dataset, request, allowance, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)
     with np.errstate(all="ignore"):  # a warning could reveal private data

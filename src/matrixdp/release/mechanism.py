@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors
+from matrixdp.design.public_total import adjust_total
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
@@ -37,13 +38,19 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         check_count(len(rows), query.shape[0])
         return rows
     answer = check_answer(query, query.evaluate(data, clip=clip, missing=missing))
-    if design.flat:
-        answer = answer.reshape(-1, 1)
-    whitened = design.noise.whiten(answer)
-    if query.symmetric and not design.flat:
-        whitened = triangle_to_vector(whitened)
+    whitened = _whiten(design, answer)
     steps = np.rint(whitened * 2.0**design.grid.bits)
     return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
+
+
+def _whiten(design: Design, answer: Floats) -> Floats:
+    """The answer in the coordinates in which the noise is independent with unit variance."""
+    if design.structure is not None:
+        return design.structure.whiten(design.noise, answer)
+    if design.flat:
+        return design.noise.whiten(answer.reshape(-1, 1))
+    whitened = design.noise.whiten(answer)
+    return triangle_to_vector(whitened) if design.query.symmetric else whitened
 
 
 def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
@@ -59,7 +66,12 @@ def add_noise(design: Design, prepared: NDArray[Any], stream: Stream) -> Floats:
     """The noisy answer in the answer's units, before its public part is added."""
     if design.entrywise:
         return _noisy_rows(design, prepared, stream)
-    return _unwhiten(design, prepared + draw_gaussian(stream, design.grid.bits, shape=prepared.shape))
+    return unwhiten(design, prepared + draw_noise(design, prepared.shape, stream))
+
+
+def draw_noise(design: Design, shape: tuple[int, ...], stream: Stream) -> NDArray[np.int64]:
+    """Gaussian integers for an answer that is rounded as a whole."""
+    return draw_gaussian(stream, design.grid.bits, shape=shape)
 
 
 def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) -> Floats:
@@ -78,9 +90,11 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
     return out
 
 
-def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
+def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     """Noisy integers in the answer's units; post-processing."""
     noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
+    if design.structure is not None:
+        return design.structure.combine(design.noise, noisy)
     left, right = design.noise.factors()
     symmetric = design.query.symmetric
     if design.flat:
@@ -88,7 +102,9 @@ def _unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     elif symmetric:
         matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
     else:
-        return apply_factors(left, noisy, right)
+        matrix = apply_factors(left, noisy, right)
+    if design.query.total is not None:
+        adjust_total(matrix, design.noise, design.query.total)
     return (matrix + matrix.T) / 2 if symmetric else matrix
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.answers.moments import Estimate, correlation, covariance, mean, nearest_psd
+from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
@@ -97,12 +98,16 @@ class Release(Guaranteed):
         return np.clip(self.matrix, *self.design.query.possible)
 
     def nearest_psd(self) -> Floats:
-        """The nearest positive semidefinite matrix. Costs nothing."""
-        return nearest_psd(self.matrix)
+        """The nearest positive semidefinite matrix, in which entries with little noise move little; uses no budget."""
+        return nearest_psd(self.matrix, self.std)
 
     def mean(self) -> Estimate:
         """Mean of each feature, from moments, with error bars."""
         return mean(self.matrix, self.design)
+
+    def second_moment(self, centre: ArrayLike) -> Estimate:
+        """Second moment about a public point, from moments, with error bars."""
+        return second_moment(self.matrix, self.design, centre)
 
     def covariance(self) -> Estimate:
         """Covariance about the mean, from moments, with error bars."""

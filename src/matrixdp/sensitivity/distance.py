@@ -13,8 +13,10 @@ import numpy as np
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.structure import NoiseStructure
 from matrixdp.types import Factor, Floats
 
+ROUND_DOWN = 1 - 1e-12  # for lower bounds that are sums of up to a few thousand terms
 EPS = float(np.finfo(float).eps)
 _ROUNDING = 64 * EPS  # covers the sums and roots of a closed form
 
@@ -84,9 +86,33 @@ class Sensitivity(ABC):
         """Covariance of all entries in one column with the least weighted noise; None where no solver is known."""
         return None
 
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """Lower bound on ``sum (std/scale)^2`` of every Gaussian noise of distance one, whatever its covariance.
+
+        Parameters
+        ----------
+        scale : float64 array of the answer's shape
+        symmetric : bool
+            Whether the answer is a symmetric matrix.
+
+        Returns
+        -------
+        float or None
+            Never above the least error; None where no bound is known.
+        """
+        return None
+
     @abstractmethod
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """``sup ||A D B'||_F`` with A and B the whitening of `rowcov` and `colcov`."""
+
+    def free_structure(self, side: Covariance) -> NoiseStructure | None:
+        """What else can be measured, beside noise with `side` on both sides, at no cost to privacy; None if nothing."""
+        return None
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        """``sup |W D|``, W the map to the coordinates of `structure`, with `side` on both sides."""
+        raise ParameterError(f"{type(self).__name__} has no distance for {type(structure).__name__}.")
 
 
 S = TypeVar("S", bound=Sensitivity)

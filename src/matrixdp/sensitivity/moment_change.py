@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, require_shape, scale_free
-from matrixdp.sensitivity.quadratic import max_quadratic
+from matrixdp.sensitivity.free_squares import free_squares, squares_distance
+from matrixdp.sensitivity.limit import SMALL, least_ball_error, least_moment_error, small_moment_error
+from matrixdp.sensitivity.quadratic import good_vertex, max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
 
 
+class _OuterProductChange(Sensitivity):
+    """Common part of second moments with and without the mean: squares of features at no cost to privacy."""
+
+    halfwidths: Floats
+    records: int
+    radius: float | None
+    neighbours: Neighbours
+
+    @abstractmethod
+    def _split(self, side: Covariance) -> tuple[float, Factor]:
+        """Whitened square of the constant, or 0, and the whitening of the features."""
+
+    def _allows_squares(self) -> bool:
+        """Whether records fill a box that no radius cuts."""
+        return self.radius is None or self.radius**2 >= float(np.square(self.halfwidths).sum()) * (1 + 1e-12)
+
+    def free_structure(self, side: Covariance) -> Squares | None:
+        """The squares of the features, for records in a box."""
+        if not self._allows_squares():
+            return None
+        normal, unit = side.normalised()
+        alpha, factor = self._split(normal)
+        return free_squares(factor, alpha, self.halfwidths, self.neighbours).scaled(unit**2)
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        """Exact for a diagonal covariance without a constant, otherwise a certified bound."""
+        m = self.halfwidths.size
+        if not isinstance(structure, Squares) or structure.weights.size != m or not self._allows_squares():
+            raise ParameterError(f"structure must be the squares of {m} features in a box.")
+        normal, unit = side.normalised()
+        alpha, factor = self._split(normal)
+        found = squares_distance(factor, alpha, self.halfwidths, self.neighbours, structure.scaled(unit**-2))
+        attained = max(found.attained, self._attained_by_corners(alpha, factor))
+        return Distance(found.value / unit / unit, attained / unit / unit).times(1 / self.records)
+
+    def _attained_by_corners(self, alpha: float, factor: Factor) -> float:
+        """Distance of two corners, which have the same squares; in a rotated basis, of a corner and its reflection."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return 0.0
+        if is_diagonal(factor):
+            return _attained((factor * self.halfwidths) ** 2, alpha)
+        return math.sqrt(8 * alpha * good_vertex(factor * self.halfwidths))
+
+
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class RankOneChange(Sensitivity):
+class RankOneChange(_OuterProductChange):
     """All ``D = (x x' - y y')/N`` (replace) or ``+-x x'/N`` (add or remove) for records x, y of the domain.
 
     With whitened records u, v: ``||uu' - vv'||_F^2 = |u|^4 + |v|^4 - 2 (u'v)^2 <= 2 q^2``, where q is the largest
@@ -80,6 +129,23 @@ class RankOneChange(Sensitivity):
         """`radius`."""
         return self.radius
 
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes."""
+        if not self.filled:
+            return None
+        return _least_error(self.halfwidths, scale, self.radius, self.neighbours, self.records, self.one_signed)
+
+    def _split(self, side: Covariance) -> tuple[float, Factor]:
+        return 0.0, side.whitening
+
+    def _allows_squares(self) -> bool:
+        return not self.one_signed and super()._allows_squares()
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        """Exact for a diagonal covariance and a filled box, otherwise a certified bound."""
+        found = super().structured_distance(side, structure)
+        return found if self.filled else Distance(found.value, 0.0)
+
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact or certified, see above; with different covariances on the two sides a bound that is not tight."""
@@ -99,7 +165,7 @@ class RankOneChange(Sensitivity):
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class MomentsChange(Sensitivity):
+class MomentsChange(_OuterProductChange):
     """Like `RankOneChange`, for records with a constant 1 put before them.
 
     With a the whitened square of the constant and T the largest ``|u|^2`` of a whitened record: ``(a + X)^2 + (a +
@@ -131,6 +197,14 @@ class MomentsChange(Sensitivity):
     def record_radius(self) -> float | None:
         """`radius`."""
         return self.radius
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """In a box from symmetry; for few features from an enumeration of changes."""
+        widths = np.append(1.0, self.halfwidths)
+        return _least_error(widths, scale, self.radius, self.neighbours, self.records, constant=True)
+
+    def _split(self, side: Covariance) -> tuple[float, Factor]:
+        return _split_constant(side.whitening)
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
@@ -174,3 +248,38 @@ def _attained(parts: Floats, a: float) -> float:
     corners = 2 * (a + total) ** 2 - 2 * inner**2
     middle = (a + total) ** 2 - a**2
     return math.sqrt(max(corners, middle))
+
+
+def _least_error(
+    widths: Floats,
+    scale: Floats,
+    radius: float | None,
+    neighbours: Neighbours,
+    records: int,
+    one_signed: bool = False,
+    constant: bool = False,
+) -> float | None:
+    """Lower bound on the total squared error relative to `scale`; `widths` are those of the constant and the features.
+
+    Relative to the widths of its features a record lies in the cube ``[-1, 1]^d``, so that all boxes have one bound.
+    """
+    replace = neighbours is Neighbours.REPLACE
+    halfwidths = widths[1:] if constant else widths
+    cut = radius is not None and radius**2 < float((halfwidths**2).sum())
+    ratio = scale / np.multiply.outer(widths, widths)
+    unit = float(ratio.flat[0])
+    if np.allclose(ratio, unit, rtol=1e-12, atol=0.0) and not one_signed:
+        if not cut:
+            found = least_moment_error(halfwidths.size, replace=replace, constant=constant)
+            return found * (1 - 1e-9) / unit**2 / records**2  # widths and scale agree to 12 digits
+        if radius is not None and replace and not constant and radius <= halfwidths.min() == halfwidths.max():
+            return least_ball_error(halfwidths.size, radius / halfwidths[0]) * (1 - 1e-9) / unit**2 / records**2
+    if widths.size > SMALL:
+        return None
+    values = ((0.0, 1.0) if one_signed else (-1.0, 0.0, 1.0),) * halfwidths.size
+    points = halfwidths * np.array(list(itertools.product(*values)))
+    if cut and radius is not None:
+        points *= np.minimum(1.0, radius / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300))
+    if constant:
+        points = np.column_stack([np.ones(len(points)), points])
+    return small_moment_error(points, scale, replace=replace) / records**2

@@ -57,8 +57,8 @@ def _max_of_normalised(factor: Factor, halfwidths: Floats, radius: float | None)
         if halfwidths.size <= ENUMERATE:
             value = _best_vertex(scaled)
             return Distance(value + slack, value)
-        value, signs = _certify(scaled.T @ scaled, 0.0, halfwidths**2, 0.0)
-        return Distance(value + slack, _local_search(scaled, signs))
+        dual, signs = _certify(scaled.T @ scaled)
+        return Distance(_sum_up(dual) + slack, _local_search(scaled, signs))
     return _with_ball(scaled, halfwidths, radius, slack)
 
 
@@ -79,14 +79,29 @@ def _best_vertex(scaled: Floats) -> float:
     return float(np.square(signs @ scaled.T).sum(axis=1).max())
 
 
-def _certify(gram: Floats, weight: float, sizes: Floats, radius2: float) -> tuple[float, Floats]:
-    """Certified bound for one weight l of the ball, and signs of a good vertex.
+def dominate_gram(scaled: Floats) -> Floats:
+    """A vector e with a small sum such that ``diag(e) - B'B`` is positive semidefinite, of shape (m,)."""
+    return _certify(scaled.T @ scaled)[0]
 
-    Maximises ``sum M_ij v_i.v_j`` over vectors of length at most one, ``M = gram - l diag(sizes)``, one vector at a
-    time; the lengths of the gradients are a dual solution, made feasible by an eigenvalue.
+
+def repair_dominance(dual: Floats, scaled: Floats) -> Floats:
+    """`dual`, raised by as little as makes ``diag(dual) - B'B`` positive semidefinite in spite of rounding."""
+    return _raise_to_dominate(dual, scaled.T @ scaled)
+
+
+def good_vertex(scaled: Floats) -> float:
+    """``|B z|^2`` for a sign vector z that no single change of sign improves."""
+    lead = np.linalg.svd(scaled)[2][0]
+    return _local_search(scaled, np.where(lead < 0, -1.0, 1.0))
+
+
+def _certify(problem: Floats) -> tuple[Floats, Floats]:
+    """A vector e with ``diag(e) - M`` positive semidefinite and a small sum, and signs of a good vertex.
+
+    Maximises ``sum M_ij v_i.v_j`` over vectors of length at most one, one vector at a time; the lengths of the
+    gradients are a dual solution, made feasible by an eigenvalue.
     """
-    m = gram.shape[0]
-    problem = gram - np.diag(weight * sizes)
+    m = problem.shape[0]
     diagonal = np.diagonal(problem).copy()
     rank = min(m, int(np.sqrt(2 * m)) + 2)
     vectors = np.random.default_rng(0).standard_normal((m, rank))  # where a search starts is not private
@@ -99,11 +114,21 @@ def _certify(gram: Floats, weight: float, sizes: Floats, radius2: float) -> tupl
             gradients[i] = length
             reach = 1.0 if diagonal[i] >= 0 else min(1.0, length / -diagonal[i])
             vectors[i] = pull * (reach / length) if length > 0 else vectors[i]
-    dual = np.maximum(0.0, gradients + diagonal)
+    dual = _raise_to_dominate(np.maximum(0.0, gradients + diagonal), problem)
+    return dual, np.where(vectors[:, 0] < 0, -1.0, 1.0)
+
+
+def _raise_to_dominate(dual: Floats, problem: Floats) -> Floats:
+    """`dual` plus a number that makes ``diag(dual) - M`` positive semidefinite in spite of rounding."""
+    m = len(dual)
     eigenvalues = np.linalg.eigvalsh(np.diag(dual) - problem)
-    margin = 16 * (m + 4) * EPS * (np.abs(eigenvalues).max() + np.abs(dual).max() + float(np.trace(gram)))
-    dual += max(0.0, -float(eigenvalues[0])) + margin
-    return float(dual.sum() + weight * radius2) * (1 + 4 * m * EPS), np.where(vectors[:, 0] < 0, -1.0, 1.0)
+    size = np.abs(eigenvalues).max() + np.abs(dual).max() + float(np.abs(np.diagonal(problem)).sum())
+    return np.asarray(dual + max(0.0, 16 * (m + 4) * EPS * float(size) - float(eigenvalues[0])))
+
+
+def _sum_up(dual: Floats) -> float:
+    """Sum of a dual solution, rounded up."""
+    return float(dual.sum()) * (1 + 4 * dual.size * EPS)
 
 
 def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) -> Distance:
@@ -111,10 +136,12 @@ def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) 
     gram, sizes = scaled.T @ scaled, halfwidths**2
     plain = scaled / halfwidths
     top = float(np.linalg.norm(plain, 2)) ** 2 * (1 + 16 * plain.shape[0] * EPS)
-    bounds = [_certify(gram, weight, sizes, radius**2) for weight in top * np.array([0.0, 0.125, 0.25, 0.5, 0.75])]
-    value = min(top * radius**2, *(bound for bound, _ in bounds))
+    weights = top * np.array([0.0, 0.125, 0.25, 0.5, 0.75])
+    found = [_certify(gram - np.diag(weight * sizes)) for weight in weights]
+    certified = [_sum_up(dual) + weight * radius**2 for (dual, _), weight in zip(found, weights, strict=True)]
+    value = min(top * radius**2, *certified) * (1 + 4 * EPS)
     lead = np.linalg.svd(plain)[2][0]  # the best record of the ball alone, shrunk into the box
-    starts = [halfwidths * signs for _, signs in bounds]
+    starts = [halfwidths * signs for _, signs in found]
     candidates = [x * min(1.0, radius / float(np.linalg.norm(x))) for x in starts]
     candidates.append(lead * min(radius, float((halfwidths / np.maximum(np.abs(lead), 1e-300)).min())))
     attained = max(float(np.square(plain @ x).sum()) for x in candidates)

@@ -183,3 +183,67 @@ def test_a_settlement_cannot_be_removed_unseen(backup, path, statement, fault):
             connection.execute(sql)
     with pytest.raises(LedgerError, match=fault):
         ledger.verify()
+
+
+@pytest.fixture
+def restored(ledger, tmp_path):
+    """A ledger with two allowances, one of them charged, that was restored from a backup."""
+    ledger.allow("clinic", "ann", share=0.5)
+    ledger.allow("clinic", "bob", share=0.25)
+    ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={}, allowance="ann")
+    ledger.backup(tmp_path / "backup.db")
+    ledger.close()
+    ledger.path.unlink()
+    with Ledger.restore(tmp_path / "backup.db", tmp_path / "restored.db") as found:
+        yield found
+
+
+def test_allowances_continue_if_nothing_was_spent_since_the_backup(restored):
+    before = restored.allowances("clinic")
+    with pytest.raises(LedgerError, match="does not know what was spent"):
+        restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
+    with pytest.raises(LedgerError, match="does not know what was spent"):
+        restored.allow("clinic", "cat", share=0.1)
+    assert restored.summaries()[0].restored_from == restored.restored("clinic") == 5
+    restored.settle("clinic", 0)
+    assert restored.summaries()[0].restored_from is None
+    assert restored.allowances("clinic") == before
+    restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
+    restored.verify()
+
+
+@pytest.mark.parametrize("spent", [0.1, 0.6, Gaussian(0.01), "all"])
+def test_allowances_are_not_charged_if_something_was_spent_since_the_backup(restored, spent):
+    restored.settle("clinic", spent)  # 0.6 is more than what is not allotted: holders may have spent it
+    assert [found.left.mu for found in restored.allowances("clinic")] == [0, 0]
+    with pytest.raises(BudgetExceededError, match="'ann' of 'clinic' is from before the ledger was restored"):
+        restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
+    with pytest.raises(BudgetExceededError, match="is from before"):
+        restored.whatif("clinic", Gaussian(0.01), allowance="bob")
+    before = restored.summaries()[0]
+    for name in ("ann", "bob"):
+        restored.return_allowance("clinic", name)
+    assert restored.remaining("clinic") == restored.summaries()[0].unspent == before.unspent
+    if spent != "all":
+        restored.allow("clinic", "ann 2", share=0.1)
+        restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann 2")
+    restored.verify()
+
+
+def test_verification_goes_on_after_any_entry_with_allowances(restored):
+    heads = [restored.verify()]
+    for step in (
+        lambda: restored.settle("clinic", 0),
+        lambda: restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann"),
+        lambda: restored.allow("clinic", "cat", share=0.1),
+        lambda: restored.return_allowance("clinic", "bob"),
+        lambda: restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="cat"),
+        lambda: restored.settle("clinic", 0.1),
+        lambda: restored.return_allowance("clinic", "ann"),
+        lambda: restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}),
+    ):
+        step()
+        heads.append(restored.head)
+    assert len(set(heads)) == 9
+    for head in heads:
+        assert restored.verify(head, resume=True) == heads[-1]

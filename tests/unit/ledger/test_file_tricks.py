@@ -236,6 +236,30 @@ def test_a_journal_that_was_left_behind_undoes_nothing(half, tmp_path):
         spend(ledger)
 
 
+def test_a_log_that_another_program_sets_up_is_left_again(half):
+    with contextlib.closing(sqlite3.connect(half)) as connection:
+        assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    with Ledger.open(half) as ledger:
+        spend(ledger)
+    with contextlib.closing(sqlite3.connect(half)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_file_system_without_links_is_no_obstacle(half, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    with Ledger.open(half) as ledger:
+        ledger.backup(half.with_name("backup.db"))
+    half.unlink()
+    with Ledger.restore(half.with_name("backup.db"), half) as ledger:
+        ledger.settle("clinic", 0.0)
+        spend(ledger)
+    with pytest.raises(LedgerError, match="already exists and is not replaced"):
+        Ledger.restore(half.with_name("backup.db"), half)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_racing_processes_spend_a_total_once_while_their_files_are_meddled_with(ledger, path, seed):
     ledger.close()
@@ -245,4 +269,3 @@ def test_racing_processes_spend_a_total_once_while_their_files_are_meddled_with(
         charges = len(after.history())
     # A charge whose file was moved while it was written is on file, but its noise was not drawn.
     assert 0 < granted <= charges <= 100
-    assert granted > 0

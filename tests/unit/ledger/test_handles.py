@@ -117,3 +117,13 @@ def test_killed_at_many_moments_nothing_acknowledged_is_lost(ledger, store, path
     incomplete = {charge.entry for charge in ledger.incomplete()}
     assert incomplete == charged - released
     assert len(incomplete) <= moments
+
+
+def test_processes_killed_while_others_charge_lose_nothing_and_pass_no_total(ledger, path):
+    ledger.close()
+    acknowledged = run_worker("kill_some", path, 20, 60, 7)
+    ledger.verify()
+    charged = [charge.entry for charge in ledger.history()]
+    assert len(acknowledged) == len(set(acknowledged))
+    assert set(acknowledged) <= set(charged)
+    assert 20 < len(charged) <= 60

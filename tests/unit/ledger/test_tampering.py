@@ -120,6 +120,57 @@ def test_a_rewritten_history_is_found_by_an_anchor(filled, tampering):
     again.close()
 
 
+@pytest.fixture
+def shared(ledger):
+    """Entries: create, register, two allowances, two charges to them, a release, a return, a charge to neither."""
+    ledger.allow("clinic", "ann", share=0.5)
+    ledger.allow("clinic", "bob", share=0.25)
+    receipts = [
+        ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={}, allowance=name)
+        for name in ("ann", "bob")
+    ]
+    ledger.complete(receipts[0], "{}")
+    ledger.return_allowance("clinic", "bob")
+    ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={})
+    ledger.close()
+    return ledger
+
+
+def rename(content):
+    content["allowance"] = "cat"
+
+
+@pytest.mark.parametrize(
+    ("entry", "change", "fault"),
+    [
+        (3, lambda c: c.update(size=[str(2**192), "0", "0"]), "size is more than what was available"),
+        (3, lambda c: c.update(size=["-1", "0", "0"]), "size is more than what was available"),
+        (3, lambda c: c.update(epsilon=0.1), "size is more than its guarantee allows"),
+        (3, lambda c: c.update(epsilon="much"), "entry 3 is wrong"),
+        (4, lambda c: c.update(allotted=["0", "0", "0"]), "sum of what is spent or allotted is wrong"),
+        (5, rename, "allowance does not exist"),
+        (5, lambda c: c.update(allowance_spent=["0", "0", "0"]), "spent of its allowance is wrong"),
+        (5, lambda c: c.pop("allowance_spent"), "entry 5 is wrong: 'allowance_spent'"),
+        (5, lambda c: c.pop("allotted"), "sum of what is spent or allotted is wrong"),
+        (6, lambda c: c.update(cost=[str(2**190), "0", "0"]), "cost is more than what was available"),
+        (7, lambda c: c.update(allowance="bob"), "release without a charge"),
+        (8, lambda c: c.update(returned=["0", "0", "0"]), "does not return what is left"),
+        (8, rename, "allowance does not exist"),
+        (9, lambda c: c.update(allowance="bob"), "was returned before"),
+    ],
+)
+def test_forged_allowances_are_found(shared, entry, change, fault):
+    shared.verify()
+    with tampering(shared) as connection:
+        edit(connection, entry, change)
+        (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
+        column = json.loads(body).get("allowance")
+        connection.execute("UPDATE entries SET allowance = ? WHERE entry = ?", (column, entry))
+        rehash(connection)
+    with pytest.raises(LedgerError, match=fault):
+        shared.verify()
+
+
 def test_an_anchor_of_another_ledger_is_found(filled):
     with pytest.raises(LedgerError, match="entry 3 is not the one that was anchored"):
         filled.verify(anchor=Head(3, sha256("another")))
@@ -133,7 +184,7 @@ def test_an_anchor_of_another_ledger_is_found(filled):
         (4, lambda c: c.update(cost=["1", "0", "0"]), "cost is less than its event's"),
         (4, lambda c: c.update(event={"kind": "gaussian", "mu": 0.06}), "cost is less than its event's"),
         (4, lambda c: c.update(neighbours="add-remove"), "neighbours must be"),
-        (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent is wrong"),
+        (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent or allotted is wrong"),
         (6, lambda c: c.pop("spent"), "entry 6 is wrong: 'spent'"),
         (7, lambda c: c.update(payload=sha256("7")), "was altered"),
     ],
@@ -203,6 +254,7 @@ def test_entries_hold_no_more_than_was_described(filled, store, path):
             "description",
             "cost",
             "spent",
+            "allotted",
             "charges",
             "actor",
             "version",

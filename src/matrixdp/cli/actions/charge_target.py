@@ -19,7 +19,8 @@ from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
-from matrixdp.ledger import Gaussian, Head, Ledger
+from matrixdp.ledger import Allowance, Gaussian, Head, Ledger
+from matrixdp.privacy import Privacy
 from matrixdp.release.charging import describe_design
 from matrixdp.report.content import LedgerSummary
 
@@ -29,7 +30,7 @@ DIRECTIONS = "-directions"  # added to the request id of the release that learns
 
 @dataclass(frozen=True)
 class ChargeTarget:
-    """The ledger, data set and request id that a release is charged to; without a ledger, none of them.
+    """The ledger, data set, allowance and request id that a release is charged to; without a ledger, none of them.
 
     Attributes
     ----------
@@ -41,6 +42,8 @@ class ChargeTarget:
         The last entry of the ledger before the release.
     design : Design, optional
         The design that is charged.
+    allowance : str, optional
+        The allowance that pays.
     """
 
     ledger: Ledger | None = None
@@ -50,19 +53,24 @@ class ChargeTarget:
     released_before: bool = False
     entry_before: int = 0
     design: Design | None = None
+    allowance: str | None = None
 
     def make_arguments(self, suffix: str = "") -> dict[str, Any]:
-        """The arguments `ledger`, `dataset` and `request` of a release; `suffix` is added to the request id."""
+        """The arguments of a release that name its account; `suffix` is added to the request id."""
         if self.ledger is None:
             return {}
         request = None if self.request is None else self.request + suffix
-        return {"ledger": self.ledger, "dataset": self.dataset, "request": request}
+        return {"ledger": self.ledger, "dataset": self.dataset, "request": request, "allowance": self.allowance}
 
     def summarise(self) -> LedgerSummary | None:
         """The state of the ledger after the release."""
         if self.ledger is None or self.dataset is None:
             return None
-        total = next(found.privacy for found in self.ledger.datasets() if found.dataset == self.dataset)
+        total: Privacy | Allowance
+        if self.allowance is None:
+            total = next(found.privacy for found in self.ledger.datasets() if found.dataset == self.dataset)
+        else:
+            total = next(found for found in self.ledger.allowances(self.dataset) if found.name == self.allowance)
         head = self.ledger.head
         return LedgerSummary(
             path=str(self.ledger.path),
@@ -70,9 +78,10 @@ class ChargeTarget:
             epsilon=total.epsilon,
             delta=total.delta,
             left_before=self.left_before,
-            left_after=self.ledger.remaining(self.dataset).epsilon,
+            left_after=self.ledger.remaining(self.dataset, allowance=self.allowance).epsilon,
             entry=head.entry,
             hash=head.hash,
+            allowance=self.allowance,
         )
 
     def describe_recovery(self) -> str:
@@ -129,16 +138,18 @@ def open_target(options: ReleaseOptions, design_options: DesignOptions, design: 
         purpose=options.purpose,
         anchor=_find_anchor(options),
     ) as ledger:
-        left = ledger.remaining(dataset).epsilon
+        allowance = options.allowance
+        left = ledger.remaining(dataset, allowance=allowance).epsilon
         released = _has_release(ledger, dataset, options.request)
         if not released:
-            ledger.whatif(dataset, design)
+            ledger.whatif(dataset, design, allowance=allowance)
             if design_options.learned and not _has_release(ledger, dataset, options.request, DIRECTIONS):
-                ledger.whatif(dataset, Gaussian(design_options.privacy.mu))  # directions and release together
+                both = Gaussian(design_options.privacy.mu)  # directions and release together
+                ledger.whatif(dataset, both, allowance=allowance)
         height, width = design.query.shape
         new_request = f"release-{uuid.uuid4().hex[:12]}" if height * width <= _MAX_STORED else None
         request = options.request or new_request
-        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design)
+        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design, allowance)
 
 
 def _find_anchor(options: ReleaseOptions) -> Path | Callable[[Head], object] | None:

@@ -36,12 +36,15 @@ def run_design(
     features: str | None,
     ledger: Location | None,
     dataset: str | None,
+    allowance: str | None,
     as_json: bool,
 ) -> None:
     """Make a design and print what it predicts."""
     schema = read_schema(options.schema)
     design = build_design(options, build_query(options, schema, find_records(options, schema)))
-    left = None if ledger is None else _preview_ledger(ledger, require_dataset(dataset), options, design)
+    left = None
+    if ledger is not None:
+        left = _preview_ledger(ledger, require_dataset(dataset), allowance, options, design)
     with refuse_extremes():
         if plot is not None:
             pair = _parse_pair(features, feature_names(design.query))
@@ -54,13 +57,15 @@ def run_design(
                 click.echo(f"\nPicture: {plot}")
 
 
-def _preview_ledger(path: Location, dataset: str, options: DesignOptions, design: Design) -> tuple[float, float]:
+def _preview_ledger(
+    path: Location, dataset: str, allowance: str | None, options: DesignOptions, design: Design
+) -> tuple[float, float]:
     """Epsilon left in the ledger, now and after a release."""
     with open_ledger(path) as ledger:
-        before = ledger.remaining(dataset)
-        after = ledger.whatif(dataset, design)
+        before = ledger.remaining(dataset, allowance=allowance)
+        after = ledger.whatif(dataset, design, allowance=allowance)
         if options.learned:  # directions and release together cost the whole budget
-            after = ledger.whatif(dataset, Gaussian(options.privacy.mu))
+            after = ledger.whatif(dataset, Gaussian(options.privacy.mu), allowance=allowance)
     return before.epsilon, after.epsilon
 
 
@@ -133,6 +138,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "directions_mu": _learning_mu(options),
         "exact": design.exact,
         "gain": design.gain,
+        "excess": design.excess,
         "relative_error": design.relative_error,
         "rows": None if equal_rows else list(rows),
         "columns": list(columns),

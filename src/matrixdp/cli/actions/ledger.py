@@ -10,7 +10,7 @@ import click
 
 from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
-from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.ledger import Gaussian, Ledger, Summary
 from matrixdp.ledger.anchors import parse_anchor
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
@@ -79,7 +79,7 @@ def add_dataset(
 def show_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
     with open_ledger(path) as ledger:
-        facts = [_collect_facts(ledger, registration) for registration in ledger.datasets()]
+        facts = [_collect_facts(summary) for summary in ledger.summaries()]
         head = ledger.head
     if as_json:
         echo_json({"ledger": str(path), "datasets": facts, "head": {"entry": head.entry, "hash": head.hash}})
@@ -99,6 +99,20 @@ def show_ledger(path: Location, *, as_json: bool) -> None:
     ]
     header = ["data set", "epsilon", "delta", "neighbours", "charges", "unfinished", "epsilon left", "mu left"]
     click.echo(format_table(header, rows))
+    allowances = [
+        [
+            allowance["name"],
+            fact["dataset"],
+            f"{allowance['epsilon']:.4g}",
+            "returned" if allowance["returned"] else f"{allowance['epsilon_left']:.4g}",
+            "" if allowance["returned"] else f"{allowance['mu_left']:.4g}",
+        ]
+        for fact in facts
+        for allowance in fact["allowances"]
+    ]
+    if allowances:
+        click.echo()
+        click.echo(format_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances))
     for fact in facts:
         if fact["restored_from"] is not None:
             click.echo(
@@ -107,9 +121,8 @@ def show_ledger(path: Location, *, as_json: bool) -> None:
             )
 
 
-def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
-    left = ledger.remaining(registration.dataset)
-    counts = ledger.counts(registration.dataset)
+def _collect_facts(summary: Summary) -> dict[str, Any]:
+    registration, left, counts = summary.registration, summary.left, summary.counts
     return {
         "dataset": registration.dataset,
         "epsilon": registration.privacy.epsilon,
@@ -120,7 +133,20 @@ def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
         "unfinished": counts.unfinished,
         "epsilon_left": left.epsilon,
         "mu_left": left.mu,
-        "restored_from": ledger.restored(registration.dataset),
+        "epsilon_unspent": summary.unspent.epsilon,
+        "mu_unspent": summary.unspent.mu,
+        "allowances": [
+            {
+                "name": allowance.name,
+                "epsilon": allowance.epsilon,
+                "epsilon_left": allowance.left.epsilon,
+                "mu_left": allowance.left.mu,
+                "reserve_left": asdict(allowance.left.reserve),
+                "returned": allowance.returned,
+            }
+            for allowance in summary.allowances
+        ],
+        "restored_from": summary.restored_from,
     }
 
 
@@ -138,6 +164,7 @@ def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
                     "event": event_to_json(charge.event),
                     "description": dict(charge.description),
                     "request": charge.request,
+                    "allowance": charge.allowance,
                     "released": charge.released,
                     "actor": charge.actor,
                     "purpose": charge.purpose,
@@ -159,14 +186,15 @@ def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
             _format_event(charge.event),
             "released" if charge.released else "not released",
             charge.request or "",
+            charge.allowance or "",
             charge.actor or "",
             charge.purpose or "",
             charge.version or "",
         ]
         for charge in history
     ]
-    header = ["entry", "time", "data set", "query", "event", "state", "request", "actor", "purpose", "version"]
-    click.echo(format_table(header, rows))
+    header = ["entry", "time", "data set", "query", "event", "state", "request"]
+    click.echo(format_table([*header, "allowance", "actor", "purpose", "version"], rows))
 
 
 def _format_event(event: Any) -> str:
@@ -263,16 +291,19 @@ def print_roles(path: Location) -> None:
     click.echo(roles_sql(path.schema), nl=False)
 
 
-def show_whatif(path: Location, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:
-    """Print what would be left of a data set's total after a release."""
+def show_whatif(
+    path: Location, dataset: str, allowance: str | None, epsilon: float, delta: float, *, as_json: bool
+) -> None:
+    """Print what would be left of a data set's total, or of an allowance, after a release."""
     privacy = Privacy(epsilon, delta)
     with open_ledger(path) as ledger:
-        before = ledger.remaining(dataset)
-        after = ledger.whatif(dataset, Gaussian(privacy.mu))
+        before = ledger.remaining(dataset, allowance=allowance)
+        after = ledger.whatif(dataset, Gaussian(privacy.mu), allowance=allowance)
     if as_json:
         echo_json(
             {
                 "dataset": dataset,
+                "allowance": allowance,
                 "delta": before.delta,
                 "epsilon_left_before": before.epsilon,
                 "epsilon_left_after": after.epsilon,
@@ -281,4 +312,4 @@ def show_whatif(path: Location, dataset: str, epsilon: float, delta: float, *, a
         )
         return
     rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
-    click.echo(format_table([dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows))
+    click.echo(format_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows))

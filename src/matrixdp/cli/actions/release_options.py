@@ -28,6 +28,7 @@ class ReleaseOptions:
     ledger_timeout: float
     dataset: str | None
     request: str | None
+    allowance: str | None
     wait: float
     actor: str | None
     purpose: str | None

@@ -20,6 +20,7 @@ from matrixdp.cli.styles import Command
 @click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
 @click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="Show what would be left in this ledger.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
+@name_option("--allowance", help="The allowance of the data set that would pay. [default: what is not allotted]")
 @json_option
 def design(**options: Any) -> None:
     """Show how accurate a release would be and what it would cost. Reads no data."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from matrixdp.cli.commands.ledger_sharing import allow, metrics, plan, return_allowance
 from matrixdp.cli.options import (
     LEDGER,
     NEIGHBOURS,
@@ -184,11 +185,16 @@ def roles(path: Path) -> None:
 @ledger.command("whatif", example="matrixdp ledger whatif clinic.db --dataset clinic --epsilon 1 --delta 1e-6")
 @_path
 @_dataset
+@name_option("--allowance", help="The allowance that would pay. [default: what is not allotted]")
 @epsilon_option
 @delta_option
 @json_option
-def whatif(path: Path, dataset: str, epsilon: float, delta: float, as_json: bool) -> None:
+def whatif(path: Path, dataset: str, allowance: str | None, epsilon: float, delta: float, as_json: bool) -> None:
     """Show what would be left after a release. Nothing is charged."""
     from matrixdp.cli.actions.ledger import show_whatif
 
-    show_whatif(path, dataset, epsilon, delta, as_json=as_json)
+    show_whatif(path, dataset, allowance, epsilon, delta, as_json=as_json)
+
+
+for _command in (allow, return_allowance, plan, metrics):
+    ledger.add_command(_command)

@@ -28,6 +28,7 @@ from matrixdp.cli.styles import Command
 @design_options
 @click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="The ledger that the release is charged to.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
+@name_option("--allowance", help="The allowance of the data set that pays. [default: what is not allotted]")
 @click.option(
     "--ledger-timeout",
     type=click.FloatRange(min=0),
@@ -85,6 +86,8 @@ def release(no_ledger: bool, **options: Any) -> None:
         )
     if options["ledger"] is not None and no_ledger:
         raise click.UsageError("--ledger and --no-ledger cannot be used together.")
+    if no_ledger and options["allowance"] is not None:
+        raise click.UsageError("--allowance must be left out with --no-ledger: it is a part of a ledger's total.")
     if no_ledger and options["request"] is not None:
         raise click.UsageError("--request must be left out with --no-ledger: the ledger stores releases by their ids.")
     anchors = [options["anchor_to"], options["anchor_command"]]

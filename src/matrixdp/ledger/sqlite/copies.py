@@ -104,9 +104,9 @@ def _new_file(target: Path) -> Iterator[Path]:
         try:
             yield draft
             _sync(draft)
-            os.link(draft, target)
+            _publish(draft, target)
         finally:
-            draft.unlink()
+            draft.unlink(missing_ok=True)
         _sync(target.parent)
     except FileExistsError:
         raise LedgerError(
@@ -118,6 +118,18 @@ def _new_file(target: Path) -> Iterator[Path]:
         ) from None
     except sqlite3.Error as error:
         raise ledger_error(error, target) from error
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Give a complete file its name, unless there is such a file."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        os.replace(draft, target)
 
 
 def _sync(path: Path) -> None:

@@ -214,7 +214,7 @@ def view_as_latest(connection: sqlite3.Connection) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
-    """Migrate an older file to the latest schema, in which it has a rollback journal.
+    """Migrate a file to the latest schema, in which it has a rollback journal.
 
     Version 1 had a write-ahead log. Leaving it needs a lock on the file itself, so no other connection is open then,
     under any name of the file, and the log's entries are all in the file afterwards.
@@ -225,7 +225,13 @@ def upgrade(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
             "Nothing was changed. Remove the other names and try again."
         )
     leave_log(connection, timeout)
-    migrate(connection, path)
+    if not check_schema(connection, path):
+        migrate(connection, path)
+
+
+def has_log(connection: sqlite3.Connection) -> bool:
+    """Whether the file has a write-ahead log, as in version 1, or because another program set one up."""
+    return bool(connection.execute("PRAGMA journal_mode").fetchone() == ("wal",))
 
 
 def leave_log(connection: sqlite3.Connection, timeout: float) -> None:

@@ -23,7 +23,7 @@ from matrixdp.ledger.sqlite.place import (
     write_mark,
     write_place,
 )
-from matrixdp.ledger.sqlite.schema import check_schema, missing_guards, upgrade, view_as_latest
+from matrixdp.ledger.sqlite.schema import check_schema, has_log, missing_guards, upgrade, view_as_latest
 from matrixdp.ledger.store import Store
 
 _WRITABLE = "Make the file and its directory writable for this user"
@@ -94,7 +94,7 @@ class SQLiteStore(Store):
         connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
         self._require_same_file()
         self._latest = check_schema(connection, self.path)
-        if not self._latest and writing:
+        if writing and (not self._latest or has_log(connection)):
             connection.execute("ROLLBACK")
             upgrade(connection, self.path, self.timeout)
             return self._begin(writing=True)

@@ -1,0 +1,97 @@
+"""How much more precisely the squares of the features can be measured beside a second moment at no cost to privacy.
+
+With whitened records ``u = A x`` and weights e such that ``diag(e) - A'A`` is positive semidefinite, let ``a_i = e_i
+x_i^2``, ``t_i = e_i c_i^2`` (c the halfwidths) and ``T = sum t_i``. Alpha is the whitened square of the constant that
+moments put before a record, or 0. Beside the whitened moment, the squares may have the precision ``k diag(1/t) - g
+11'`` in units of a:
+
+- where a record is replaced, ``g = 1/2`` and ``k = (F(T) - F(T/2))/T``, ``F(s) = 2 (alpha + s)^2 - 2 max(alpha - s,
+  0)^2``, which is ``3 T/2 + 2 alpha`` for ``alpha <= T/2``; the squared distance is at most ``F(T)``;
+- where one is added or removed, ``k = 2 (alpha + T)`` and ``g = k/T``; the distance is at most ``alpha + T``.
+
+The proofs are in `docs/mathematics.md`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from matrixdp.noise.structure import Squares
+from matrixdp.privacy import Neighbours
+from matrixdp.sensitivity.distance import Distance, column_norms
+from matrixdp.sensitivity.quadratic import dominate_gram, good_vertex, repair_dominance
+from matrixdp.types import Factor, Floats, is_diagonal
+
+
+def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours) -> Squares:
+    """The most precise squares beside a moment whitened by `factor`, for records in a box.
+
+    Parameters
+    ----------
+    factor : number, array of shape (m,) or of shape (m, m)
+        A.
+    alpha : float
+        Whitened square of the constant before each record, or 0.
+    halfwidths : float64 array of shape (m,)
+        c.
+    neighbours : Neighbours
+    """
+    if is_diagonal(factor):
+        weights = np.array(column_norms(factor, halfwidths.size))
+    else:
+        weights = dominate_gram(factor * halfwidths) / halfwidths**2
+    sizes = weights * halfwidths**2
+    total = float(sizes.sum())
+    if neighbours is Neighbours.REPLACE:
+        gain, loss = (_replaced(alpha, total) - _replaced(alpha, total / 2)) / total, 0.5
+    else:
+        gain = 2 * (alpha + total)
+        loss = gain / total
+    strengths = gain / sizes
+    inverse = float((1 / strengths).sum())
+    return Squares(weights, strengths, (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse)
+
+
+def squares_distance(
+    factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours, squares: Squares
+) -> Distance:
+    """Distance of neighbours in the whitened sum of ``(1, x)(1, x)'`` together with the squares, as they are.
+
+    The bound holds for any `squares`. For those of `free_squares`, a diagonal factor and no constant, a corner of the
+    box and its midpoint attain it.
+    """
+    exact, extents = squares.weights * halfwidths**2, _extents(factor, squares.weights, halfwidths)
+    total = float(extents.sum())
+    shrunk = exact / extents
+    gain = float((squares.strengths * shrunk * exact).max())
+    # A negative loss, which only an altered design has, adds to the distance; smaller weights take nothing from that.
+    loss, missing = squares.loss, 2 * max(squares.loss, 0.0) * (1 - float(shrunk.min()))
+    longest = float(extents.sum()) if is_diagonal(factor) else good_vertex(factor * halfwidths)
+    corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
+    if neighbours is Neighbours.ADD_REMOVE:
+        # Largest (alpha + s)^2 + gain s - (loss - missing) s^2 over 0 <= s <= total.
+        curvature = 1 - loss + missing
+        s = total if curvature >= 0 else min(total, (2 * alpha + gain) / (-2 * curvature))
+        bound = alpha**2 + (2 * alpha + gain) * s + curvature * s**2
+        attained = (alpha + longest) ** 2 + corner
+    else:
+        apart = _replaced(alpha, total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2
+        bound = max(_replaced(alpha, total), apart)
+        attained = (alpha + longest) ** 2 - alpha**2 + corner  # a corner and the midpoint
+    value = math.sqrt(bound)
+    return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
+
+
+def _replaced(alpha: float, s: float) -> float:
+    """Largest squared distance of two moments whose records have ``sum a`` of s on average and the same squares."""
+    return 2 * (alpha + s) ** 2 - 2 * max(alpha - s, 0.0) ** 2
+
+
+def _extents(factor: Factor, weights: Floats, halfwidths: Floats) -> Floats:
+    """``e_i c_i^2`` for the smallest e above `weights` for which ``diag(e) - A'A`` is certainly semidefinite."""
+    exact = weights * halfwidths**2
+    if is_diagonal(factor):
+        return np.maximum(exact, column_norms(factor, halfwidths.size) * halfwidths**2)
+    return repair_dominance(exact, factor * halfwidths)
