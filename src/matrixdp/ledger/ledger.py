@@ -18,7 +18,6 @@ from matrixdp.ledger.chain import Head
 from matrixdp.ledger.copying import copy_ledger
 from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.journal import (
-    Journal,
     amount_to_json,
     registration_from_json,
     registration_to_json,
