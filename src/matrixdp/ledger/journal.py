@@ -146,6 +146,7 @@ class Journal:
         self.location = location
         self.transaction = transaction
         self._author = author
+        self._checked: dict[tuple[str, str], Counters] = {}  # counters that were compared since the last entry
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
@@ -184,6 +185,7 @@ class Journal:
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
+        self._checked.clear()
         self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
 
@@ -287,6 +289,8 @@ class Journal:
 
     def counters(self, dataset: str, allowance: str | None = None) -> Counters:
         """The counters of a data set or of one of its allowances, compared with those in its last entries."""
+        if (dataset, allowance or "") in self._checked:
+            return self._checked[dataset, allowance or ""]
         rows = self.transaction.execute(
             f"SELECT {_COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
             (dataset, allowance or ""),
@@ -305,6 +309,7 @@ class Journal:
                     or (row is not None and (content["dataset"], f"{content['kind']}s") != (dataset, name))
                 ):
                     raise self.damage(f"the counters of {show(dataset)} do not agree with entry {entry}")
+        self._checked[dataset, allowance or ""] = found
         return found
 
     def counts(self, dataset: str, allowance: str | None = None) -> Counts:

@@ -129,10 +129,23 @@ def test_an_old_copy_that_is_written_over_the_file_is_not_charged(half):
     mark = read_mark(half)
     half.write_bytes(old)
     if mark is None:
-        pytest.fail("this file system has no extended attributes, so this cannot be tested on it")
+        pytest.skip("this file system has no extended attributes, so such a copy cannot be noticed on it")
     for handle in (ledger, Ledger.open(half)):
         with pytest.raises(LedgerError, match=r"was replaced by an earlier copy of itself.*entry 4"):
             spend(handle)
+
+
+def test_a_file_that_is_replaced_during_a_charge_releases_nothing(half):
+    ledger, copied = Ledger.open(half), half.with_name("copied.db")
+    shutil.copyfile(half, copied)
+
+    def charge():
+        with ledger._store.writing(ledger.author) as journal:
+            journal.append("move", {"from": "here", "to": "there"})
+            copied.replace(half)
+
+    with pytest.raises(LedgerError, match=r"was just charged may be in the other file only, so nothing was released"):
+        charge()
 
 
 def test_a_mark_of_an_earlier_entry_is_enough(half):
@@ -214,8 +227,9 @@ def test_a_file_is_not_moved_without_its_journal(interrupted):
     spend(Ledger.moved(other))
 
 
-def test_a_journal_that_was_left_behind_undoes_nothing(half, tmp_path):
-    """Written at another place since: SQLite would put the old pages back, and the entries since would be gone."""
+@pytest.fixture
+def left_behind(half, tmp_path):
+    """A ledger whose total is spent, beside a journal that was left before it was moved and charged elsewhere."""
     folder, elsewhere = tmp_path / "a", tmp_path / "b"
     folder.mkdir()
     elsewhere.mkdir()
@@ -228,12 +242,30 @@ def test_a_journal_that_was_left_behind_undoes_nothing(half, tmp_path):
     folder.rename(tmp_path / "c")  # the journal cannot be found under the name of the old place
     with Ledger.moved(elsewhere / "clinic.db") as ledger:
         spend(ledger)
-    (elsewhere / "clinic.db").rename(tmp_path / "c" / "clinic.db")
+    return (elsewhere / "clinic.db").rename(tmp_path / "c" / "clinic.db")
+
+
+def test_a_journal_that_was_left_behind_undoes_nothing(left_behind):
+    """Written at another place since: SQLite would put the old pages back, and the entries since would be gone."""
     with pytest.raises(LedgerError, match=r"was left by an interrupted write.*Remove that journal"):
-        Ledger.open(tmp_path / "c" / "clinic.db")
-    (tmp_path / "c" / "clinic.db-journal").unlink()
-    with Ledger.moved(tmp_path / "c" / "clinic.db") as ledger, pytest.raises(BudgetExceededError):
+        Ledger.open(left_behind)
+    left_behind.with_name("clinic.db-journal").unlink()
+    with Ledger.moved(left_behind) as ledger, pytest.raises(BudgetExceededError):
         spend(ledger)
+
+
+def test_without_the_check_of_its_place_a_journal_would_undo_charges(left_behind, monkeypatch):
+    monkeypatch.setattr("matrixdp.ledger.sqlite.store.require_own_journal", lambda path: None)
+    with Ledger.open(left_behind) as ledger:
+        assert ledger.remaining("clinic").mu > 0  # what was spent elsewhere is gone
+
+
+def test_without_the_check_of_its_place_a_copy_would_spend_the_total_again(half, monkeypatch):
+    monkeypatch.setattr("matrixdp.ledger.sqlite.store.require_place", lambda connection, path: None)
+    copied = half.with_name("copied.db")
+    shutil.copyfile(half, copied)
+    for name in (half, copied):
+        spend(Ledger.open(name))
 
 
 def test_a_log_that_another_program_sets_up_is_left_again(half):

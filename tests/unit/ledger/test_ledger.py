@@ -300,8 +300,8 @@ def test_times_do_not_decrease_when_the_clock_is_set_back(ledger, monkeypatch):
     ledger.verify()
 
 
-def test_every_entry_says_who_why_and_with_which_version(tmp_path):
-    with Ledger.create(tmp_path / "signed.db", actor="ann@clinic", purpose="annual report") as ledger:
+def test_every_entry_says_who_why_and_with_which_version(store):
+    with Ledger.create(store.new_path("signed"), actor="ann@clinic", purpose="annual report") as ledger:
         ledger.register("clinic", TOTAL, neighbours="replace")
         ledger.complete(charge(ledger, Gaussian(0.01)), "{}")
         with ledger._store.reading() as journal:
@@ -331,7 +331,9 @@ def test_authors_are_printable_text(path, ledger, name, value):
         Ledger.open(path, **{name: value})
 
 
-def test_an_unknown_option_creates_no_file(tmp_path):
+def test_an_unknown_option_creates_no_ledger(store):
+    path = store.new_path("new")
     with pytest.raises(TypeError, match="tiemout"):
-        Ledger.create(tmp_path / "new.db", tiemout=1)
-    assert not (tmp_path / "new.db").exists()
+        Ledger.create(path, tiemout=1)
+    with pytest.raises(LedgerError, match="no ledger"):
+        Ledger.open(path).datasets()

@@ -116,7 +116,7 @@ def test_a_damaged_byte_never_gives_a_wrong_value(filled, tmp_path):
             assert Ledger.open(copied).stored("clinic", "r1") in ('{"of":1}', None), f"byte {start}"
         except LedgerError:
             refused += 1
-    assert refused > 100
+    assert refused > 50
 
 
 def test_a_damaged_byte_is_no_other_error(filled, tmp_path):

@@ -159,9 +159,9 @@ def rename(content):
         (9, lambda c: c.update(allowance="bob"), "was returned before"),
     ],
 )
-def test_forged_allowances_are_found(shared, entry, change, fault):
+def test_forged_allowances_are_found(shared, tampering, entry, change, fault):
     shared.verify()
-    with tampering(shared) as connection:
+    with tampering() as connection:
         edit(connection, entry, change)
         (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
         column = json.loads(body).get("allowance")

@@ -83,7 +83,7 @@ class PostgresTransaction:
             self._known[(sql, *values)] = rows
 
     def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Append entries. The first and the last value of each row, its number and its hash, become the head."""
+        """Append entries; the number and hash of the last one, its first and last value, become the head."""
         self._known.clear()
         with self.connection.cursor() as cursor:
             if len(rows) == 1:

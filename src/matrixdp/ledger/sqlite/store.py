@@ -110,7 +110,7 @@ class SQLiteStore(Store):
         connection = self._open()
         head = Head(*connection.execute("SELECT entry, hash FROM head").fetchone())
         connection.execute("COMMIT")
-        self._require_same_file()
+        self._require_same_file("What was just charged may be in the other file only, so nothing was released")
         if writing:
             write_mark(self.path, head)
         if not self._latest:  # an idle connection would keep others from upgrading the file
@@ -172,13 +172,12 @@ class SQLiteStore(Store):
                 f"if it is lost: matrixdp ledger restore {self.path} NEW"
             )
 
-    def _require_same_file(self) -> None:
+    def _require_same_file(self, result: str = "Nothing was charged") -> None:
         """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""
         if file_id(self.path) != self._file_id:
             self._disconnect()
             raise LedgerError(
-                f"{self.path} was removed or replaced while it was open. Nothing was charged. Put it back, "
-                "or open it again."
+                f"{self.path} was removed or replaced while it was open. {result}. Put it back, or open it again."
             )
 
 
