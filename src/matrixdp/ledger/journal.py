@@ -49,10 +49,11 @@ def select_entries(query: str) -> str:
     return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
 
 
+ENTRY_QUERY, LAST_QUERY = select_entries("entry"), select_entries("last")
 FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
-    (select_entries("entry"), (1,)),
+    (ENTRY_QUERY, (1,)),
     (HEAD_QUERY, ()),
-    (select_entries("last"), ()),
+    (LAST_QUERY, ()),
     (select_entries("restore until"), (_LAST,)),
 )
 """Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""

@@ -8,10 +8,13 @@ from fractions import Fraction
 
 import pytest
 
+from ledger_stores import both_stores
 from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
 from matrixdp.ledger import Approximate, Gaussian, Pure, Reserve
 from matrixdp.privacy import Privacy
+
+pytestmark = both_stores
 
 
 def charge(ledger, mu=0.01, allowance=None, **options):

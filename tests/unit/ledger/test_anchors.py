@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from ledger_stores import both_stores
 from ledger_tampering import edit, tampering
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError, ParameterError
@@ -29,6 +30,7 @@ def anchored(ledger, path, anchors):
         yield handle
 
 
+@both_stores
 def test_every_charge_is_anchored(anchored, anchors):
     for _ in range(3):
         receipt = spend(anchored)
@@ -50,6 +52,7 @@ def test_a_roll_back_shows_at_the_next_charge(anchored, path, anchors):
         anchored.verify(anchor=Head(receipt.entry, receipt.hash))
 
 
+@both_stores
 def test_lines_of_other_processes_may_be_mixed(anchored, anchors):
     first, second = spend(anchored), spend(anchored)
     anchors.write_text(f"{second.entry}:{second.hash}\n{first.entry}:{first.hash}\n{second.entry}:{second.hash[:9]}")
@@ -58,6 +61,7 @@ def test_lines_of_other_processes_may_be_mixed(anchored, anchors):
     assert anchors.read_text().splitlines()[-2] == f"{second.entry}:{second.hash[:9]}"
 
 
+@both_stores
 def test_a_long_file_is_read_from_its_end(anchored, anchors):
     receipt = spend(anchored)
     anchors.write_text("1:abc\n" * 20_000 + f"{receipt.entry}:{receipt.hash}\n")
@@ -73,6 +77,7 @@ def test_another_file_is_refused_before_the_charge(anchored, anchors, content):
     assert anchors.read_bytes() == content
 
 
+@both_stores
 def test_a_file_that_cannot_be_written_is_refused_before_the_charge(path, ledger, tmp_path):
     with (
         Ledger.open(path, anchor=tmp_path / "nowhere" / "anchors.txt") as handle,
@@ -82,6 +87,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_charge(path, ledger
     assert ledger.history() == []
 
 
+@both_stores
 def test_an_anchor_may_be_a_function(ledger, path):
     found = []
     with Ledger.open(path, anchor=found.append) as handle:
@@ -89,6 +95,7 @@ def test_an_anchor_may_be_a_function(ledger, path):
     assert found == [Head(receipt.entry, receipt.hash)]
 
 
+@both_stores
 def test_a_function_that_fails_leaves_the_charge_spent(ledger, path):
     def fail(head):
         raise OSError("no network")
@@ -101,11 +108,13 @@ def test_a_function_that_fails_leaves_the_charge_spent(ledger, path):
     assert len(ledger.history()) == 1
 
 
+@both_stores
 def test_an_anchor_survives_pickling(anchored, anchors):
     spend(pickle.loads(pickle.dumps(anchored)))
     assert len(anchors.read_text().splitlines()) == 1
 
 
+@both_stores
 def test_an_anchor_is_a_path_or_a_function(path, ledger):
     with pytest.raises(ParameterError, match="anchor must be a path or a function"):
         Ledger.open(path, anchor=3)
@@ -124,6 +133,7 @@ def long(ledger):
     return ledger, anchor
 
 
+@both_stores
 def test_verify_goes_on_from_an_anchor(long):
     ledger, anchor = long
     assert ledger.verify(anchor, resume=True) == ledger.verify(anchor) == ledger.head
@@ -150,6 +160,7 @@ def test_a_resumed_verify_finds_what_was_altered_since(long, tmp_path):
         ledger.close()
 
 
+@both_stores
 def test_a_resumed_verify_needs_an_anchor(ledger):
     with pytest.raises(ParameterError, match="anchor must be given with resume"):
         ledger.verify(resume=True)

@@ -35,6 +35,8 @@ def filled(paths):
             if number:
                 ledger.complete(receipt, json.dumps({"é": number}, ensure_ascii=False))
         ledger.charge("résumé", Plan([Pure(0.1)] * 2), neighbours="add-remove", description={})
+        ledger.allow("clinic", "ann", share=0.25)
+        ledger.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
         yield ledger
 
 
@@ -56,7 +58,7 @@ def test_a_copy_has_every_entry_and_what_is_left(stores, paths, filled):
         assert copied.head == head == copied.verify(anchor=anchor)
         assert copied.remaining("clinic") == left
         assert copied.history() == history
-        assert copied.counts("clinic").unfinished == 1
+        assert copied.counts("clinic").unfinished == 2
         assert copied.stored("clinic", "r2") == '{"é": 2}'
         copied.complete(spend(copied, request="new"), "{}")
         with pytest.raises(BudgetExceededError):

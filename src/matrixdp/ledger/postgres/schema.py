@@ -68,6 +68,7 @@ CREATE POLICY all_may_read ON {schema}.entries FOR SELECT USING (true);
 _INDEXES = {
     "one_registration": "UNIQUE INDEX one_registration ON {schema}.entries USING btree (dataset) "
     "WHERE (kind = 'register'::text)",
+    "registrations": "INDEX registrations ON {schema}.entries USING btree (entry) WHERE (kind = 'register'::text)",
     "one_charge": "UNIQUE INDEX one_charge ON {schema}.entries USING btree (dataset, request) "
     "WHERE ((kind = 'charge'::text) AND (request IS NOT NULL))",
     "one_release": "UNIQUE INDEX one_release ON {schema}.entries USING btree (charge) WHERE (kind = 'release'::text)",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.journal import FIRST_QUERIES, HEAD_QUERY
+from matrixdp.ledger.journal import ENTRY_QUERY, FIRST_QUERIES, HEAD_QUERY, LAST_QUERY
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, is_lost, translate
 from matrixdp.ledger.postgres.schema import check_schema, check_version, faults
@@ -149,6 +149,8 @@ class PostgresStore(Store):
         transaction.waits_for_standby = standbys != ""
         for (sql, values), rows in zip(FIRST_QUERIES, known, strict=True):
             transaction.learn(sql, values, rows)
+            if sql == LAST_QUERY and rows:
+                transaction.learn(ENTRY_QUERY, (rows[0][0],), rows)
         return transaction
 
     def _commit(self, *, writing: bool) -> None:
