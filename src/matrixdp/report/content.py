@@ -18,7 +18,7 @@ KINDS = ("matrix", "covariance", "correlation")
 
 @dataclass(frozen=True)
 class LedgerSummary:
-    """Budget of a data set before and after a release, and the ledger's last entry.
+    """Budget of a data set, or of its allowance, before and after a release, and the ledger's last entry.
 
     Attributes
     ----------
@@ -30,6 +30,8 @@ class LedgerSummary:
     entry : int
     hash : str
         Number and hash of the last entry.
+    allowance : str, optional
+        The allowance that paid; the budget is then that of the allowance.
     """
 
     path: str
@@ -40,6 +42,7 @@ class LedgerSummary:
     left_after: float
     entry: int
     hash: str
+    allowance: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
