@@ -81,6 +81,10 @@ def run_every_task(folder, engine):
         query.evaluate(records, clip=True, missing="midpoint")
     pairs = mdp.open_records(folder.parent / "pairs.parquet", workers=engine)
     mdp.ContingencyTable(["x", "y"], ["p", "q"], 2).evaluate(pairs, clip=True, missing="error")
+    columns = mdp.Columns([mdp.Category("from", ["x", "y"], missing=True), mdp.Category("to", ["p", "q"])])
+    mdp.TableMoments(columns, 2, by=["to"]).evaluate(pairs, clip=True, missing="error")
+    columns = mdp.Columns([mdp.Number(NAMES[0], -1, 1), mdp.Number(NAMES[1], -1, 1, missing=True)])
+    mdp.TableMoments(columns, RECORDS).evaluate(records, clip=True, missing="error")
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
     for number, (bounds, options) in enumerate([(BOUNDS, {}), (BALL, {}), (BOUNDS, {"directions": turn})]):
         design = mdp.make_design(mdp.Identity(bounds, RECORDS), PRIVACY, **options)

@@ -13,7 +13,7 @@ from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.domains import BoxDomain, Domain, find_domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.domain import Bounds
+from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import (
     PrivateCovariance,
@@ -36,6 +36,7 @@ from matrixdp.queries import (
     Moments,
     Query,
     SecondMoment,
+    TableMoments,
 )
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
@@ -89,6 +90,37 @@ def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
     return GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
 
 
+def random_columns(rng: Rng) -> Columns:
+    """One to four columns of any kinds, with bounds of widths from 1e-59 to 1e57."""
+    columns: list[Any] = []
+    for i in range(int(rng.integers(1, 5))):
+        name, missing = f"c{i}", bool(rng.random() < 0.4)
+        match int(rng.integers(0, 4)):
+            case 0:
+                columns.append(YesNo(name, missing=missing))
+            case 1:
+                levels: Any = _labels(rng, "a") if rng.random() < 0.5 else range(int(rng.integers(1, 5)))
+                columns.append(Category(name, levels, other=bool(rng.random() < 0.3), missing=missing))
+            case _:
+                half, middle = 10 ** rng.uniform(-59, 57), float(rng.choice([0, 1, -100]))
+                columns.append(Number(name, half * (middle - 1), half * (middle + 1), missing=missing))
+    return Columns(columns)
+
+
+def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
+    columns = random_columns(rng)
+    by: tuple[str, ...] = ()
+    if groups:
+        size = int(rng.integers(1, 3))
+        by = tuple(f"g{i}" for i in range(size))
+        columns = Columns([*columns, *(Category(name, _labels(rng, "v")) for name in by)])
+    importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
+    share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
+    return TableMoments(
+        columns, _records(rng), by, neighbours=_either(rng), mean_share=share, importance=tuple(importance.items())
+    )
+
+
 def _either(rng: Rng) -> Neighbours:
     return Neighbours(str(rng.choice(list(Neighbours))))
 
@@ -115,6 +147,8 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
         _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng)
     ),
     "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
+    "TableMoments": lambda rng: _table(rng, groups=False),
+    "TableMoments, groups": lambda rng: _table(rng, groups=True),
     "TracedMoments": _traced_moments,
     "Query": _clipped_mean,
 }

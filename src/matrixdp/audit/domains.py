@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
-from matrixdp.domain import Bounds
+from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Laplacian, MatrixQuery
+from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.types import Floats
 
 _FIRST = 24  # records of a family to begin with
 _MOST_CELLS = 200
+_TABLE_RECORDS = 64  # of a family
 _FAR = (1e3, 1e300)  # halfwidths beyond the bounds: clipping must make them harmless
 
 
@@ -171,6 +172,41 @@ class CellDomain(Domain):
 
 
 @dataclass(frozen=True, eq=False)
+class TableDomain(Domain):
+    """Data sets of records with numbers, categories and missing values, as tuples in the order of the columns."""
+
+    columns: Columns
+    count: int
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One record has numbers at their bounds, in the middle, within, far outside or missing, and any levels."""
+        records = [self._record(rng, inside=i % 4 == 3) for i in range(_TABLE_RECORDS)]
+        pool = [records, records[:1], [self._record(rng, inside=True) for _ in range(8)]][int(rng.integers(0, 3))]
+        drawn = RecordDomain(lambda rng: pool[int(rng.integers(0, len(pool)))], self.count, self.neighbours)
+        return drawn._family(rng, records, lambda: drawn.generate(rng), None)
+
+    def _record(self, rng: np.random.Generator, *, inside: bool) -> tuple[Any, ...]:
+        return tuple(self._value(column, rng, inside=inside) for column in self.columns)
+
+    @staticmethod
+    def _value(column: Any, rng: np.random.Generator, *, inside: bool) -> Any:
+        if column.missing and rng.random() < 0.2:
+            return None
+        if isinstance(column, Number):
+            middle = column.lower + (column.upper - column.lower) / 2
+            if inside:
+                return float(rng.uniform(column.lower, column.upper))
+            ends = [column.lower, column.upper, column.lower, column.upper, middle]
+            far = [-1e300, 1e300, float("inf") if column.missing else column.upper]
+            return [*ends, *far][int(rng.integers(0, 8))]
+        if isinstance(column, YesNo):
+            return bool(rng.integers(0, 2))
+        levels = [*column.levels, *(["none of them"] if column.other else [])]
+        return levels[int(rng.integers(0, len(levels)))]
+
+
+@dataclass(frozen=True, eq=False)
 class EdgeDomain(Domain):
     """Undirected graphs without loops on public nodes."""
 
@@ -223,6 +259,12 @@ def _(query: TracedMoments) -> Domain:
 @find_domain.register(ContingencyTable)
 def _(query: ContingencyTable) -> Domain:
     return CellDomain(query.rows, query.columns, query.records, query.neighbours)
+
+
+@find_domain.register(TableMoments)
+def _(query: TableMoments) -> Domain:
+    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    return TableDomain(query.columns, most, query.neighbours)
 
 
 @find_domain.register(Adjacency)

@@ -62,12 +62,14 @@ class Category:
     ----------
     name : str
     levels : sequence of str or of int
-        The public levels, never taken from the data. All are texts, or all are integers.
+        The public levels, never taken from the data. All are texts, or all are integers. Texts must match exactly;
+        for integers a text such as "2" or "2.0" is read as a number.
     other : bool
         Whether there is one more level, "other", for all values that are not among `levels`. Without it such a value is
         an error.
     missing : bool
         Whether there is one more level, "missing", for values that are missing. Without it a missing value is an error.
+        An empty text is a missing value.
     """
 
     name: str
@@ -89,6 +91,8 @@ class Category:
             raise ParameterError(
                 f"levels of column {self.name!r} must be at least one text or integer, and all texts or all integers."
             )
+        if "" in levels:
+            raise ParameterError(f"levels of column {self.name!r} must not be empty: an empty text is a missing value.")
         if len(levels) > MOST_LEVELS:
             raise ParameterError(f"column {self.name!r} must have at most {MOST_LEVELS:,} levels, got {len(levels):,}.")
         named = (*map(str, levels), *self._extra)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.clipping import check_missing
-from matrixdp.domain.columns import Columns, Number
+from matrixdp.domain.columns import Category, Columns, Number, YesNo
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.sums import GramSum
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
@@ -271,8 +270,11 @@ class TableMoments(MatrixQuery):
             raise DataError(
                 f"a data set must have at most 2 x {self.records} records; give a larger public number of records."
             )
+        kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
+        order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
+        places = np.ix_(np.argsort(order), np.argsort(order))
         unit = self._largest / levels(self.records)
-        values = np.concatenate([one.value() for one in total.sums])
+        values = np.concatenate([one.value()[places] for one in total.sums])
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
 
 
@@ -297,6 +299,8 @@ class TableSum:
 class TableTask:
     """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
 
+    Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
+
     Attributes
     ----------
     columns : Columns
@@ -315,76 +319,95 @@ class TableTask:
 
     def start(self) -> TableSum:
         """Sums without records."""
-        query = TableMoments(self.columns, self.records, self.by)
-        return TableSum(query.layout.size, query.groups, levels(self.records))
+        used = self._used
+        observed, of_levels = sum(one.missing for one in used.numbers), sum(_widths(used.categories))
+        size = 1 + len(used.numbers) + observed + of_levels
+        return TableSum(size, math.prod(_widths(self._by)), levels(self.records))
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum:
         """The part's exact sums."""
-        total = self.start()
-        bounds = {one.name: Bounds([one.lower], [one.upper], names=[one.name]) for one in self.columns.numbers}
-        rest = [column for column in self.columns if column.name not in self.by]
+        total, used = self.start(), self._used
+        size = total.sums[0].columns
+        step = max(256, _BLOCK // size)
+        z = np.empty((size, step))
         for data in blocks:
             block = TableBlock(data, self.columns)
-            groups = self._group_codes(block)
-            parts = [
-                block.numbers(column.name) if isinstance(column, Number) else block.codes(column) for column in rest
-            ]
-            step = max(256, _BLOCK // total.sums[0].columns)
+            numbers = [block.numbers(column.name) for column in used.numbers]
+            codes = [block.codes(column) for column in used.categories]
+            order, groups = self._sort(block)
             for start in range(0, block.size, step):
-                rows = slice(start, start + step)
-                z = self._vectors(rest, bounds, [part[rows] for part in parts], total.sums[0].columns)
-                _add(total, z, None if groups is None else groups[rows])
+                rows = slice(start, min(start + step, block.size))
+                places = rows if order is None else order[rows]
+                out = z[:, : rows.stop - start]
+                self._fill(out, [one[places] for one in numbers], [one[places] for one in codes])
+                for group, first, last in _runs(groups[rows]) if groups is not None else [(0, 0, None)]:
+                    total.sums[group].add(out[:, first:last].T)
         return total
 
-    def _group_codes(self, block: TableBlock) -> NDArray[np.intp] | None:
+    @cached_property
+    def _used(self) -> Columns:
+        return self.columns.without(self.by)
+
+    @cached_property
+    def _by(self) -> list[Category | YesNo]:
+        return [self.columns.category(name) for name in self.by]
+
+    def _sort(self, block: TableBlock) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
+        """The order of the rows by group, and the groups in that order; None without groups."""
         if not self.by:
-            return None
-        codes = np.zeros(block.size, np.intp)
-        for name in self.by:
-            column = self.columns.category(name)
-            codes = codes * len(column.level_names) + block.codes(column)
-        return codes
+            return None, None
+        groups = np.zeros(block.size, np.intp)
+        for column in self._by:
+            groups = groups * len(column.level_names) + block.codes(column)
+        few = math.prod(_widths(self._by)) < 1 << 15  # small integers are sorted in linear time
+        order = np.argsort(groups.astype(np.int16) if few else groups, kind="stable")
+        return order, groups[order]
 
-    def _vectors(
-        self, columns: Sequence[Any], bounds: Mapping[str, Bounds], parts: Sequence[NDArray[Any]], size: int
-    ) -> Floats:
-        """Integer vectors z of some records, one per column, of shape (p, rows)."""
-        grid, rows = levels(self.records), len(parts[0])
-        z = np.zeros((size, rows))
+    def _fill(self, z: Floats, numbers: Sequence[NDArray[Any]], codes: Sequence[NDArray[np.intp]]) -> None:
+        """Write integer vectors of some records, one per column, into z of shape (p, rows)."""
+        grid, used, m = levels(self.records), self._used, len(numbers)
         z[0] = grid
-        place = 1
-        for column, values in zip(columns, parts, strict=True):
-            if not isinstance(column, Number):
-                z[place + values, np.arange(rows)] = grid
-                place += len(column.level_names)
-                continue
-            box = bounds[column.name]
-            if column.missing:
-                there = ~np.isnan(values)
-                z[place] = there * grid
-                values = np.where(there, values, box.midpoint[0])
+        place = 1 + m
+        if used.bounds is not None:
+            raw = np.empty((m, z.shape[1]))
+            there = {}
+            for i, (column, values) in enumerate(zip(used.numbers, numbers, strict=True)):
+                raw[i] = values
+                if column.missing:
+                    there[i] = np.isfinite(raw[i])
+                    np.copyto(raw[i], used.bounds.midpoint[i], where=~there[i])
+            used.bounds.quantise(raw.T, grid, out=z[1 : 1 + m].T, clip=self.clip, missing=self.missing)
+            for i, observed in there.items():
+                z[1 + i] *= observed
+                np.multiply(observed, float(grid), out=z[place])
                 place += 1
-            box.quantise(values[:, None], grid, out=z[place][:, None], clip=self.clip, missing=self.missing)
-            if column.missing:
-                z[place] *= there
-            place += 1
-        return z
+        z[place:] = 0.0
+        rows = np.arange(z.shape[1])
+        for width, values in zip(_widths(used.categories), codes, strict=True):
+            z[place + values, rows] = grid
+            place += width
 
 
-def _add(total: TableSum, z: Floats, groups: NDArray[np.intp] | None) -> None:
-    """Add vectors of shape (p, rows) to the sums of their groups."""
-    if groups is None:
-        total.sums[0].add(z.T)
-        return
-    order = np.argsort(groups, kind="stable")
-    found, starts = np.unique(groups[order], return_index=True)
-    ordered = z[:, order]
-    for group, start, end in zip(found, starts, [*starts[1:], len(order)], strict=True):
-        total.sums[group].add(np.ascontiguousarray(ordered[:, start:end]).T)
+def _widths(columns: Iterable[Category | YesNo]) -> list[int]:
+    """Number of levels of each category."""
+    return [len(column.level_names) for column in columns]
+
+
+def _runs(groups: NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
+    """Each group of a sorted vector with its first place and the place after its last."""
+    ends = [*(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
+    first = 0
+    for last in ends:
+        yield int(groups[first]), first, last
+        first = last
 
 
 def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:
+    if not isinstance(by, Iterable) or isinstance(by, Mapping | bytes):
+        raise ParameterError(f"by must be names of columns, got {show(by)} instead.")
     names = (by,) if isinstance(by, str) else tuple(by)
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError("by must be names of columns.")
     if len(set(names)) != len(names):
         raise ParameterError("by must name each column once.")
     for name in names:
@@ -397,7 +420,12 @@ def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:
 
 
 def _check_importance(columns: Columns, importance: Any) -> tuple[tuple[str, float], ...]:
-    pairs = tuple(importance.items() if isinstance(importance, Mapping) else importance)
+    try:
+        pairs = tuple((name, weight) for name, weight in (dict(importance)).items())
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"importance must map names of columns to weights, got {show(importance)} instead."
+        ) from None
     for name, weight in pairs:
         if not isinstance(name, str) or name not in columns.names:
             known = ", ".join(columns.names[:20])

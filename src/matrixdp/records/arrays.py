@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,8 @@ class BlockSource(Source):
 
 def _copy(block: Any) -> Any:
     """Copy a block, since its memory may be reused for the next one; Arrow tables are immutable."""
+    if isinstance(block, Mapping):
+        return {name: _copy(column) for name, column in block.items()}
     return block.copy() if hasattr(block, "copy") else block
 
 

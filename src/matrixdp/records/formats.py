@@ -59,10 +59,16 @@ class TableReader(ABC):
 
     @abstractmethod
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield record batches with the given columns; those in `texts` are read from CSV as text, not as numbers."""
+        """Yield record batches with the given columns.
 
-    def _decode_text(self, batch: Any) -> Any:
-        """Replace dictionaries of text by their values; raise a `DataError` where that would fill the memory."""
+        Those in `texts` are read from CSV as text, not as numbers; from other files they may have dictionaries.
+        """
+
+    def _decode_text(self, batch: Any, *, keep: Sequence[str] = ()) -> Any:
+        """Replace dictionaries of text by their values, but for the columns `keep`.
+
+        Raises a `DataError` where the values would fill the memory.
+        """
         types = pyarrow().types
         from pyarrow import compute
 
@@ -75,7 +81,8 @@ class TableReader(ABC):
                     f"{self.place}: column {name!r} must have at most {_MAX_TEXT_BYTES >> 20} MiB of text in "
                     f"{len(column):,} rows, got {size >> 20:,} MiB instead. Encode it as shorter texts or as numbers."
                 )
-            batch = batch.set_column(i, name, column.dictionary_decode())
+            if name not in keep:
+                batch = batch.set_column(i, name, column.dictionary_decode())
         return batch
 
     def hint_missing_column(self, names: Sequence[str], columns: Sequence[str]) -> str:
@@ -122,12 +129,12 @@ class ParquetReader(TableReader):
         with self._file() as file:
             groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
             self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
-            texts = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
-        with self._file(dictionaries=texts) as file:
+            encoded = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+        with self._file(dictionaries=encoded) as file:
             for batch in file.iter_batches(
                 batch_size=_BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
             ):
-                yield self._decode_text(batch)
+                yield self._decode_text(batch, keep=texts)
 
     def _check_sizes(self, groups: Iterable[Any], columns: set[str]) -> None:
         """Raise a `DataError` before a column is read that takes far more memory than the file suggests."""
@@ -176,7 +183,7 @@ class FeatherReader(TableReader):
         """Yield the record batches of the file."""
         reader = self._open(columns)
         for i in range(reader.num_record_batches) if row_groups is None else row_groups:
-            yield self._decode_text(reader.get_batch(i))
+            yield self._decode_text(reader.get_batch(i), keep=texts)
 
 
 class CsvReader(TableReader):

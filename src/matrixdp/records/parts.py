@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Any, Generic, TypeVar
@@ -95,11 +95,17 @@ def run_part(task: Task[T], number: int, part: Part, stop: Event | None = None) 
             if stop is not None and stop.is_set():
                 raise KeyboardInterrupt
             yield block
-            rows += getattr(block, "num_rows", None) or len(block)
+            rows += _count_rows(block)
 
     with np.errstate(all="ignore"):  # a warning would reveal something about the data
         result = sanitise_errors(part.place, task, number, count_rows())
     return PartResult(result, rows, code_fingerprint())
+
+
+def _count_rows(block: Any) -> int:
+    if isinstance(block, Mapping):  # of columns
+        block = next(iter(block.values()), ())
+    return getattr(block, "num_rows", None) or len(block)
 
 
 def run_on_worker(task: Task[T], number: int, part: Part) -> PartResult[T]:

@@ -72,7 +72,7 @@ def read_numbers(data: Any) -> NDArray[np.generic]:
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         return _round_long_doubles(array)
     if array.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in array.flat):
-        array = np.array([_as_float(value) for value in array.flat]).reshape(array.shape)
+        array = np.array([number_as_float(value) for value in array.flat]).reshape(array.shape)
     return array
 
 
@@ -82,7 +82,8 @@ def _round_long_doubles(array: NDArray[np.generic]) -> NDArray[np.float64]:
     return np.asarray(np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), values), np.float64)
 
 
-def _as_float(value: Any) -> float:
+def number_as_float(value: Any) -> float:
+    """Return a real number as a float; beyond the range of floats, as a large one, which any bounds clip."""
     if isinstance(value, np.longdouble):
         return float(_round_long_doubles(np.asarray(value)))
     try:

@@ -97,7 +97,7 @@ class TableChange(Sensitivity):
             self.counted,
         ):
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
-        unit = float(structure.scales.max())  # scale-free: lengths are of about one
+        unit = float((structure.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
         lengths = _Lengths(self, structure.scales / unit)
         found = lengths.distance(structure.strengths, structure.loss)
         return Distance(found.value * unit, found.attained * unit).times(1 / self.records)
@@ -112,8 +112,8 @@ class _Lengths:
         self.neighbours, self.groups = change.neighbours, change.groups
         self.constant = float(scales[kinds == CONSTANT][0])
         categories = [scales[owners == owner] for owner in np.unique(owners[kinds == LEVEL])]
-        self.levels = sum(float(one.max()) for one in categories)
-        self.shared = self.constant + sum(float(one[0]) for one in categories if one.size == 1)
+        self.levels = math.fsum(float(one.max()) for one in categories)
+        self.shared = self.constant + math.fsum(float(one[0]) for one in categories if one.size == 1)
         own = layout.of_kind(OBSERVED, VALUE)
         self.sizes = (scales * change.halfwidths**2)[own]
 

@@ -1,0 +1,128 @@
+"""Moments of a table with categories of text from Parquet, by group, compared with plain moments of coded columns."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from threadpoolctl import threadpool_limits
+
+import matrixdp as mdp
+from benchmarks.timing import compare, row, seconds
+
+RECORDS = 10**7
+FILES = 10
+NUMBERS = [f"x{i}" for i in range(10)]
+CATEGORIES = [f"c{i}" for i in range(5)]
+LEVELS = [f"level {i}" for i in range(8)]
+TABLE = mdp.Columns(
+    [*(mdp.Number(name, -6, 6) for name in NUMBERS), *(mdp.Category(name, LEVELS) for name in CATEGORIES)]
+)
+CODED = mdp.Bounds([-6] * 10 + [0] * 5, [6] * 10 + [7] * 5, names=NUMBERS + CATEGORIES)
+_PEAK = """
+import re, sys
+from pathlib import Path
+from benchmarks.tables import by_group
+by_group(Path(sys.argv[1]), int(sys.argv[2]))
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+"""
+
+
+def run(records: int = RECORDS) -> list[dict[str, Any]]:
+    """Return all rows of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        texts, codes = write_tables(Path(folder), records)
+        ours, peer = compare(lambda: by_group(texts, records), lambda: plain(codes, records), rounds=3)
+        all_of_it, again = compare(lambda: together(texts, records), lambda: plain(codes, records), rounds=3)
+        what = f"{records:,} x (10 numbers, 5 categories of 8 levels) from Parquet"
+        memory = _peak(texts, records)
+    return [
+        row(f"moments by group of {what}, against moments of 15 coded columns", ours, peer, "at most 1.5", slower=True),
+        row("  without groups", all_of_it, again, slower=True),
+        {"what": "  peak memory", "ours": f"{memory:,.0f} MiB", "peer": "", "ratio": "", "note": "wanted: under 1 GiB"},
+        *in_memory(min(records, 10**6)),
+    ]
+
+
+def write_tables(place: Path, records: int) -> tuple[Path, Path]:
+    """Write the same records twice, with categories as texts and as codes."""
+    rng = np.random.default_rng(0)
+    folders = place / "texts", place / "codes"
+    for folder in folders:
+        folder.mkdir()
+    for number in range(FILES):
+        rows = records // FILES
+        numbers = {name: rng.standard_normal(rows) for name in NUMBERS}
+        codes = {name: rng.integers(0, 8, rows, np.int8) for name in CATEGORIES}
+        words = {name: pa.DictionaryArray.from_arrays(code, LEVELS).cast(pa.string()) for name, code in codes.items()}
+        for folder, columns in zip(folders, (words, codes), strict=True):
+            pq.write_table(pa.table({**numbers, **columns}), folder / f"{number}.parquet", row_group_size=250_000)
+    return folders
+
+
+def by_group(folder: Path, records: int) -> Any:
+    query = mdp.TableMoments(TABLE, records, by=["c0"])
+    return query.evaluate(mdp.open_records(folder), clip=True, missing="error")
+
+
+def together(folder: Path, records: int) -> Any:
+    return mdp.TableMoments(TABLE, records).evaluate(mdp.open_records(folder), clip=True, missing="error")
+
+
+def plain(folder: Path, records: int) -> Any:
+    return mdp.Moments(CODED, records).evaluate(mdp.open_records(folder), clip=True, missing="error")
+
+
+def in_memory(records: int) -> list[dict[str, Any]]:
+    """The same query on data frames, against Arrow."""
+    import polars as pl
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = pq.read_table(write_tables(Path(folder), records)[0])
+    query = mdp.TableMoments(TABLE, records, by=["c0"])
+    frames = {
+        "pandas": table.to_pandas(),
+        "pandas, object": table.to_pandas().astype(dict.fromkeys(CATEGORIES, object)),
+        "pandas, category": table.to_pandas().astype(dict.fromkeys(CATEGORIES, "category")),
+        "polars": pl.from_arrow(table),
+        "list of rows": list(zip(*(column.to_pylist() for column in table.columns), strict=True)),
+    }
+    evaluate = lambda data: query.evaluate(data, clip=True, missing="error")  # noqa: E731
+    base = min(seconds(lambda: evaluate(table)) for _ in range(3))
+    return [
+        row(f"  {records:,} in memory, {name}, against Arrow", took, base, slower=True)
+        for name, frame in frames.items()
+        for took in [min(seconds(lambda frame=frame: evaluate(frame)) for _ in range(2))]
+    ]
+
+
+def _peak(folder: Path, records: int) -> float:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(mdp.__file__).parents[1]), os.getcwd()])}
+    command = [sys.executable, "-c", _PEAK, str(folder), str(records)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found = re.search(r"\d+", done.stdout)
+    assert found is not None
+    return int(found[0]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=RECORDS)
+    asked = parser.parse_args()
+    with threadpool_limits(1):
+        for line in run(asked.records):
+            text = f"{line['what']:<110} {line['ours']:>10} {line['peer']:>10}  {line['ratio']:<22} {line['note']}"
+            print(text.rstrip())
+
+
+if __name__ == "__main__":
+    main()
