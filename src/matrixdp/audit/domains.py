@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain import Bounds
+from matrixdp.domain.columns import Category, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, Laplacian, MatrixQuery
+from matrixdp.queries import Adjacency, ContingencyTable, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.types import Floats
 
@@ -154,6 +155,43 @@ class CellDomain(Domain):
 
 
 @dataclass(frozen=True, eq=False)
+class TableDomain(Domain):
+    """Tables of numbers and categories: each value at a bound, within, outside or missing, each level, each group."""
+
+    columns: Columns
+    count: int
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One record has any values; the others are random."""
+        drawn = RecordDomain(self._draw, self.count, self.neighbours)
+        family = drawn._family(rng, [self._draw(rng) for _ in range(2 * _FIRST)], lambda: self._draw(rng), None)
+
+        def build(record: Any) -> Any:
+            rows = family.build(record)
+            return {name: [row[i] for row in rows] for i, name in enumerate(self.columns.names)}
+
+        return Family(build, family.records, family.clique)
+
+    def _draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
+        return tuple(_draw_value(column, rng) for column in self.columns)
+
+
+def _draw_value(column: Number | Category | YesNo, rng: np.random.Generator) -> Any:
+    if column.missing and rng.random() < 0.2:
+        return None
+    if isinstance(column, YesNo):
+        return bool(rng.integers(0, 2))
+    if isinstance(column, Category):
+        if column.other and rng.random() < 0.2:
+            return "not a level" if isinstance(column.levels[0], str) else max(column.levels) + 1  # type: ignore[operator]
+        return column.levels[int(rng.integers(0, len(column.levels)))]
+    middle, half = (column.lower + column.upper) / 2, (column.upper - column.lower) / 2
+    place = rng.choice([-1.0, 1.0]) if rng.random() < 0.7 else rng.choice([0.0, -_FAR[0], _FAR[0], rng.uniform(-1, 1)])
+    return float(middle + half * place)
+
+
+@dataclass(frozen=True, eq=False)
 class EdgeDomain(Domain):
     """Undirected graphs without loops on public nodes."""
 
@@ -198,6 +236,12 @@ def _(query: TracedMoments) -> Domain:
 @find_domain.register(ContingencyTable)
 def _(query: ContingencyTable) -> Domain:
     return CellDomain(query.rows, query.columns, query.records, query.neighbours)
+
+
+@find_domain.register(TableMoments)
+def _(query: TableMoments) -> Domain:
+    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    return TableDomain(query.columns, most, query.neighbours)
 
 
 @find_domain.register(Adjacency)
