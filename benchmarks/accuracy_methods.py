@@ -13,7 +13,7 @@ from benchmarks.accuracy_data import DataSet
 from matrixdp import Moments, Privacy, SecondMoment, Stream, gdp_epsilon, isotropic, make_design
 from matrixdp.adaptive import PrivateMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
-from matrixdp.answers.moments import nearest_psd
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.baselines import registered_mechanisms, release_mechanism
 from matrixdp.baselines.unit_records import SharedBudget
 from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA

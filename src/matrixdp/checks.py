@@ -206,6 +206,21 @@ def root_mean_square(values: Floats) -> float:
     return unit * math.sqrt(float(np.square(values / unit).mean()))
 
 
+def sum_of_others(values: Floats) -> Floats:
+    """For each entry of a vector, the sum of all others; subtraction would lose those small beside the largest.
+
+    Examples
+    --------
+    >>> sum_of_others(np.array([1e20, 1.0, 2.0])).tolist()
+    [3.0, 1e+20, 1e+20]
+    """
+    others = values.sum() - values
+    largest = int(values.argmax())
+    if 2 * values[largest] > values.sum():
+        others[largest] = np.delete(values, largest).sum()
+    return np.asarray(others)
+
+
 def check_flag(value: Any, name: str) -> bool:
     """`value` as a bool, if it is one.
 

@@ -106,12 +106,21 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return {
         field.name: field.metadata.get("to_json", _same)(getattr(value, field.name))
         for field in dataclasses.fields(value)
-        if field.init and not (field.metadata.get("omit_none") and getattr(value, field.name) is None)
+        if field.init
+        and not (field.metadata.get("omit_none") and getattr(value, field.name) is None)
+        and not ("absent" in field.metadata and getattr(value, field.name) == field.metadata["absent"])
     }
 
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _absent_fields(read: Any) -> dict[str, Any]:
+    """Values of fields that earlier versions did not have: where a text lacks such a field, it means ``absent``."""
+    if not dataclasses.is_dataclass(read):
+        return {}
+    return {field.name: field.metadata["absent"] for field in dataclasses.fields(read) if "absent" in field.metadata}
 
 
 def from_json_content(value: Any) -> Any:
@@ -136,7 +145,7 @@ def from_json_content(value: Any) -> Any:
         raise ParameterError(f"{kind!r} is not registered. Import the module that registers it, and read again.")
     fields = {name: _read_field(kind, name, item) for name, item in value.items() if name != "kind"}
     try:
-        return read(**fields)  # type: ignore[misc]  # None is a TypeError, too
+        return read(**{**_absent_fields(read), **fields})  # type: ignore[misc]  # None is a TypeError, too
     except ParameterError:
         raise
     except (KeyError, TypeError, ValueError):

@@ -105,7 +105,9 @@ def gram_case(scales):
     options = {"kernel": rng.choice(["gaussian", "laplacian"]), "bandwidth": scales.moderate(-2, 2)}
     if rng.random() < 0.7:
         far = 10.0 ** rng.uniform(-1, 2)
-        places = rng.uniform(-far, far, (2, bounds.size))
+        places = rng.uniform(-far, far, (int(rng.integers(1, 7)), bounds.size))
+        if rng.random() < 0.3:  # two points that are the same, or nearly
+            places[-1] = places[0] + 10.0 ** rng.uniform(-18, -2)
         options["points"] = bounds.midpoint + places * bounds.halfwidths
     return mdp.GramMatrix(bounds, records, **options), lambda: replaced(bounds, rng, records)
 
@@ -189,7 +191,9 @@ def random_design(seed, exponent, case):
     query, pair = case(scales)
     m = query.features
     options = {"allocation": random_allocation(scales, query)}
-    if rng.random() < 0.4:
+    if isinstance(query, mdp.GramMatrix) and rng.random() < 0.5:
+        options["allocation"] = rng.choice([None, "kernel"])
+    elif rng.random() < 0.4:
         options["directions"] = np.linalg.qr(rng.standard_normal((m, m)))[0]
     if rng.random() < 0.3:
         options["calibration"] = rng.choice(["theorem2", "theorem2-corrected", "theorem2-psd"])

@@ -87,7 +87,8 @@ def test_neighbouring_graphs(seed, laplacian):
     query = (mdp.Laplacian if laplacian else mdp.Adjacency)(n, weight=float(10.0 ** rng.uniform(-3, 3)))
     directions = np.linalg.qr(rng.standard_normal((n, n)))[0]
     rule = mdp.shares(rng.dirichlet(np.ones(n) * 3))
-    design = mdp.make_design(query, mdp.Privacy(1, 1e-6), allocation=rule, directions=directions)
+    options = {} if rng.random() < 0.5 else {"allocation": rule, "directions": directions}
+    design = mdp.make_design(query, mdp.Privacy(1, 1e-6), **options)
     graph = np.triu(rng.random((n, n)), 1) * query.weight
     graph += graph.T
     for _ in range(10):

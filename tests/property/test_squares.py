@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.audit import worst_record_pair
 from matrixdp.noise import Covariance, Squares
+from matrixdp.privacy import Neighbours
 from matrixdp.release.mechanism import prepare
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Vertices
+from matrixdp.sensitivity.free_squares import squares_distance
 from nightly import examples
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
@@ -134,6 +136,18 @@ def test_stronger_squares_cost_more(neighbours, rotated):
         assert rotated or worst > design.distance  # rotated, the signs of the worst corner are others
 
 
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("weight", [0.3, 0.6, 1.0])
+@pytest.mark.parametrize("shift", [0.5, 3.0, 10.0])
+def test_the_bound_holds_where_the_sum_gains_precision(neighbours, weight, shift):
+    """With a large shift the loss is negative, as in a design that was altered: a corner and the midpoint show it."""
+    squares = Squares(np.full(4, weight), np.full(4, 2.0), shift)
+    claimed = squares_distance(np.ones(4), 0.0, np.ones(4), neighbours, squares)
+    v = np.full(4, weight)
+    z = np.sqrt(2.0) * v - shift / np.sqrt(2.0) * v.sum()
+    assert math.sqrt(16 + float(z @ z)) <= claimed.value * (1 + 1e-12)
+
+
 def test_weights_below_the_precision_of_the_sides_are_raised():
     """The bound holds for any squares, also where ``diag(weights) - A'A`` is not semidefinite."""
     rng = np.random.default_rng(0)
@@ -162,10 +176,10 @@ def test_a_radius_that_cuts_the_box_leaves_no_free_squares(neighbours):
 
 def test_isotropic_noise_and_the_paper_have_no_squares():
     query = mdp.SecondMoment(mdp.Bounds([-1] * 3, [1] * 3), 10)
-    for options in ({"allocation": "isotropic"}, {"calibration": "theorem2"}, {"squares": False}):
+    for options in ({"allocation": "isotropic"}, {"calibration": "theorem2"}, {"structured": False}):
         assert mdp.make_design(query, PRIVACY, **options).structure is None
     design = mdp.make_design(query, PRIVACY)
-    plain = mdp.make_design(query, PRIVACY, squares=False)
+    plain = mdp.make_design(query, PRIVACY, structured=False)
     off = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(design.std[off], plain.std[off], rtol=1e-9)
     assert (np.diagonal(plain.std) > 2 * np.diagonal(design.std)).all()

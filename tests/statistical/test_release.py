@@ -32,6 +32,18 @@ CASES = {
         [[0, 0]],
     ),
     "moments": (mdp.make_design(mdp.Moments(BOX, 1, mean_share=0.5), PRIVACY), [[1, 1]], [[-1, -1]]),
+    "kernel": (
+        mdp.make_design(
+            mdp.GramMatrix(BOX, 1, points=[[-1, -1], [1, 1], [-1, 1], [0.2, 0.1], [0.3, 0.1]], bandwidth=0.5), PRIVACY
+        ),
+        [[-1, -1]],
+        [[1, 1]],
+    ),
+    "laplacian": (
+        mdp.make_design(mdp.Laplacian(3), PRIVACY),
+        [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    ),
     "adjacency": (mdp.make_design(mdp.Adjacency(2), PRIVACY), [[0, 1], [1, 0]], [[0, 0], [0, 0]]),
 }
 

@@ -180,7 +180,7 @@ def test_a_wide_kernel_needs_little_noise():
             mdp.make_design(mdp.GramMatrix(bounds, 5, points=points, bandwidth=width), PRIVACY) for width in (1, 100)
         )
         assert wide.rmse < narrow.rmse / 100
-        assert wide.exact == (points is None)
+        assert wide.exact  # against one point, the nearest and the farthest record attain the distance
 
 
 def test_extreme_units_have_finite_standard_deviations():
@@ -199,7 +199,7 @@ def test_the_mean_uses_its_share_of_the_privacy_loss(radius, rotate):
         mdp.Moments(bounds, 100, mean_share=0.2),
         PRIVACY,
         directions=orthonormal(6) if rotate else None,
-        squares=not rotate,  # their bound for rotated directions is not exact
+        structured=not rotate,  # their bound for rotated directions is not exact
     )
     loss = np.sqrt(2) / (100 * design.colcov.variances[0])  # of the constant alone, of sqrt(2) (a + T)/N
     assert loss / design.ideal_distance().value == pytest.approx(0.2, rel=1e-6)

@@ -21,8 +21,9 @@ from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
-DRAWS = 400  # of the noise, for error bars
-_QUANTILE = float(ndtri(0.8413447460685429))  # half the range from the 16th to the 84th percentile is one deviation
+DRAWS = 1000  # of the noise, for error bars: their own error is about 3%
+_QUARTILE = float(ndtri(0.75))
+_FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has poles
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +280,10 @@ def _noise_std(view: TableView, fit: Callable[[TableView], Floats]) -> Floats:
         if not structure.counted:
             drawn[0, 0] = 0.0
         results.append(fit(replace(view, matrix=view.matrix + drawn)))
-    low, high = np.quantile(np.array(results), [1 - 0.8413447460685429, 0.8413447460685429], axis=0)
-    return np.asarray((high - low) / 2 / _QUANTILE)
+    drawn_fits = np.array(results)
+    low, middle, high = np.quantile(drawn_fits, [0.25, 0.5, 0.75], axis=0)
+    reach = _FAR * (high - low) / 2 / _QUARTILE
+    return np.asarray(np.clip(drawn_fits, middle - reach, middle + reach).std(axis=0))
 
 
 def _safe_ratio(top: float, bottom: float) -> float:

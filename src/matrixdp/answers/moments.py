@@ -1,4 +1,4 @@
-"""Post-processing of releases: means, covariances and correlations with error bars; the nearest PSD matrix.
+"""Post-processing of releases: means, covariances and correlations with error bars.
 
 Error bars are the standard deviation of the noise alone, to first order; they do not speak of sampling.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
-from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
@@ -32,6 +34,14 @@ class Estimate:
     std: Floats
     names: tuple[str, ...] | None = None
 
+    def nearest_psd(self) -> Floats:
+        """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
+        return nearest_psd(self.value, self.std)
+
+    def shrunk(self) -> Floats:
+        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
+        return shrink_psd(self.value, self.std)
+
     def __str__(self) -> str:
         """A table, each value with its error bar."""
         size = self.value.shape[-1]
@@ -47,21 +57,6 @@ class Estimate:
         return "\n".join(lines)
 
 
-def nearest_psd(matrix: Floats) -> Floats:
-    """Nearest positive semidefinite matrix in Frobenius norm to a symmetric one.
-
-    Examples
-    --------
-    >>> nearest_psd(np.diag([1.0, -1.0])).tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
-    """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, matrix.T):
-        raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
-    values, vectors = np.linalg.eigh(matrix)
-    result = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return np.asarray((result + result.T) / 2)
-
-
 def mean(matrix: Floats, design: Design) -> Estimate:
     """Mean of each feature in the data's units, of shape (m,)."""
     bounds = _bounds(design)
@@ -69,6 +64,24 @@ def mean(matrix: Floats, design: Design) -> Estimate:
     average = matrix[0, 1:] / count
     std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
     return Estimate(bounds.midpoint + average, std, bounds.names)
+
+
+def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
+    """Second moment ``(1/N) sum (x - centre)(x - centre)'`` about a public point, of shape (m, m).
+
+    It follows from the moments about the middle of the bounds without approximation, and nearly always with less noise
+    than a release of `SecondMoment` about that point has.
+    """
+    bounds = _bounds(design)
+    shift = bounds.midpoint - check_centre(centre, bounds)
+    noise = design.colcov.matrix()
+    v = noise[0, 0] * noise[1:, 1:] / 2  # covariance of the noise in the means
+    d, e = shift[:, None], shift[None, :]
+    mean = matrix[0, 1:]
+    value = matrix[1:, 1:] + mean[:, None] * e + mean[None, :] * d + d * e * matrix[0, 0]
+    own = np.diagonal(v)
+    variance = design.std[1:, 1:] ** 2 + own[:, None] * e**2 + own[None, :] * d**2 + 2 * d * e * v
+    return Estimate(value, np.sqrt(variance + (d * e * design.std[0, 0]) ** 2), design.query.names)
 
 
 def covariance(matrix: Floats, design: Design) -> Estimate:
@@ -141,7 +154,8 @@ def _covariance_value(matrix: Floats, design: Design) -> Floats:
     average = matrix[0, 1:] / count
     noise = design.colcov.matrix()
     allowance = noise[0, 0] * noise[1:, 1:] / 2 / count**2  # what noise adds to the square of the mean, in expectation
-    return np.asarray(matrix[1:, 1:] / count - np.multiply.outer(average, average) + allowance)
+    value = matrix[1:, 1:] / count - np.multiply.outer(average, average) + allowance
+    return np.asarray((value + value.T) / 2)  # rotated noise has a covariance that is symmetric up to rounding
 
 
 def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -> Floats:

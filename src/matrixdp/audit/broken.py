@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -18,15 +18,25 @@ from matrixdp.audit.replay import replay
 from matrixdp.design import Design, isotropic, make_design, shares
 from matrixdp.design.grid import Grid
 from matrixdp.domain import Bounds
-from matrixdp.noise import Covariance, NoiseStructure, Squares, Stream
+from matrixdp.noise import Covariance, MatrixGaussian, NoiseStructure, Squares, Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import Adjacency, Identity, Moments, Query, SecondMoment
+from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment
 from matrixdp.release import release
-from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, MomentsChange, RankOneChange, max_quadratic
+from matrixdp.sensitivity import (
+    Distance,
+    EdgeChange,
+    FrobeniusBall,
+    KernelRowChange,
+    MomentsChange,
+    RankOneChange,
+    Sensitivity,
+    max_quadratic,
+)
 from matrixdp.types import Floats
 
 _BOX = Bounds([-1, -1], [1, 1])
 _PRIVACY = Privacy(1.0, 1e-6)
+_KERNEL_POINTS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 0.0]])
 _RADIUS = 2 * math.sqrt(2) / 4  # change of the mean of four records in the box
 
 BROKEN: dict[str, Callable[[], bool]] = {}  # from a mistake to whether the audit catches it
@@ -141,6 +151,27 @@ def _half_edge() -> bool:
     return attack(make_design(HalfEdge(4), _PRIVACY), starts=2).broken
 
 
+@dataclass(frozen=True)
+class _OwnEdge(EdgeChange):
+    """As if an edge moved its own coordinate only, and not those of edges that share a node."""
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        laplacian = np.zeros((side.size, side.size))
+        laplacian[:2, :2] = [[1.0, -1.0], [-1.0, 1.0]]
+        own = structure.whiten(MatrixGaussian(side, side), laplacian)[0] * self.weight
+        return Distance(float(own), float(own))
+
+
+@_broken("edges that share a node left out")
+def _own_edge() -> bool:
+    class OwnEdge(Laplacian):
+        @property
+        def sensitivity(self) -> EdgeChange:
+            return _OwnEdge("laplacian", self.weight)
+
+    return attack(make_design(OwnEdge(5), _PRIVACY), starts=2).broken
+
+
 @dataclass(frozen=True, eq=False)
 class _OneFactor(RankOneChange):
     """Without the factor 2 for different covariances of rows and columns."""
@@ -158,6 +189,55 @@ def _two_covariances() -> bool:
 
     query = Query((2, 2), _OneFactor(np.ones(2), 4), 1.0, second, relative_error=1e-14)
     return attack(make_design(query, _PRIVACY, allocation=shares([0.8, 0.2])), bounds=_BOX, starts=3).broken
+
+
+class _HalfSpread(GramMatrix):
+    """As if two records' features were at most 1 apart in squared norm, and not 2."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        honest = super().sensitivity
+        assert isinstance(honest, KernelRowChange)
+        return replace(honest, ellipsoid=honest.ellipsoid / 2, halfwidths=np.ones(honest.halfwidths.size))
+
+
+@_broken("half the distance between kernel features")
+def _half_spread() -> bool:
+    query = _HalfSpread(_BOX, 2, points=_KERNEL_POINTS, bandwidth=0.5)
+    return attack(make_design(query, _PRIVACY, allocation="kernel"), starts=3).broken
+
+
+@dataclass(frozen=True, eq=False)
+class _NoiseAbovePoints(KernelRowChange):
+    """Takes for granted that the noise has at least the covariance M, which ``M - l I`` has not."""
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        scale = float(colcov.variances.max()) / (float(np.linalg.eigvalsh(self.ellipsoid)[-1]) - _SUBTRACTED)
+        return Distance(1 / math.sqrt(scale), 0.0)
+
+
+_SUBTRACTED = 0.8
+
+
+class _Subtracted(GramMatrix):
+    """Subtracts l from the ellipsoid of changes instead of adding it."""
+
+    @property
+    def own_covariance(self) -> Covariance:
+        assert isinstance(self.sensitivity, KernelRowChange)
+        values, vectors = np.linalg.eigh(self.sensitivity.ellipsoid)
+        return Covariance(values - _SUBTRACTED, vectors)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        honest = super().sensitivity
+        return _NoiseAbovePoints(**{field.name: getattr(honest, field.name) for field in fields(KernelRowChange)})
+
+
+@_broken("regularisation of a kernel subtracted")
+def _subtracted() -> bool:
+    query = _Subtracted(_BOX, 2, points=_KERNEL_POINTS, bandwidth=0.5)
+    return attack(make_design(query, _PRIVACY, allocation="kernel"), starts=3).broken
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from matrixdp.adaptive import principal_directions, private_moment, private_scales
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.domains import BoxDomain, Domain, find_domain
-from matrixdp.design import Design, binary, isotropic, make_design, optimal, shares, uniform
+from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
@@ -81,7 +81,10 @@ def _traced_moments(rng: Rng) -> MatrixQuery:
 
 def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
     bounds = random_bounds(rng)
-    public = bounds.midpoint + bounds.halfwidths * rng.uniform(-2, 2, (3, bounds.size)) if points else None
+    places = rng.uniform(-2, 2, (int(rng.integers(1, 9)), bounds.size)) * float(rng.choice([0.5, 1.0]))
+    if rng.random() < 0.3:  # points that are close to each other
+        places = np.concatenate([places, places[:1], places[:1] + 10 ** rng.uniform(-12, -1)])
+    public = bounds.midpoint + bounds.halfwidths * places if points else None
     kernel = str(rng.choice(["gaussian", "laplacian"]))
     return GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
 
@@ -123,16 +126,17 @@ def random_design(name: str, rng: Rng) -> tuple[Design, Domain]:
         made = QUERIES[name](rng)
         query, domain = made if isinstance(made, tuple) else (made, find_domain(made))
         k = query.features
-        allocation = [
+        allocation: Allocation | None = [
+            None,
             uniform(),
             isotropic(),
             optimal(),
             optimal(10 ** rng.uniform(-2, 2, k)),
             shares(rng.dirichlet(np.ones(k)) * 0.99 + 0.01 / k),
             binary(1, 0.8) if k > 1 else uniform(),
-        ][int(rng.integers(0, 6))]
+        ][int(rng.integers(0, 7))]
         options: dict[str, Any] = {"allocation": allocation}
-        if rng.random() < 0.3:
+        if rng.random() < (0.3 if allocation is not None else 0.1):
             options["directions"] = np.linalg.qr(rng.normal(size=(k, k)))[0]
         if rng.random() < 0.2:
             options["calibration"] = str(rng.choice(list(CALIBRATIONS)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from matrixdp.domain import Bounds
 from matrixdp.domain.columns import Category, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, Laplacian, MatrixQuery, TableMoments
+from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.types import Floats
 
@@ -138,6 +138,23 @@ class BoxDomain(RecordDomain):
 
 
 @dataclass(frozen=True, eq=False)
+class KernelDomain(BoxDomain):
+    """Data sets of numbers in bounds, with records at, close to and opposite to public points."""
+
+    points: Floats = field(kw_only=True)
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """Those of a box, and records near to points and far from them."""
+        family = super().family(rng)
+        bounds = self.bounds
+        points = self.points[rng.permutation(len(self.points))[:_FIRST]]
+        steps = bounds.halfwidths * 10.0 ** rng.uniform(-9, 0, (len(points), 1)) * rng.normal(size=points.shape)
+        opposite = np.where(points > bounds.midpoint, bounds.lower, bounds.upper)
+        family.records.extend([*points, *(points + steps), *opposite])
+        return family
+
+
+@dataclass(frozen=True, eq=False)
 class CellDomain(Domain):
     """Data sets of pairs of public categories."""
 
@@ -226,6 +243,14 @@ def find_domain(query: MatrixQuery) -> Domain:
 def _(query: BoundedQuery) -> Domain:
     most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
     return BoxDomain.of(query.bounds, most, query.neighbours)
+
+
+@find_domain.register(GramMatrix)
+def _(query: GramMatrix) -> Domain:
+    domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
+    if query.points is None:
+        return domain
+    return KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
 
 
 @find_domain.register(TracedMoments)

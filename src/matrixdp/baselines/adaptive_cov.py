@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.moments import nearest_psd
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.baselines.separate_cov import separate
 from matrixdp.baselines.unit_records import SharedBudget, moment_release, unit_records
 from matrixdp.noise import Stream

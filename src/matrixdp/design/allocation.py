@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,6 +29,8 @@ class Allocation(ABC):
         Whether a moment's diagonal may get more precision where that costs no privacy.
     named : bool
         Whether the rule refers to features by name, which means nothing in another basis.
+    chooses_directions : bool
+        Whether the rule has directions of its own (`own_directions`), so that none can be given.
 
     Privacy
     -------
@@ -36,12 +38,17 @@ class Allocation(ABC):
     """
 
     rule: ClassVar[str] = "custom"
+    chooses_directions: ClassVar[bool] = False
     structured: ClassVar[bool] = True
 
     @property
     def named(self) -> bool:
         """Whether features are given by name."""
         return False
+
+    def own_directions(self, query: MatrixQuery) -> Floats | None:
+        """Directions of a rule that chooses them, of shape (features, features)."""
+        return None
 
     @abstractmethod
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
@@ -74,6 +81,35 @@ class Isotropic(_BuiltIn):
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
         """Ones."""
         return np.ones(query.features)
+
+
+@dataclass(frozen=True)
+class Kernel(_BuiltIn):
+    """Noise with the covariance that suits the query's changes: for a Gram matrix, that of the kernel at its points."""
+
+    rule: ClassVar[str] = "kernel"
+    chooses_directions: ClassVar[bool] = True
+
+    def own_directions(self, query: MatrixQuery) -> Floats | None:
+        """Eigenvectors of the query's own covariance."""
+        return self._covariance(query).directions
+
+    def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
+        """Its eigenvalues."""
+        return self._covariance(query).variances
+
+    def precisions(self, query: MatrixQuery) -> Floats:
+        """The same shape of noise for the paper's Theorem 2."""
+        precisions = 1 / self._covariance(query).variances ** 2
+        return np.asarray(precisions / precisions.sum())
+
+    def _covariance(self, query: MatrixQuery) -> Covariance:
+        if query.own_covariance is None:
+            raise ParameterError(
+                "allocation must not be 'kernel' for this query: it is for a Gram matrix against 2 to 1,024 public "
+                "points with row_change='kernel'."
+            )
+        return query.own_covariance
 
 
 class _SharesOfLoss(_BuiltIn):
@@ -264,11 +300,19 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
 
 def parse_allocation(allocation: Any) -> Allocation:
     """The allocation that a name, None (uniform) or an allocation means."""
-    by_name = {None: Uniform, "uniform": Uniform, "isotropic": Isotropic, "optimal": Optimal}
+    by_name: dict[Any, Callable[[], Allocation]] = {
+        None: Uniform,
+        "uniform": Uniform,
+        "isotropic": Isotropic,
+        "optimal": Optimal,
+        "kernel": Kernel,
+    }
     if allocation is None or isinstance(allocation, str):
         allocation = by_name[allocation]() if allocation in by_name else allocation
     if not isinstance(allocation, Allocation):
-        raise ParameterError("allocation must be uniform(), isotropic(), binary(...), shares(...) or optimal(...).")
+        raise ParameterError(
+            "allocation must be uniform(), isotropic(), binary(...), shares(...), optimal(...) or 'kernel'."
+        )
     return allocation
 
 
@@ -302,6 +346,8 @@ def _from_fields(rule: str, values: Any = None, share: float = 1.0) -> Allocatio
             return Uniform()
         case "isotropic":
             return Isotropic()
+        case "kernel":
+            return Kernel()
         case "binary":
             return Binary(values, share)
         case "shares":
@@ -311,7 +357,7 @@ def _from_fields(rule: str, values: Any = None, share: float = 1.0) -> Allocatio
     raise ParameterError(f"unknown allocation {rule!r}.")
 
 
-for _rule in (Uniform, Isotropic, Binary, Shares, Optimal):
+for _rule in (Uniform, Isotropic, Kernel, Binary, Shares, Optimal):
     register_family(_rule, "Allocation", _from_fields)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import power_of_two
-from matrixdp.design.allocation import Allocation, noise_sides, parse_allocation
+from matrixdp.design.allocation import Allocation, Kernel, noise_sides, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
@@ -33,7 +33,7 @@ def make_design(
     directions: ArrayLike | None = None,
     calibration: str = "exact",
     share: float = 1.0,
-    squares: bool = True,
+    structured: bool = True,
 ) -> Design:
     """A design that meets `privacy` for `query`.
 
@@ -42,16 +42,18 @@ def make_design(
     query : MatrixQuery
     privacy : Privacy
     allocation : Allocation or its name, optional
-        `uniform()` by default: noise proportional to each feature's range.
+        `uniform()` by default: noise proportional to each feature's range. For a Gram matrix against public points
+        the default is 'kernel', noise with the kernel's own covariance, where that has less total variance.
     directions : array_like of shape (features, features) or PrincipalDirections, optional
         Orthonormal columns, chosen without the data or from an earlier private release. The standard basis by default.
     calibration : str
         'exact', or the paper's 'theorem2', 'theorem2-corrected', 'theorem2-psd'.
     share : float
         Share of ``privacy.mu^2`` to use, for a budget that is split among releases.
-    squares : bool
-        Whether a moment's diagonal gets the additional precision that costs no privacy. False gives noise with one
-        covariance for rows and columns, as in the paper. Isotropic noise and the paper's calibrations never have it.
+    structured : bool
+        Whether the noise may follow the structure of the query: additional precision for a moment's diagonal, which
+        costs no privacy, and noise on the edges of a Laplacian. False gives noise with one covariance for rows and
+        columns, as in the paper. Isotropic noise and the paper's calibrations are never structured.
 
     Privacy
     -------
@@ -67,6 +69,7 @@ def make_design(
     5.3
     """
     directions = getattr(directions, "directions", directions)
+    default = allocation is None and directions is None and calibration == "exact"
     allocation = parse_allocation(allocation)
     check_query(query)
     check_privacy(privacy)
@@ -75,7 +78,8 @@ def make_design(
     share_mu(privacy.mu, share)
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
-            return _make(query, privacy, allocation, directions, calibration, share, squares)
+            allocation = _least_noise(query, allocation) if default else allocation
+            return _make(query, privacy, allocation, directions, calibration, share, structured)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
             f"no noise can be computed for {type(query).__name__} with these parameters: they are too far apart. "
@@ -90,7 +94,7 @@ def _make(
     directions: ArrayLike | None,
     calibration: str,
     share: float,
-    squares: bool,
+    structured: bool,
 ) -> Design:
     """`make_design` after its checks of types."""
     entries = allocation.entry_covariance(query)
@@ -100,7 +104,10 @@ def _make(
         columns = Covariance.identity(1)
         plan = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
         return _fit(plan, plan.ideal_distance().value / plan.mu)
+    if directions is not None and allocation.chooses_directions:
+        raise ParameterError(f"directions must be left out for the allocation {allocation.rule!r}, which chooses them.")
     basis = None if directions is None else check_orthonormal(directions, query.features)
+    basis = allocation.own_directions(query) if allocation.chooses_directions else basis
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     exact = calibration == "exact"
@@ -110,14 +117,26 @@ def _make(
     if not exact:
         return _fit(plan, _theorem2_scale(plan))
     plans = [plan]
-    if squares and allocation.structured and query.structured:
+    if structured and allocation.structured and query.structured:
         structure = query.sensitivity.free_structure(colcov)
         if structure is not None:
-            structured = replace(plan, structure=structure)
+            refined = replace(plan, structure=structure)
             # In a rotated basis of few features the bound without squares is exact, and that with them is not.
-            plans = [structured, plan] if basis is not None and query.features <= ENUMERATE else [structured]
+            plans = [refined, plan] if basis is not None and query.features <= ENUMERATE else [refined]
     fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in plans]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
+
+
+def _least_noise(query: MatrixQuery, allocation: Allocation) -> Allocation:
+    """The allocation, or the query's own covariance if it has less total variance; both are public."""
+    if query.own_covariance is None:
+        return allocation
+
+    def total(rule: Allocation) -> float:
+        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
+        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
+
+    return Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
 
 
 def _normalise(variances: Floats, features: int) -> Floats:

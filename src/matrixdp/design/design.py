@@ -15,6 +15,7 @@ from matrixdp.checks import root_mean_square
 from matrixdp.design.allocation import Allocation, isotropic
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
+from matrixdp.design.public_total import adjusted_std
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
@@ -209,6 +210,8 @@ class Design:
         """Standard deviation of each released entry, of the answer's shape; zero where the entry is public."""
         if self.flat:
             return _flat_std(self.query, self.noise)
+        if self.query.total is not None:
+            return adjusted_std(self.noise)
         if self.structure is not None:
             std = np.sqrt(self.structure.variances(self.noise))
         elif self.query.symmetric:
@@ -235,6 +238,27 @@ class Design:
         """Root mean square of the standard deviations over the largest absolute value that each entry can have."""
         rows = 1 if self.std.strides[0] == 0 else None
         return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
+
+    @cached_property
+    def limit(self) -> float | None:
+        """Lower bound on the total squared error of every Gaussian noise of any covariance that meets the same budget.
+
+        The sum of all squared standard deviations, each divided by the entry's `error_units`, which are the largest
+        absolute values of the entries for most queries. None where no bound is known.
+        """
+        query = self.query
+        units = np.broadcast_to(query.error_units, query.shape)
+        least = query.sensitivity.least_error(units, symmetric=query.symmetric)
+        return None if least is None else least / self.mu**2
+
+    @property
+    def excess(self) -> float | None:
+        """Upper bound on the total squared error, in the units of `limit`, over the least of any Gaussian noise."""
+        if self.limit is None:
+            return None
+        rows = 1 if self.std.strides[0] == 0 else self.query.shape[0]  # rows that are alike are taken once
+        mean = root_mean_square(self.std[:rows] / self.query.error_units[:rows]) ** 2
+        return mean * math.prod(self.query.shape) / self.limit
 
     @cached_property
     def isotropic(self) -> Design:
@@ -264,7 +288,11 @@ class Design:
             return None
         from matrixdp.design.builder import make_design
 
-        options: dict[str, Any] = {"allocation": self.allocation, "directions": self.directions, "share": self.share}
+        options: dict[str, Any] = {
+            "allocation": self.allocation,
+            "directions": self.given_directions,
+            "share": self.share,
+        }
         return make_design(self.query, self.privacy, calibration=calibration, **options).rmse
 
     @property
@@ -274,6 +302,11 @@ class Design:
         if directions is None or self.query.features == self._side.size:
             return directions
         return directions[1:, 1:]  # without the constant of moments
+
+    @property
+    def given_directions(self) -> Floats | None:
+        """`directions`, unless the allocation chose them."""
+        return None if self.allocation.chooses_directions else self.directions
 
     @property
     def _side(self) -> Covariance:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.design.design import Design
+from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
@@ -20,7 +21,24 @@ def explain(design: Design) -> str:
     """The same, compared with isotropic noise and with the other calibrations, for which further designs are made."""
     facts = _facts(design)
     facts[3] += _others(design)
-    return "\n".join([*facts, *_table(design, compare=True), f"  gain         {_gain(design)}"])
+    return "\n".join(
+        [
+            *facts,
+            *_table(design, compare=True),
+            f"  gain         {_gain(design)}",
+            f"  limit        {compare_to_limit(design)}",
+        ]
+    )
+
+
+def compare_to_limit(design: Design) -> str:
+    """How the total squared error, in the query's units, compares with that of the best Gaussian noise."""
+    if design.excess is None:
+        return "not compared: the least error that Gaussian noise can have is unknown"
+    if design.excess < 1.0005:
+        return "the least total squared error that Gaussian noise of any covariance can have"
+    alike = "" if design.allocation.rule == "uniform" else ", if all entries count alike"
+    return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance{alike}"
 
 
 def _facts(design: Design) -> list[str]:
@@ -34,8 +52,14 @@ def _facts(design: Design) -> list[str]:
         f"  calibration  {design.calibration}",
         f"  noise        std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
         f"{design.relative_error:.2g} of the largest value possible",
+        *_total(design),
         f"  directions   {_directions(design)}, allocation {design.allocation.rule}",
     ]
+
+
+def _total(design: Design) -> list[str]:
+    total = design.query.total
+    return [] if total is None else [f"  total        public: noisy entries are adjusted to sum to {total:,.12g}"]
 
 
 def _tightness(design: Design) -> str:
@@ -60,6 +84,10 @@ def _range(values: Floats) -> str:
 def _directions(design: Design) -> str:
     if design.flat:
         return "one covariance for all entries"
+    if isinstance(design.structure, EdgeNoise):
+        return "none: the noise is on edges, and its rows sum to zero"
+    if design.allocation.chooses_directions:
+        return "the kernel's own"
     return "standard basis" if design.directions is None else "given basis"
 
 

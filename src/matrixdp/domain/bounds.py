@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.checks import LARGEST, check_magnitude
+from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes, to_floats
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -209,6 +209,15 @@ def check_bounds(bounds: Any) -> None:
             f"bounds must be Bounds(lower, upper), got {type(bounds).__name__} instead; "
             "bounds are public and never taken from the data."
         )
+
+
+def check_centre(centre: ArrayLike, bounds: Bounds) -> NDArray[np.float64]:
+    """A public point as floats, or a `ParameterError` if it is not one of the space of the records."""
+    array = to_floats(centre, "centre")
+    if array.shape != (bounds.size,) or not np.isfinite(array).all():
+        raise ParameterError(f"centre must be {bounds.size} finite numbers, got shape {array.shape} instead.")
+    check_magnitudes(array, "centre", signed=True)
+    return array
 
 
 def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,7 +80,7 @@ def rows() -> list[Row]:
 
 def rows_beyond() -> list[Row]:
     """Optimal allocation, records clipped to a ball, the best rivals with exact calibration."""
-    best = design_simulation(make_design(QUERY, MOMENT.budget(), allocation=optimal(), squares=False))
+    best = design_simulation(make_design(QUERY, MOMENT.budget(), allocation=optimal(), structured=False))
     label = "MVG, exact, optimal allocation (here: i.i.d.)"
     radii = tuple({"radius": radius} for radius in (1.75, 1.5, 1.25, 1.0))
     return [

@@ -56,7 +56,9 @@ def mvg(
     allocation = isotropic() if important is None else binary(list(important), tau)
     if isinstance(query, SecondMoment) and calibration != "exact":
         return _algorithm2(query, privacy, allocation, calibration)
-    return design_simulation(make_design(query, privacy, allocation=allocation, calibration=calibration, squares=False))
+    return design_simulation(
+        make_design(query, privacy, allocation=allocation, calibration=calibration, structured=False)
+    )
 
 
 def _algorithm2(query: SecondMoment, privacy: Privacy, allocation: Allocation, calibration: str) -> Simulation:

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from matrixdp.answers.moments import covariance, mean, nearest_psd
+from matrixdp.answers.moments import covariance, mean
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.paper.experiment import Experiment

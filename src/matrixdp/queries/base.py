@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import Sensitivity
@@ -93,6 +94,11 @@ class MatrixQuery(ABC):
         """Public bound on the absolute value of each entry, broadcastable to `shape`."""
 
     @property
+    def error_units(self) -> Floats:
+        """Units in which errors of different entries are added up, broadcastable to `shape`: by default `magnitude`."""
+        return self.magnitude
+
+    @property
     def gamma(self) -> float:
         """Bound on the Frobenius norm of the answer as the paper states it, measured from the origin."""
         return math.sqrt(float(np.square(np.broadcast_to(self.magnitude, self.shape)).sum()))
@@ -109,6 +115,11 @@ class MatrixQuery(ABC):
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """Extend variances and directions of the features to the whole side of the answer."""
         return variances, directions
+
+    @property
+    def own_covariance(self) -> Covariance | None:
+        """Shape of the noise between columns that suits the changes of the answer, for the allocation 'kernel'."""
+        return None
 
     # What a release needs.
 
@@ -131,6 +142,11 @@ class MatrixQuery(ABC):
     @property
     def public(self) -> NDArray[np.bool_] | None:
         """Entries that no neighbour changes, and that `finish` sets to their public value."""
+        return None
+
+    @property
+    def total(self) -> float | None:
+        """Public sum of all entries that `evaluate` returns, to which the noisy ones are adjusted; None if private."""
         return None
 
     # Answers with one row per record, which can be released in parts.

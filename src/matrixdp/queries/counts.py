@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.checks import check_flag
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, parse_records
@@ -32,11 +33,14 @@ class ContingencyTable(MatrixQuery):
     records : int
         The public number of pairs; for add-remove neighbours a public bound on it.
     neighbours : 'replace' or 'add-remove'
+    public_total : bool, optional
+        Whether the noisy counts are adjusted to sum to `records`, which takes ``1/k`` of the variance of each of k
+        cells. By default they are where that number is public (replace) and there are at least two cells.
 
     Privacy
     -------
     One record is one pair. A pair with a value that is not a category is outside the domain, and an error before
-    anything is drawn.
+    anything is drawn. The adjustment to the total is post-processing: it uses the noisy counts and a public number.
 
     Examples
     --------
@@ -49,6 +53,7 @@ class ContingencyTable(MatrixQuery):
     columns: tuple[Any, ...]
     records: int
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    public_total: bool | None = field(default=None, kw_only=True, metadata={"absent": False})
     side = "columns"
     title = "table of counts"
 
@@ -57,6 +62,14 @@ class ContingencyTable(MatrixQuery):
             object.__setattr__(self, name, _categories(getattr(self, name), name))
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        possible = self.neighbours is Neighbours.REPLACE and len(self.rows) * len(self.columns) > 1
+        public = possible if self.public_total is None else check_flag(self.public_total, "public_total")
+        if public and not possible:
+            raise ParameterError(
+                "public_total must be False or left out for 'add-remove' neighbours, whose number of records is "
+                "private, and for a table with one cell."
+            )
+        object.__setattr__(self, "public_total", public)
 
     @classmethod
     def transitions(cls, states: Sequence[Any], records: int, *, neighbours: str = "replace") -> ContingencyTable:
@@ -111,6 +124,11 @@ class ContingencyTable(MatrixQuery):
     def possible(self) -> tuple[Floats, Floats]:
         """From none to all records."""
         return np.zeros((1, 1)), self.magnitude
+
+    @property
+    def total(self) -> float | None:
+        """The number of records, if the counts are adjusted to it."""
+        return float(self.records) if self.public_total else None
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""

@@ -13,17 +13,23 @@ from scipy.spatial.distance import cdist
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count, require_replace
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records import read_array
-from matrixdp.sensitivity import KernelChange, RecordChange, Sensitivity
+from matrixdp.sensitivity import KernelChange, KernelRowChange, RecordChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _MOST = 1 << 28  # entries, which are held in memory
 _ROUNDING = 1e-12  # of the kernel's values; they are cut to a range that much wider
 _SMALLEST = 1 / LARGEST  # halfwidth of a range
+_MOST_POINTS = 1024  # whose kernel matrix is used; eigenvectors of more take long
+_KNOWN = 32  # points whose nearest and farthest records give a distance that is attained
+_REGULARISATION = 1e-6  # share of the mean variance that is added to all: whitening multiplies errors by 1e3 at most
+_LARGEST_RATIO = 1e6  # of the precisions of the two parts of a row
+_EPS = float(np.finfo(float).eps)
 _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 
@@ -44,11 +50,18 @@ class GramMatrix(BoundedQuery):
     kernel : 'gaussian' or 'laplacian'
     bandwidth : float
         In halfwidths.
+    row_change : 'kernel' or 'box'
+        How the change of a row against public points is bounded: by the kernel's own norm or by the range of each
+        value, whichever is smaller, or by the range alone, as in releases of version 0.1. Without points it is 'box'.
 
     Privacy
     -------
-    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p. Among records,
-    ``2 (records - 1)`` entries may change by the kernel's whole range: expect much noise.
+    Replace-one neighbours. With public points the row of a record lies in a public box within [0, 1]^p. By the kernel's
+    own norm its changes lie in an ellipsoid, too: ``d' K^-1 d <= 2 - 2 k_min``, K the kernel matrix of the points and
+    k_min the kernel's smallest value for two records, or a smaller one for wide kernels. Noise of that shape has a
+    variance that does not grow with the number of points; `make_design` uses it by default where it has less noise
+    (allocation 'kernel'). Among records, ``2 (records - 1)`` entries may change by the kernel's whole range: expect
+    much noise.
 
     Examples
     --------
@@ -62,6 +75,7 @@ class GramMatrix(BoundedQuery):
     kernel: str = field(default="gaussian", kw_only=True)
     bandwidth: float = field(default=1.0, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    row_change: str = field(default="kernel", kw_only=True, metadata={"absent": "box"})
     title = "Gram matrix"
 
     def __post_init__(self) -> None:
@@ -73,7 +87,10 @@ class GramMatrix(BoundedQuery):
                 "for another bounded kernel use Query."
             )
         object.__setattr__(self, "bandwidth", check_magnitude(self.bandwidth, "bandwidth"))
+        if self.row_change not in ("kernel", "box"):
+            raise ParameterError(f"row_change must be 'kernel' or 'box', got {show(self.row_change)} instead.")
         if self.points is None:
+            object.__setattr__(self, "row_change", "box")
             if self.records < 2:
                 raise ParameterError(f"records must be at least 2 without public points, got {self.records} instead.")
             return
@@ -100,8 +117,12 @@ class GramMatrix(BoundedQuery):
         """Columns are points or records, which have no names."""
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Ones: all columns have like ranges."""
-        return np.ones(self.features)
+        """Ones, since columns have like ranges; along other directions, how far the ellipsoid of changes reaches."""
+        if directions is None or self._ellipsoid is None:
+            return np.ones(self.features)
+        matrix, _ = self._ellipsoid
+        squares = np.einsum("ij,ij->j", directions, matrix @ directions)
+        return np.asarray(np.sqrt(squares + _REGULARISATION * np.trace(matrix) / len(matrix)))
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -109,7 +130,77 @@ class GramMatrix(BoundedQuery):
         low, high = self._range
         if self.points is None:
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
-        return RecordChange(self._halfwidths, filled=False)
+        if self._ellipsoid is None:
+            return RecordChange(self._halfwidths, filled=False)
+        known = self._values(self._known_records)
+        return KernelRowChange(self._halfwidths, self._ellipsoid[0], self._rounding_errors, self._ellipsoid[1], known)
+
+    @cached_property
+    def own_covariance(self) -> Covariance | None:
+        """The ellipsoid of changes, regularised; None where the box is always better or there are too many points."""
+        if self._ellipsoid is None or len(self._ellipsoid[0]) < 2:
+            return None
+        values, vectors = np.linalg.eigh(self._ellipsoid[0])
+        values = np.maximum(values, 0.0)
+        return Covariance(values + _REGULARISATION * values.mean(), vectors)
+
+    @cached_property
+    def _ellipsoid(self) -> tuple[Floats, float] | None:
+        """M such that changes of a row have ``d' M^-1 d <= 1``, where it is used, and the error of its entries.
+
+        With o the midpoint, ``k_j = k(p_j, o)``, s the spread and r the range of ``k(., o)``, all of
+        ``M = (K - k k')/alpha + k k'/beta`` with ``alpha s + (beta - alpha) r^2 = 1`` and ``beta >= alpha`` are valid;
+        that with the smallest trace is taken.
+        """
+        if self.points is None or self.row_change == "box" or len(self.points) > _MOST_POINTS:
+            return None
+        scaled = self._scaled(self.points)
+        metric = _METRICS[self.kernel]
+        gram = self._profile(cdist(scaled, scaled, metric=metric))
+        middle = self._profile(cdist(scaled, np.zeros((1, self.bounds.size)), metric=metric))[:, 0]
+        spread, reach = self._spread(2.0), self._spread(1.0) / 2
+        rest, common = float((1 - middle**2).sum()), float((middle**2).sum())
+        gain = common * max(spread - reach**2, 0.0) / max(rest * reach**2, common * spread / _LARGEST_RATIO**2)
+        ratio = math.sqrt(max(gain, 1.0))
+        alpha = 1 / (spread + (ratio - 1) * reach**2) * (1 - _ROUNDING)
+        if ratio == 1.0:
+            return gram / alpha, self._gram_error / alpha
+        product = np.multiply.outer(middle, middle)
+        error = (4 * self._gram_error + 8 * _EPS) * (1 + 1 / ratio) / alpha
+        return (gram - product) / alpha + product / (ratio * alpha), error
+
+    def _spread(self, steps: float) -> float:
+        """``2 - 2 k``, rounded up, k the smallest value for two records (2 steps), or a record and the midpoint (1)."""
+        m, half, radius = self.bounds.size, self.bounds.halfwidths, self.bounds.radius
+        squares = min(float(m), max_quadratic(1 / half, half, radius).value)  # of a record, in halfwidths
+        reach = steps**2 * squares if self.kernel == "gaussian" else steps * math.sqrt(m * squares)
+        scale = 2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth
+        return min(-2 * math.expm1(-reach / scale * (1 + _ROUNDING)) * (1 + _ROUNDING), 2.0)
+
+    @property
+    def _rounding_errors(self) -> Floats:
+        """Bound on the rounding error of a value for each point; with ``t e^-t`` at most 1/e, or its value at t > 1."""
+        _, high = self._range
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(high > math.exp(-1), math.exp(-1), np.nan_to_num(-high * np.log(high)))
+        return _EPS * (2 * (self.bounds.size + 8) * slope + 16 * high + self._halfwidths) + 1e-300
+
+    @property
+    def _gram_error(self) -> float:
+        """The same for pairs of points, and for points and the midpoint."""
+        return _EPS * ((self.bounds.size + 8) * math.exp(-1) + 16)
+
+    @property
+    def _known_records(self) -> Floats:
+        """Some records close to and far from points, in halfwidths from the midpoint, of shape (q, m)."""
+        assert self.points is not None
+        half, radius = self.bounds.halfwidths, self.bounds.radius
+        points = self._scaled(self.points[:_KNOWN])
+        farthest = np.where(points > 0, -1.0, 1.0)
+        records = np.concatenate([np.clip(points, -1.0, 1.0), farthest, -farthest[:1]])
+        if radius is not None:
+            records = records[np.linalg.norm(records * half, axis=1) <= radius * (1 - 1e-12)]
+        return np.asarray(records)
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -155,11 +246,15 @@ class GramMatrix(BoundedQuery):
         array = read_array(data, self.bounds.size, self.bounds.names)
         check_count(len(array), self.records)
         left = self.bounds.centre(array, clip=clip, missing=missing) / self.bounds.halfwidths
-        right = left if self.points is None else self._scaled(self.points)
-        values = self._profile(cdist(left, right, metric=_METRICS[self.kernel]))
-        low, high = self._range
-        values = np.clip(values, low, high) - (low + high) / 2
+        values = self._values(np.clip(left, -1.0, 1.0))  # division may have left the box
         return np.asarray((values + values.T) / 2 if self.symmetric else values)
+
+    def _values(self, records: Floats) -> Floats:
+        """Kernel values of records in halfwidths from the midpoint, less the middle of their range."""
+        right = records if self.points is None else self._scaled(self.points)
+        low, high = self._range
+        values = self._profile(cdist(records, right, metric=_METRICS[self.kernel]))
+        return np.asarray(np.clip(values, low, high) - (low + high) / 2)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:

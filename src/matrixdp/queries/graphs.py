@@ -183,7 +183,9 @@ class Laplacian(_Graph):
 
     Privacy
     -------
-    Neighbours differ in one edge.
+    Neighbours differ in one edge. By default the noise is that of a Laplacian itself: it is added to the edges, so that
+    rows sum to zero (up to rounding), and has the least total variance that Gaussian noise can have. Degrees have more
+    noise than with ``allocation="isotropic"``, which adds independent noise to entries; all other entries have less.
 
     Examples
     --------
@@ -198,6 +200,11 @@ class Laplacian(_Graph):
     def magnitude(self) -> Floats:
         """The largest degree and the largest weight."""
         return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)
+
+    @property
+    def error_units(self) -> Floats:
+        """The largest weight, for degrees as well."""
+        return np.full((1, 1), self.weight)
 
     def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.diag(weights.sum(axis=1)) - weights

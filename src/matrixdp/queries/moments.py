@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
-from matrixdp.checks import check_magnitudes, check_number, to_floats
-from matrixdp.domain.bounds import Bounds
+from matrixdp.checks import check_number
+from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
@@ -98,7 +98,8 @@ class SecondMoment(_MomentQuery):
         private; the domain is then all data sets of at most 2N records.
     neighbours : 'replace' or 'add-remove'
     centre : array_like of shape (m,), optional
-        A public point; by default the midpoint of the box, which needs the least noise.
+        A public point; by default the midpoint of the box, which needs the least noise. For another point, moments
+        about the midpoint (`Moments.about`) and `Release.second_moment` nearly always give less noise.
 
     Notes
     -----
@@ -116,7 +117,8 @@ class SecondMoment(_MomentQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "centre", _centre(self.centre, self.bounds))
+        if self.centre is not None:
+            object.__setattr__(self, "centre", check_centre(self.centre, self.bounds))
         if self.centre is not None and self.bounds.radius is not None:
             raise ParameterError(
                 "centre must be left out when the bounds have a radius, which is about their midpoint."
@@ -179,7 +181,7 @@ class Moments(_MomentQuery):
     neighbours : 'replace' or 'add-remove'
     mean_share : float
         Share of the privacy loss for the mean, above 0 and at most 1/2: the mean is best at 1/2, the second moment at
-        0.
+        0. `Moments.for_covariance` has the best share for a covariance.
 
     Examples
     --------
@@ -193,6 +195,48 @@ class Moments(_MomentQuery):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "mean_share", check_number(self.mean_share, "mean_share", above=0, at_most=0.5))
+
+    @classmethod
+    def for_covariance(
+        cls, bounds: Bounds, records: int, *, neighbours: Neighbours | str = Neighbours.REPLACE
+    ) -> Moments:
+        """Moments from which a covariance or correlation follows with little noise.
+
+        The share of the mean falls with the number of features. In units in which all halfwidths are 1, the variance
+        of the noise in entry (i, j) of the covariance is proportional to ``(a + m)^2 (1 + M/a)``, where a is the weight
+        of the constant, m the number of features and ``M = mean_i^2 + mean_j^2``. For means half a halfwidth from the
+        midpoint (M = 1/2) it is least at about ``a = sqrt(m)/2``, a share of ``1/(1 + 2 sqrt(m))``. Variances prefer a
+        larger share, so it is not smaller than that, and the mean itself has more noise than with the default of 0.2.
+
+        Examples
+        --------
+        >>> round(Moments.for_covariance(Bounds([-1] * 10, [1] * 10), records=1000).mean_share, 3)
+        0.137
+        """
+        share = min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size)))
+        return cls(bounds, records, neighbours=Neighbours.parse(neighbours), mean_share=share)
+
+    @classmethod
+    def about(
+        cls, bounds: Bounds, records: int, centre: ArrayLike, *, neighbours: Neighbours | str = Neighbours.REPLACE
+    ) -> Moments:
+        """Moments from which the second moment about a public point follows with little noise.
+
+        `Release.second_moment(centre)` returns it. The share of the mean is the best one for the entries off the
+        diagonal, on average: with M twice the mean of the squared distances of the centre from the midpoint, in
+        halfwidths, ``(a + m)^2 (1 + M/a)`` is least at ``a = (sqrt(M^2 + 8 m M) - M)/4``.
+
+        Examples
+        --------
+        >>> unit = Bounds([0] * 10, [1] * 10)
+        >>> round(Moments.about(unit, 1000, centre=[0] * 10).mean_share, 3)
+        0.213
+        """
+        offset = (bounds.midpoint - check_centre(centre, bounds)) / bounds.halfwidths
+        square = max(2 * float(np.mean(np.square(offset))), 1e-6)
+        weight = (math.sqrt(square**2 + 8 * bounds.size * square) - square) / 4
+        share = min(0.5, weight / (weight + bounds.size))
+        return cls(bounds, records, neighbours=Neighbours.parse(neighbours), mean_share=share)
 
     @property
     def features(self) -> int:
@@ -252,13 +296,3 @@ class Moments(_MomentQuery):
         mask = np.zeros(self.shape, bool)
         mask[0, 0] = True
         return mask
-
-
-def _centre(centre: ArrayLike | None, bounds: Bounds) -> NDArray[np.float64] | None:
-    if centre is None:
-        return None
-    array = to_floats(centre, "centre")
-    if array.shape != (bounds.size,) or not np.isfinite(array).all():
-        raise ParameterError(f"centre must be {bounds.size} finite numbers, got shape {array.shape} instead.")
-    check_magnitudes(array, "centre", signed=True)
-    return array

@@ -118,7 +118,7 @@ def rehearse_finish(query: MatrixQuery) -> None:
 
 def describe_design(design: Design) -> dict[str, Any]:
     """What a design was made for, with a hash of all its inputs."""
-    asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.directions)
+    asked = (design.query, design.privacy, design.share, design.calibration, design.allocation, design.given_directions)
     return {
         "query": type(design.query).__name__,
         "shape": list(design.query.shape),

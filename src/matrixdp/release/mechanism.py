@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors
+from matrixdp.design.public_total import adjust_total
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
@@ -101,7 +102,9 @@ def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     elif symmetric:
         matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
     else:
-        return apply_factors(left, noisy, right)
+        matrix = apply_factors(left, noisy, right)
+    if design.query.total is not None:
+        adjust_total(matrix, design.noise, design.query.total)
     return (matrix + matrix.T) / 2 if symmetric else matrix
 
 

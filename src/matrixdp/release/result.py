@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
-from matrixdp.answers.moments import Estimate, correlation, covariance, mean, nearest_psd
+from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.domain.clipping import check_missing
@@ -107,12 +108,16 @@ class Release(Guaranteed):
         return np.clip(self.matrix, *self.design.query.possible)
 
     def nearest_psd(self) -> Floats:
-        """The nearest positive semidefinite matrix. Costs nothing."""
-        return nearest_psd(self.matrix)
+        """The nearest positive semidefinite matrix, in which entries with little noise move little; uses no budget."""
+        return nearest_psd(self.matrix, self.std)
 
     def mean(self) -> Estimate:
         """Mean of each feature, from moments, with error bars."""
         return mean(self.matrix, self.design)
+
+    def second_moment(self, centre: ArrayLike) -> Estimate:
+        """Second moment about a public point, from moments, with error bars."""
+        return second_moment(self.matrix, self.design, centre)
 
     def covariance(self, group: Any = None) -> Estimate | NamedEstimate:
         """Covariance about the mean, with error bars.

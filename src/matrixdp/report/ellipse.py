@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from matrixdp.design import Design
+from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.errors import ParameterError
+from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
 from matrixdp.report.numbers import format_number
 from matrixdp.report.svg import Drawing, element, text
@@ -33,7 +35,9 @@ def pair_covariance(design: Design, i: int, j: int) -> Floats:
     if design.query.moment_bounds is not None:
         pair = np.array([i + 1, j + 1])
         return np.asarray(matrix[0, 0] * matrix[np.ix_(pair, pair)] / 2)
-    if isinstance(design.structure, Squares):
+    if design.query.total is not None:
+        return adjusted_covariance(design.noise, 0, [i, j])
+    if isinstance(design.structure, Squares | EdgeNoise):
         return design.structure.diagonal_covariance(side)[np.ix_([i, j], [i, j])]
     block = matrix[np.ix_([i, j], [i, j])]
     return np.asarray(np.square(block) if design.query.symmetric else block * other.variances[0])

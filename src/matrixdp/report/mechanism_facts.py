@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from matrixdp.design import Design
+from matrixdp.design.explain import compare_to_limit
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import MechanismRelease, Release
 from matrixdp.report.numbers import format_number
@@ -65,9 +66,13 @@ def _read_design(design: Design) -> MechanismFacts:
         f"at δ = {design.privacy.delta:.3g}",
         noise=f"Gaussian noise from exact integer arithmetic, with the calibration “{design.calibration}”. Directions: "
         f"{basis}; allocation: {design.allocation.rule}. Relative to the range of each entry, the error is "
-        f"{_compare(design.gain)} with the same noise for all features.",
+        f"{_compare(design.gain)} with the same noise for all features. {_limit(design)}",
         clips=True,
     )
+
+
+def _limit(design: Design) -> str:
+    return f"The total squared error of this noise, in these units, is {compare_to_limit(design)}."
 
 
 def _compare(gain: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from matrixdp.privacy import Neighbours
+from matrixdp.release import Release
 from matrixdp.report.content import LedgerSummary, ReportContent
 from matrixdp.report.mechanism_facts import MechanismFacts
 from matrixdp.report.numbers import format_number
@@ -90,7 +91,14 @@ def explain_error_bars(content: ReportContent) -> list[str]:
     if content.square and content.kind != "correlation" and not content.summary:
         lines.append(
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
-            "matrixdp.answers.nearest_psd(matrix) returns the nearest possible one and uses no privacy budget."
+            "matrixdp.answers.nearest_psd(matrix, std) returns the nearest possible one, where std are the error bars, "
+            "and uses no privacy budget."
+        )
+    if isinstance(content.release, Release) and content.mechanism.query.total is not None:
+        lines.append(
+            "The number of records is public, so the noisy counts were adjusted to sum to it. This makes every error "
+            "bar smaller, and the errors of two counts slightly opposite: the error of a sum of counts is smaller than "
+            "if they were independent, and that of all counts together is zero."
         )
     if content.mechanism.query.rowwise:
         lines.append(

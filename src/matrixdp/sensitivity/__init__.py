@@ -5,6 +5,7 @@ from matrixdp.sensitivity.distance import Distance, Sensitivity
 from matrixdp.sensitivity.edge_change import EdgeChange
 from matrixdp.sensitivity.frobenius_ball import FrobeniusBall
 from matrixdp.sensitivity.kernel_change import KernelChange
+from matrixdp.sensitivity.kernel_row_change import KernelRowChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
@@ -17,6 +18,7 @@ __all__ = [
     "EdgeChange",
     "FrobeniusBall",
     "KernelChange",
+    "KernelRowChange",
     "MomentsChange",
     "RankOneChange",
     "RecordChange",

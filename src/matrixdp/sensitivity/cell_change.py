@@ -9,9 +9,9 @@ import numpy as np
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, scale_free
+from matrixdp.sensitivity.distance import ROUND_DOWN, Distance, Sensitivity, column_norms, scale_free
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import is_diagonal
+from matrixdp.types import Floats, is_diagonal
 
 
 @builtin_kind
@@ -38,6 +38,13 @@ class CellChange(Sensitivity):
     def frobenius(self) -> float:
         """``sqrt(2)``, or one."""
         return 1.0 if self.neighbours is Neighbours.ADD_REMOVE else math.sqrt(2) * (1 + 1e-15)
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """With k cells of one scale: ``2 (k - 1)``, from equal weights on all pairs of cells; k for add or remove."""
+        unit, cells = float(scale.flat[0]), scale.size
+        if symmetric or cells == 1 or not (scale == unit).all():
+            return None
+        return (cells if self.neighbours is Neighbours.ADD_REMOVE else 2 * (cells - 1)) / unit**2 * ROUND_DOWN
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:

@@ -16,6 +16,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.types import Factor, Floats
 
+ROUND_DOWN = 1 - 1e-12  # for lower bounds that are sums of up to a few thousand terms
 EPS = float(np.finfo(float).eps)
 _ROUNDING = 64 * EPS  # covers the sums and roots of a closed form
 
@@ -83,6 +84,22 @@ class Sensitivity(ABC):
 
     def best_covariance(self, shape: tuple[int, int], weights: Floats | None) -> Covariance | None:
         """Covariance of all entries in one column with the least weighted noise; None where no solver is known."""
+        return None
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """Lower bound on ``sum (std/scale)^2`` of every Gaussian noise of distance one, whatever its covariance.
+
+        Parameters
+        ----------
+        scale : float64 array of the answer's shape
+        symmetric : bool
+            Whether the answer is a symmetric matrix.
+
+        Returns
+        -------
+        float or None
+            Never above the least error; None where no bound is known.
+        """
         return None
 
     @abstractmethod

@@ -66,7 +66,8 @@ def squares_distance(
     total = float(extents.sum())
     shrunk = exact / extents
     gain = float((squares.strengths * shrunk * exact).max())
-    loss, missing = squares.loss, 2 * squares.loss * (1 - float(shrunk.min()))
+    # A negative loss, which only an altered design has, adds to the distance; smaller weights take nothing from that.
+    loss, missing = squares.loss, 2 * max(squares.loss, 0.0) * (1 - float(shrunk.min()))
     longest = float(extents.sum()) if is_diagonal(factor) else good_vertex(factor * halfwidths)
     corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
     if neighbours is Neighbours.ADD_REMOVE:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from matrixdp.checks import check_magnitude
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, scale_free, spectral_norm
+from matrixdp.sensitivity.distance import ROUND_DOWN, Distance, Sensitivity, scale_free, spectral_norm
 from matrixdp.serialise import builtin_kind
+from matrixdp.types import Floats
 
 
 @builtin_kind
@@ -38,6 +41,11 @@ class FrobeniusBall(Sensitivity):
     def ball(self) -> bool:
         """True."""
         return True
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float:
+        """``radius^2 sum scale^-2``: weights on changes of single entries, in proportion to ``scale^-2``, prove it."""
+        weights = scale**-2.0
+        return self.radius**2 * float((np.tril(weights) if symmetric else weights).sum()) * ROUND_DOWN
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:

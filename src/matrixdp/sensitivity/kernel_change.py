@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from matrixdp.checks import check_integer, check_magnitude
+from matrixdp.checks import check_integer, check_magnitude, sum_of_others
 from matrixdp.noise.covariance import Covariance
-from matrixdp.sensitivity.distance import Distance, Sensitivity, column_norms, require_shape, scale_free, spectral_norm
+from matrixdp.sensitivity.distance import (
+    ROUND_DOWN,
+    Distance,
+    Sensitivity,
+    column_norms,
+    require_shape,
+    scale_free,
+    spectral_norm,
+)
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats, is_diagonal
 
@@ -52,21 +58,20 @@ class KernelChange(Sensitivity):
         """``sqrt(2 (n - 1))`` times the spread."""
         return self.spread * math.sqrt(2 * (self.size - 1)) * (1 + 1e-15)
 
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """From equal weights on all rows and all signs of their entries, for one scale off the diagonal."""
+        unit = float(scale[0, 1])
+        same = scale == unit
+        if not symmetric or int(same.sum()) - int(same.trace()) < self.size * (self.size - 1):
+            return None
+        return self.size * (self.size - 1) ** 2 * (self.spread / unit) ** 2 * ROUND_DOWN
+
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for diagonal noise; a certified upper bound otherwise."""
         left, right = rowcov.whitening, colcov.whitening
         if is_diagonal(left) and is_diagonal(right):
             p, q = column_norms(left, self.size), column_norms(right, self.size)
-            value = math.sqrt(float((p * _sum_of_others(q) + q * _sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
+            value = math.sqrt(float((p * sum_of_others(q) + q * sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
             return Distance(value, value).times(self.spread)
         return Distance(self.frobenius * spectral_norm(left) * spectral_norm(right), 0.0).times(1.0)
-
-
-def _sum_of_others(values: Floats) -> Floats:
-    """For each entry, the sum of all others; subtraction would lose those that are small beside the largest."""
-    others = values.sum() - values
-    largest = int(values.argmax())
-    if 2 * values[largest] > values.sum():
-        others[largest] = np.delete(values, largest).sum()
-    return np.asarray(others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, require_shape, scale_free
 from matrixdp.sensitivity.free_squares import free_squares, squares_distance
+from matrixdp.sensitivity.limit import SMALL, least_ball_error, least_moment_error, small_moment_error
 from matrixdp.sensitivity.quadratic import good_vertex, max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
@@ -127,6 +129,12 @@ class RankOneChange(_OuterProductChange):
         """`radius`."""
         return self.radius
 
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes."""
+        if not self.filled:
+            return None
+        return _least_error(self.halfwidths, scale, self.radius, self.neighbours, self.records, self.one_signed)
+
     def _split(self, side: Covariance) -> tuple[float, Factor]:
         return 0.0, side.whitening
 
@@ -190,6 +198,11 @@ class MomentsChange(_OuterProductChange):
         """`radius`."""
         return self.radius
 
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """In a box from symmetry; for few features from an enumeration of changes."""
+        widths = np.append(1.0, self.halfwidths)
+        return _least_error(widths, scale, self.radius, self.neighbours, self.records, constant=True)
+
     def _split(self, side: Covariance) -> tuple[float, Factor]:
         return _split_constant(side.whitening)
 
@@ -235,3 +248,38 @@ def _attained(parts: Floats, a: float) -> float:
     corners = 2 * (a + total) ** 2 - 2 * inner**2
     middle = (a + total) ** 2 - a**2
     return math.sqrt(max(corners, middle))
+
+
+def _least_error(
+    widths: Floats,
+    scale: Floats,
+    radius: float | None,
+    neighbours: Neighbours,
+    records: int,
+    one_signed: bool = False,
+    constant: bool = False,
+) -> float | None:
+    """Lower bound on the total squared error relative to `scale`; `widths` are those of the constant and the features.
+
+    Relative to the widths of its features a record lies in the cube ``[-1, 1]^d``, so that all boxes have one bound.
+    """
+    replace = neighbours is Neighbours.REPLACE
+    halfwidths = widths[1:] if constant else widths
+    cut = radius is not None and radius**2 < float((halfwidths**2).sum())
+    ratio = scale / np.multiply.outer(widths, widths)
+    unit = float(ratio.flat[0])
+    if np.allclose(ratio, unit, rtol=1e-12, atol=0.0) and not one_signed:
+        if not cut:
+            found = least_moment_error(halfwidths.size, replace=replace, constant=constant)
+            return found * (1 - 1e-9) / unit**2 / records**2  # widths and scale agree to 12 digits
+        if radius is not None and replace and not constant and radius <= halfwidths.min() == halfwidths.max():
+            return least_ball_error(halfwidths.size, radius / halfwidths[0]) * (1 - 1e-9) / unit**2 / records**2
+    if widths.size > SMALL:
+        return None
+    values = ((0.0, 1.0) if one_signed else (-1.0, 0.0, 1.0),) * halfwidths.size
+    points = halfwidths * np.array(list(itertools.product(*values)))
+    if cut and radius is not None:
+        points *= np.minimum(1.0, radius / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300))
+    if constant:
+        points = np.column_stack([np.ones(len(points)), points])
+    return small_moment_error(points, scale, replace=replace) / records**2

@@ -9,6 +9,7 @@ import numpy as np
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
+    ROUND_DOWN,
     Distance,
     Sensitivity,
     check_halfwidths,
@@ -70,6 +71,19 @@ class RecordChange(Sensitivity):
         """Whether the domain is a ball: it has one feature, or the ball lies inside the box."""
         return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())
 
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """``4 rows (sum_i y_i^1/2/scale_i)^2`` for rows of equal scales, with y the squares of a possible record.
+
+        Equal weights on all rows and on all signs of that record prove it.
+        """
+        rows, row = len(scale), scale[0]
+        if not self.filled or symmetric or not (scale.strides[0] == 0 or (scale == row).all()):
+            return None
+        squares = self.halfwidths**2
+        if self.radius is not None and squares.sum() > self.radius**2:
+            squares = _fill(squares, row**-2.0, self.radius**2)
+        return 4 * rows * float((np.sqrt(squares) / row).sum()) ** 2 * ROUND_DOWN
+
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """Exact for diagonal noise, and in a box of up to 16 features; certified otherwise."""
@@ -78,3 +92,12 @@ class RecordChange(Sensitivity):
         record = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
         attained = math.sqrt(record.attained) if self.filled else 0.0
         return Distance(math.sqrt(record.value), attained).times(widest)
+
+
+def _fill(sizes: Floats, weights: Floats, total: float) -> Floats:
+    """The y with the largest ``sum sqrt(weights y)``, ``0 <= y <= sizes`` and ``sum y <= total``: water filling."""
+    low, high = 0.0, float((sizes / weights).max())
+    for _ in range(100):
+        level = (low + high) / 2
+        low, high = (level, high) if np.minimum(sizes, level * weights).sum() <= total else (low, level)
+    return np.asarray(np.minimum(sizes, low * weights))

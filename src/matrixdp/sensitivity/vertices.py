@@ -12,10 +12,14 @@ from matrixdp.checks import check_magnitude, power_of_two, to_floats
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
-from matrixdp.sensitivity.best_covariance import best_covariance
+from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.sensitivity.best_covariance import MAX_ENTRIES, best_covariance
 from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity, scale_free
+from matrixdp.sensitivity.limit import SOLVER_ERROR
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
+
+_LARGEST_PROBLEM = 20_000  # changes times entries for which a lower bound on the error is computed
 
 
 @builtin_kind
@@ -67,6 +71,14 @@ class Vertices(Sensitivity):
         size = shape[0] * shape[1]
         diagonal = np.ones(size) if weights is None else np.broadcast_to(weights, shape).reshape(-1)
         return Covariance.dense(best_covariance(self.changes.reshape(-1, size), diagonal).covariance)
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """The bound of the solver, for answers that it takes."""
+        if scale.size > MAX_ENTRIES or self.changes.size > _LARGEST_PROBLEM:
+            return None
+        flatten = triangle_to_vector if symmetric else np.ravel
+        changes = np.array([flatten(change / scale) for change in self.changes])
+        return best_covariance(changes, np.ones(changes.shape[1]), tolerance=1e-3, steps=400).bound * SOLVER_ERROR
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:

@@ -24,6 +24,7 @@ def test_it_predicts_the_standard_deviation_of_every_entry(clinic, matrixdp):
     assert facts["columns"] == ["1", "age", "bmi"]
     assert facts["mu"] == design.distance
     assert facts["gain"] == design.gain
+    assert facts["excess"] == design.excess
     errors = [row["relative_error"] for row in facts["budgets"]]
     assert errors == sorted(errors, reverse=True)
     assert [row["epsilon"] for row in facts["budgets"]] == [0.25, 0.5, 1, 2, 4]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.answers import nearest_psd
 from matrixdp.release import release
 from matrixdp.release.mechanism import _noisy_rows, prepare
 
@@ -316,7 +317,7 @@ def test_negative_variances_have_no_correlation():
 
 def test_nearest_psd_is_nearest():
     r = simulate(*CASES["second moment"], seed=4)
-    psd = r.nearest_psd()
+    psd = nearest_psd(r.matrix)
     values = np.linalg.eigvalsh(r.matrix)
     assert np.linalg.eigvalsh(psd).min() > -1e-9
     assert np.linalg.norm(psd - r.matrix) == pytest.approx(np.linalg.norm(np.minimum(values, 0)))

@@ -312,3 +312,11 @@ def test_tables_send_no_escapes_to_a_terminal():
 
     text = format_matrix(np.eye(2), HOSTILE[:2], HOSTILE[2:4]) + format_table(HOSTILE, [HOSTILE])
     assert all(char.isprintable() or char == "\n" for char in text)
+
+
+def test_the_page_says_how_far_the_noise_is_from_the_least_possible():
+    release = moments()
+    words = "The total squared error of this noise, in these units, is"
+    least = f"at most {release.design.excess:.3g} times the least total squared error of Gaussian noise"
+    assert f"{words} {least}" in make_content(release).mechanism.noise
+    assert words in render_page(make_content(release))

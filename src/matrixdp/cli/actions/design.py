@@ -142,6 +142,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "directions_mu": _learning_mu(options),
         "exact": design.exact,
         "gain": design.gain,
+        "excess": design.excess,
         "relative_error": design.relative_error,
         "rows": None if equal_rows else list(rows),
         "columns": list(columns),

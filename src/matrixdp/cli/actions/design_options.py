@@ -22,7 +22,7 @@ from matrixdp.cli.actions.table_query import (
     require_complete,
     split_names,
 )
-from matrixdp.design import Allocation, Design, make_design, optimal, uniform
+from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import (
@@ -160,6 +160,8 @@ def _build_record_query(options: DesignOptions, schema: Schema, records: int, ne
         return GramMatrix(
             bounds, records, points, kernel=options.kernel, bandwidth=options.bandwidth, neighbours=neighbours
         )
+    if options.kind != "matrix":
+        return Moments.for_covariance(bounds, records, neighbours=neighbours)
     return TABLES[options.query](bounds, records, neighbours=neighbours)
 
 
@@ -211,10 +213,10 @@ def refuse_extremes() -> Iterator[None]:
         ) from error
 
 
-def parse_importance(text: str | None, query: MatrixQuery, directions: Floats | None) -> Allocation:
+def parse_importance(text: str | None, query: MatrixQuery, directions: Floats | None) -> Allocation | None:
     """The allocation for ``alt=4,bmi=2``: weights of squared errors relative to the range, 1 for other features."""
     if text is None:
-        return uniform()
+        return None
     names = query.names if directions is None and query.names else tuple(map(str, range(query.features)))
     positions = {name: i for i, name in enumerate(names)}
     weights = np.ones(query.features)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SUMMARIES = ("means", "table", "everything")  # always from the moments of a table
 MATRICES = ("covariance", "correlation")  # from the moments of a table where values may be missing, or by group
+_MEAN_SHARES = {"means": 0.5, "table": 0.05}  # what is best for them
 _SHOWN = 6  # names in a message
 
 
@@ -82,7 +83,7 @@ def build_table_query(options: DesignOptions, schema: Schema, records: int, neig
             records,
             by,
             neighbours=neighbours,
-            mean_share=0.5 if options.query == "means" else None,
+            mean_share=_MEAN_SHARES.get(options.query),
             importance=tuple(_parse_importance(options.importance, columns.without(by))),
         )
     except ParameterError as error:

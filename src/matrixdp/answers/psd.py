@@ -1,0 +1,219 @@
+"""Positive semidefinite matrices near a noisy one: the nearest in Frobenius norm, or in the norm of the noise.
+
+Among the positive semidefinite matrices, the one nearest in Frobenius norm sets negative eigenvalues to zero, which
+raises the whole diagonal. Where the noise on the diagonal is small, that makes the accurate entries worse. Here the
+distance is ``1/2 sum_{i != j} (X_ij - M_ij)^2 + 1/2 sum_i h_i (X_ii - M_ii)^2``, with rows and columns scaled so that
+all entries off the diagonal have about the same noise. With h = 1 it is the Frobenius norm. The nearest X is ``P(M +
+diag(y))``, P the projection that removes negative eigenvalues, for the y that minimises a convex function of m
+variables (Qi and Sun 2006), found by Newton's method in a few eigenvalue decompositions.
+
+The weight of a diagonal entry is the square of its precision over that of the entries off the diagonal, and at least 1:
+more than the likelihood gives, because the projection moves all diagonal entries the same way. It was chosen on
+simulated records; with noise as large on the diagonal as elsewhere it is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from matrixdp.errors import ParameterError
+from matrixdp.types import Floats
+
+_FIRMEST = 1e6  # weight of a diagonal entry without noise
+_PROBES = 3  # random directions along which the projection is differentiated, to estimate a trace
+_PRIOR = 3.0  # one over the mean square of a factor that is uniform between 0 and 1
+_FEWEST_PAIRS = 10  # pairs of features from which a common factor can be estimated
+
+
+def nearest_psd(matrix: Floats, std: Floats | None = None) -> Floats:
+    """Nearest positive semidefinite matrix to a symmetric one.
+
+    Parameters
+    ----------
+    matrix : float64 array of shape (m, m)
+    std : float64 array of shape (m, m), optional
+        Standard deviations of the noise. Entries with little noise then move little, above all on the diagonal. By
+        default all entries count alike (Frobenius norm).
+
+    Examples
+    --------
+    >>> nearest_psd(np.diag([1.0, -1.0])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    >>> noisy = np.array([[1.0, 2.0], [2.0, 1.0]])
+    >>> nearest_psd(noisy).round(3).tolist()
+    [[1.5, 1.5], [1.5, 1.5]]
+    >>> nearest_psd(noisy, std=np.array([[0.0, 1.0], [1.0, 0.0]])).round(3).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    _check(matrix, std)
+    return _Projection(matrix, std).nearest
+
+
+def shrink_psd(matrix: Floats, std: Floats) -> Floats:
+    """Like `nearest_psd` with `std`, with all entries off the diagonal multiplied by one factor from 0 to 1.
+
+    The factor estimates the one with the least squared error (Stein's unbiased risk estimate). It is small where noise
+    dominates and close to one where it does not. With fewer than 10 pairs of features it is one.
+
+    Parameters
+    ----------
+    matrix, std : float64 arrays of shape (m, m)
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).standard_normal((30, 30))
+    >>> float(abs(np.triu(shrink_psd(30 * np.eye(30) + noise + noise.T, np.full((30, 30), 2**0.5)), 1)).max()) < 0.5
+    True
+    """
+    _check(matrix, std)
+    projection = _Projection(matrix, std)
+    return projection.shrunk()
+
+
+class _Projection:
+    """The nearest matrix in the weighted norm, with what is needed to differentiate it."""
+
+    def __init__(self, matrix: Floats, std: Floats | None) -> None:
+        self.units, weights = _weigh(len(matrix), std)
+        self.matrix = matrix / np.multiply.outer(self.units, self.units)
+        self._give = 1 / np.maximum(weights - 1, 1e-3)  # how far a diagonal entry moves for a pull of one
+        self._decompose(np.zeros(len(matrix)))
+        if (weights > 1.05).any():  # otherwise it is the Frobenius norm for all that matters
+            self._solve()
+        self.scaled = (self._vectors * self._positive) @ self._vectors.T
+        self.scaled = (self.scaled + self.scaled.T) / 2
+
+    @property
+    def nearest(self) -> Floats:
+        """In the units of the matrix."""
+        return np.asarray(self.scaled * np.multiply.outer(self.units, self.units))
+
+    def shrunk(self) -> Floats:
+        """`nearest`, its entries off the diagonal multiplied by the estimated factor."""
+        size = len(self.matrix)
+        if size * (size - 1) < 2 * _FEWEST_PAIRS:
+            return self.nearest
+        below = np.tril_indices(size, -1)
+        entries = self.scaled[below]
+        square = float(entries @ entries)
+        if not square:
+            return self.nearest
+        rng = np.random.default_rng(0)  # for a trace; nothing here is private
+        response = 0.0
+        for _ in range(_PROBES):
+            signs = np.zeros((size, size))
+            signs[below] = rng.choice([-1.0, 1.0], len(entries))
+            signs += signs.T
+            response += float((signs * self._differentiate(signs)).sum()) / 2 / _PROBES
+        factor = (float(entries @ self.matrix[below]) - response) / (square + _PRIOR)
+        result = self.nearest * min(1.0, max(0.0, factor))
+        np.fill_diagonal(result, np.diagonal(self.nearest))
+        return result
+
+    def _solve(self) -> None:
+        """Newton's method on ``|P(M + diag(y))|^2/2 - m'y + y' diag(give) y/2``, m the diagonal of M."""
+        goal = np.diagonal(self.matrix)
+        y = self._y
+        for _ in range(50):
+            gradient = self._diagonal() - goal + self._give * y
+            if np.linalg.norm(gradient) <= 1e-8 * (1 + np.linalg.norm(goal)):
+                return
+            before, slope = self._objective(), self._invert(-gradient, tolerance=0.01)
+            step = 1.0
+            slack = 1e-13 * (1 + abs(before))  # rounding of the objective, close to the solution
+            while step > 1e-4:
+                self._decompose(y + step * slope)
+                if self._objective() <= before + 1e-4 * step * float(gradient @ slope) + slack:
+                    break
+                step /= 2
+            else:
+                self._decompose(y)  # no further progress in floating point
+                return
+            y = self._y
+
+    def _decompose(self, y: Floats) -> None:
+        self._y = y
+        values, self._vectors = np.linalg.eigh(self.matrix + np.diag(y))
+        self._positive = np.maximum(values, 0.0)
+        # Derivative of the projection between two eigenvectors: 1, 0, or between them for eigenvalues of two signs.
+        sums = np.add.outer(np.abs(values), np.abs(values))
+        self._slopes = np.add.outer(self._positive, self._positive) / np.where(sums > 0, sums, np.inf)
+
+    def _objective(self) -> float:
+        """What the best y minimises."""
+        y = self._y
+        return float(self._positive @ self._positive - 2 * np.diagonal(self.matrix) @ y + self._give * y @ y) / 2
+
+    def _diagonal(self) -> Floats:
+        return np.asarray(self._vectors**2 @ self._positive)
+
+    def _respond(self, change: Floats) -> Floats:
+        """Change of the projection for a change of the matrix."""
+        vectors = self._vectors
+        return np.asarray(vectors @ (self._slopes * (vectors.T @ change @ vectors)) @ vectors.T)
+
+    def _differentiate(self, change: Floats) -> Floats:
+        """Change of the nearest matrix, whose y changes as well, for a change of the matrix off the diagonal."""
+        follow = self._invert(-np.diagonal(self._respond(change)), tolerance=1e-3)
+        return self._respond(change + np.diag(follow))
+
+    def _invert(self, right: Floats, tolerance: float) -> Floats:
+        """Solve for the y that changes ``diag P(M + diag(y)) + give y`` by `right`."""
+        squares = self._vectors**2
+        own = np.einsum("ki,ij,kj->k", squares, self._slopes, squares, optimize=True)
+        return _conjugate_gradients(
+            lambda y: np.diagonal(self._respond(np.diag(y))) + self._give * y,
+            right,
+            np.maximum(own, 1e-8) + self._give,
+            tolerance,
+        )
+
+
+def _conjugate_gradients(
+    product: Callable[[Floats], Floats], right: Floats, preconditioner: Floats, tolerance: float
+) -> Floats:
+    x, residual = np.zeros_like(right), right.copy()
+    goal = tolerance * float(np.linalg.norm(right))
+    direction = residual / preconditioner
+    size = float(residual @ direction)
+    for _ in range(50):
+        if np.linalg.norm(residual) <= goal:
+            break
+        image = product(direction)
+        length = size / float(direction @ image)
+        x += length * direction
+        residual -= length * image
+        scaled = residual / preconditioner
+        direction, size = scaled + float(residual @ scaled) / size * direction, float(residual @ scaled)
+    return x
+
+
+def _weigh(size: int, std: Floats | None) -> tuple[Floats, Floats]:
+    """Units of rows and columns in which entries off the diagonal have noise of about one, and the weights h."""
+    if std is None:
+        return np.ones(size), np.ones(size)
+    below = np.tril_indices(size, -1)
+    if size == 1 or not (std[below] > 0).all():
+        return np.ones(size), np.ones(size)
+    logs = np.zeros((size, size))
+    logs[below] = np.log(std[below])
+    logs += logs.T
+    if size == 2:  # one entry does not tell two units
+        ratio = std[0, 0] / std[1, 1] if min(std[0, 0], std[1, 1]) > 0 else 1.0
+        units = math.sqrt(std[1, 0]) * np.array([ratio**0.25, ratio**-0.25])
+    else:  # least squares for log std_ij = log unit_i + log unit_j
+        units = np.exp((logs.sum(axis=1) - logs.sum() / (2 * (size - 1))) / (size - 2))
+    precision = units**4 / np.maximum(np.diagonal(std) ** 2, units**4 / _FIRMEST)
+    return units, np.clip((2 * precision) ** 2, 1.0, _FIRMEST)
+
+
+def _check(matrix: Floats, std: Floats | None) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, matrix.T):
+        raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
+    if std is None:
+        return
+    if std.shape != matrix.shape or not (np.isfinite(std) & (std >= 0)).all():
+        raise ParameterError("std must be finite, not negative, and of the shape of the matrix.")

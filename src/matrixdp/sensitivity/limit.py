@@ -1,0 +1,198 @@
+"""The least error that Gaussian noise of any covariance can have: lower bounds by duality.
+
+Noise with covariance K is at distance one or less if ``v'K^-1 v <= 1`` for every change v. Let p be weights, ``p >= 0``
+with sum one, on some changes, and ``M = sum p_k v_k v_k'``. Then ``tr(M K^-1) <= 1``, and by the Cauchy-Schwarz
+inequality ``tr K >= (tr M^1/2)^2``. Every p gives a bound; a good p gives a good one.
+
+Records in the cube ``[-1, 1]^d`` may be permuted and their features may change signs. Weights that are the same for all
+pairs of records that such an operation maps to each other make M a multiple of the identity on each of the parts that
+the operations leave invariant: of a symmetric matrix the part off the diagonal, the diagonal without its trace, the
+trace; beside them the mean. With ``q_k`` the weighted mean of the squared length of part k, of dimension ``n_k``, the
+bound is ``(sum_k sqrt(n_k q_k))^2`` (docs/optimality.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+
+from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.sensitivity.best_covariance import best_covariance
+from matrixdp.sensitivity.distance import ROUND_DOWN
+from matrixdp.types import Floats
+
+SMALL = 4  # features up to which the changes are enumerated where symmetry does not help
+_STEPS = 4000
+SOLVER_ERROR = 1 - 1e-6  # roots of eigenvalues that are zero up to rounding add up to 1e-8 each
+
+
+def weighted_bound(squares: Floats, dimensions: Floats, weights: Floats, joint: Floats | None = None) -> float:
+    """``(sum_k sqrt(n_k q_k))^2``, rounded down: what weights on changes prove.
+
+    Parameters
+    ----------
+    squares : float64 array of shape (changes, parts)
+        Squared length of each part of each change.
+    dimensions : float64 array of shape (parts,)
+        ``n_k``.
+    weights : float64 array of shape (changes,)
+        Not negative. They are divided by their sum.
+    joint : float64 array of shape (changes, 2), optional
+        Coordinates of each change along two directions that no operation changes, whose noise may be correlated.
+
+    Examples
+    --------
+    >>> round(weighted_bound(np.eye(2), np.array([1.0, 4.0]), np.array([1.0, 2.0])), 9)
+    4.885618083
+    """
+    if not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
+        raise ValueError("weights on changes must not be negative, and not all zero")
+    p = weights / weights.sum()
+    root = float(np.sqrt(dimensions * (p @ squares)).sum())
+    if joint is not None:
+        moment = (joint.T * p) @ joint
+        determinant = max(0.0, float(np.linalg.det(moment)) - 1e-14 * float(np.trace(moment)) ** 2)
+        root += math.sqrt(float(np.trace(moment)) + 2 * math.sqrt(determinant))
+    return root**2 * ROUND_DOWN
+
+
+@functools.lru_cache(maxsize=64)
+def least_moment_error(features: int, *, replace: bool, constant: bool) -> float:
+    """Lower bound on the total squared error of a moment of records in ``[-1, 1]^d``, for noise of distance one.
+
+    Parameters
+    ----------
+    features : int
+        d.
+    replace : bool
+        Whether a record is replaced; otherwise it is added or removed.
+    constant : bool
+        Whether a constant 1 comes before each record, so that the mean is released as well.
+
+    Examples
+    --------
+    >>> [round(least_moment_error(d, replace=True, constant=False), 4) for d in (1, 2, 3, 4)]
+    [1.0, 12.6667, 60.1846, 212.1143]
+    """
+    dimensions = np.array([features * (features - 1) / 2, features - 1.0, 1.0])
+    if replace and not constant:
+        if features == 1:
+            return ROUND_DOWN
+        squares = _tight_pairs(features)
+        return weighted_bound(squares, dimensions, dual_weights(squares, dimensions))
+    joint = None
+    if replace:
+        squares, means = _pairs(features)
+    else:
+        squares, means = _records(features)
+        if constant:  # the number of records and the trace both stay as they are under every operation
+            joint = np.column_stack([np.ones(features + 1), np.sqrt(squares[:, 2])])
+            squares, dimensions = squares[:, :2], dimensions[:2]
+    if constant:
+        squares, dimensions = np.column_stack([squares, 2 * means]), np.append(dimensions, float(features))
+    return _best_bound(squares, dimensions, joint)
+
+
+def least_ball_error(features: int, radius: float) -> float:
+    """Like `least_moment_error` for a replaced record of a ball: all matrices without a trace are one part."""
+    if features == 1:
+        return radius**4 * ROUND_DOWN
+    squares = np.array([[2.0, 0.0], [1 - 1 / features, 1 / features]])
+    dimensions = np.array([features * (features + 1) / 2 - 1, 1.0])
+    return weighted_bound(squares, dimensions, dual_weights(squares, dimensions)) * radius**4 * ROUND_DOWN
+
+
+def dual_weights(squares: Floats, dimensions: Floats) -> Floats:
+    """Weights p for which the bound is the cost of the noise that has distance one for each of as many changes.
+
+    With precisions w, ``squares w = 1``, the bound is attained if ``q_k = l n_k/w_k^2`` for some l, which p must solve.
+    Where the solution has a negative weight, it is set to zero; the bound remains one.
+
+    Examples
+    --------
+    >>> dual_weights(_tight_pairs(2), np.array([1.0, 1.0, 1.0])).round(2).tolist()
+    [0.56, 0.28, 0.16]
+    """
+    precisions = np.linalg.solve(squares, np.ones(len(squares)))
+    weights = np.linalg.solve(squares.T, dimensions / precisions**2)
+    weights = np.maximum(weights, 0.0)
+    return np.asarray(weights / weights.sum())
+
+
+def small_moment_error(points: Floats, scale: Floats, *, replace: bool) -> float:
+    """Lower bound from all changes between given records, without any symmetry; for few features.
+
+    Parameters
+    ----------
+    points : float64 array of shape (k, m)
+        Possible records; a constant, if any, is their first entry.
+    scale : float64 array of shape (m, m)
+        Errors are divided by it.
+    """
+    moments = np.array([triangle_to_vector(np.multiply.outer(x, x) / scale) for x in points])
+    changes = moments
+    if replace:
+        changes = np.array([a - b for a, b in itertools.combinations(moments, 2)])
+    changes = np.unique(changes[np.abs(changes).max(axis=1) > 0], axis=0)
+    return best_covariance(changes, np.ones(changes.shape[1]), tolerance=1e-3, steps=400).bound * SOLVER_ERROR
+
+
+def _tight_pairs(d: int) -> Floats:
+    """Squared parts of the three kinds of pairs of records that the best noise distinguishes equally well."""
+    middle = [d * d - d, 0.0, d]  # a corner and the midpoint
+    if d % 2 == 0:
+        return np.array([[2.0 * d * d, 0.0, 0.0], middle, [d * d / 2 - d, d, 0.0]])
+    corners = [2.0 * d * d - 2, 0.0, 0.0]  # whose inner product is 1 or -1
+    if d == 3:
+        return np.array([corners, middle, [12.0, 2 / 3, 1 / 3]])  # (1, 1, 1) and (1, -1, 0)
+    return np.array([corners, middle, [(d - 1) ** 2 / 2, d - 1 / d, 1 / d]])  # two halves of a corner
+
+
+def _pairs(d: int) -> tuple[Floats, Floats]:
+    """Squared parts of pairs of records with entries -1, 0 and 1, and of their difference.
+
+    A pair has `same` features with equal signs, `other` with different signs, `first` where only x is not zero and
+    `second` where only y is not. For many features only few of the pairs with zeros are taken.
+    """
+    counts = [
+        (d - zeros - other, other, first, zeros - first)
+        for zeros in (range(d + 1) if d <= 12 else (0, 1, d))
+        for first in range((zeros + 1) // 2, zeros + 1)
+        for other in range(d - zeros + 1)
+        if other or zeros
+    ]
+    same, other, first, second = np.array(counts, float).T
+    x, y, inner = same + other + first, same + other + second, same - other
+    diagonal, trace = first + second, (first - second) ** 2 / d
+    squares = np.column_stack([x**2 + y**2 - 2 * inner**2 - diagonal, np.maximum(diagonal - trace, 0.0), trace])
+    return squares, 4 * other + first + second
+
+
+def _records(d: int) -> tuple[Floats, Floats]:
+    """Squared parts of ``x x'`` for records x with k ones, k = 0 to d, and the squared lengths of x."""
+    k = np.arange(d + 1.0)
+    return np.column_stack([k**2 - k, np.maximum(k - k**2 / d, 0.0), k**2 / d]), k
+
+
+def _best_bound(squares: Floats, dimensions: Floats, joint: Floats | None) -> float:
+    """The best bound that multiplicative updates of the weights find."""
+    p = np.full(len(squares), 1 / len(squares))
+    best = 0.0
+    for step in range(_STEPS):
+        q = p @ squares
+        precision = np.sqrt(dimensions / np.maximum(q, 1e-300))
+        loads = squares @ precision
+        if joint is not None:
+            values, vectors = np.linalg.eigh((joint.T * p) @ joint)
+            loads += np.square(joint @ vectors) @ (1 / np.sqrt(np.maximum(values, 1e-300)))
+        mean = float(p @ loads)
+        if step % 16 == 0:
+            best = max(best, weighted_bound(squares, dimensions, p, joint))
+            if loads.max() <= mean * (1 + 1e-7):
+                break
+        p *= np.square(loads / mean)
+        p /= p.sum()
+    return best

@@ -1,0 +1,75 @@
+"""Error bars of answers from a table cover what they claim.
+
+Level: `levels.LEVEL` each, for exact binomial bounds on the number of intervals that miss. Each test counts one number
+per release, so that the trials are independent. Power: intervals that cover 85% instead of 95% pass with a probability
+below one in a thousand.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+import matrixdp as mdp
+from levels import LEVEL
+
+RECORDS, TRIALS = 3000, 300
+PRIVACY = mdp.Privacy(1.0, 1e-6)
+COLUMNS = mdp.Columns(
+    [
+        mdp.Number("age", 0, 120),
+        mdp.Number("bmi", 10, 50, missing=True),
+        mdp.Category("ward", ["a", "b", "c"]),
+        mdp.YesNo("smoker"),
+    ]
+)
+
+
+def make_data():
+    rng = np.random.default_rng(5)
+    ward, smoker = rng.choice(list("abc"), RECORDS, p=[0.5, 0.35, 0.15]), rng.random(RECORDS) < 0.3
+    age = rng.normal(50, 12, RECORDS)
+    bmi = np.where(rng.random(RECORDS) < 0.2, np.nan, 20 + 0.1 * age + rng.normal(0, 3, RECORDS))
+    return pd.DataFrame({"age": age, "bmi": bmi, "ward": ward, "smoker": smoker})
+
+
+ANSWERS = {
+    "mean": lambda r: (r.means(), (1, 0)),
+    "spread": lambda r: (r.means(), (1, 1)),
+    "mean by level": lambda r: (r.means(by="ward"), (2, 2)),
+    "covariance": lambda r: (r.covariance(), (0, 1)),
+    "correlation": lambda r: (r.correlation(), (0, 1)),
+}
+
+
+@pytest.fixture(scope="module", params=[(), ("ward",)], ids=["all", "by ward"])
+def releases(request):
+    query, data = mdp.TableMoments(COLUMNS, RECORDS, request.param), make_data()
+    design, precise = mdp.make_design(query, PRIVACY), mdp.make_design(query, mdp.Privacy(1e6, 1e-6))
+    stream = mdp.Stream(seed=7)
+    truth = precise.release(data, stream=stream, simulation=True)
+    return truth, [design.release(data, stream=stream, simulation=True) for _ in range(TRIALS)]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_intervals_cover_what_they_claim(releases, answer):
+    truth, noisy = releases
+    exact, place = ANSWERS[answer](truth)
+    misses = 0
+    for release in noisy:
+        found, _ = ANSWERS[answer](release)
+        low, high = found.interval(0.95)
+        misses += not low[place] <= exact.value[place] <= high[place]
+    # To first order only for all but linear answers: they may cover 93% to 97%.
+    assert binom.cdf(misses, TRIALS, 0.03) > LEVEL
+    assert binom.sf(misses - 1, TRIALS, 0.07) > LEVEL
+
+
+def test_intervals_of_a_regression_cover_its_coefficients(releases):
+    truth, noisy = releases
+    exact = truth.regression("bmi", ["age"])
+    misses = 0
+    for release in noisy[:30]:
+        found = release.regression("bmi", ["age"])
+        misses += abs(found.coefficients[1] - exact.coefficients[1]) > 1.96 * found.noise_std[1]
+    assert binom.sf(misses - 1, 30, 0.1) > LEVEL

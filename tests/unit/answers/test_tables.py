@@ -1,0 +1,227 @@
+"""Answers from the moments of a table agree with pandas where there is hardly any noise, and mark what noise hides."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression
+
+import matrixdp as mdp
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.release import Release
+
+RECORDS = 4000
+COLUMNS = mdp.Columns(
+    [
+        mdp.Number("age", 0, 120),
+        mdp.Number("bmi", 10, 50, missing=True),
+        mdp.Number("score", -4, 4, missing=True),
+        mdp.Category("ward", ["a", "b", "c"]),
+        mdp.YesNo("smoker"),
+        mdp.Category("outcome", ["ill", "well"], missing=True),
+    ]
+)
+PRIVACY = mdp.Privacy(1.0, 1e-6)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    ward = rng.choice(list("abc"), RECORDS, p=[0.6, 0.36, 0.04])
+    age = rng.normal(50, 10, RECORDS) + 5 * (ward == "b")
+    smoker = rng.random(RECORDS) < 0.3
+    bmi = 20 + 0.1 * age + 3 * smoker + rng.normal(0, 2, RECORDS)
+    outcome = np.where(0.05 * (age - 50) + smoker + rng.normal(0, 1, RECORDS) > 0.5, "ill", "well").astype(object)
+    outcome[rng.random(RECORDS) < 0.1] = None
+    bmi[rng.random(RECORDS) < 0.2] = np.nan
+    score = np.where(rng.random(RECORDS) < 0.3, np.nan, 0.02 * (age - 50) + rng.normal(0, 0.5, RECORDS))
+    columns = {"age": age, "bmi": bmi, "score": score, "ward": ward, "smoker": smoker, "outcome": outcome}
+    return pd.DataFrame(columns)
+
+
+def exact_release(query, data):
+    """A release without noise: the moments on their grid."""
+    design = mdp.make_design(query, PRIVACY)
+    return Release(query.finish(query.evaluate(data, clip=True, missing="error")), design, simulation=True)
+
+
+@pytest.fixture(scope="module", params=[(), ("ward",), ("ward", "smoker")], ids=["all", "ward", "ward and smoker"])
+def exact(request, data):
+    return exact_release(mdp.TableMoments(COLUMNS, RECORDS, request.param), data)
+
+
+@pytest.fixture(scope="module")
+def noisy(data):
+    return mdp.make_design(mdp.TableMoments(COLUMNS, RECORDS), PRIVACY).release(
+        data, stream=mdp.Stream(seed=1), simulation=True
+    )
+
+
+NUMBERS = ["age", "bmi", "score"]
+GRID = 1e-4  # numbers are rounded to a grid of 2^-19 of their range
+
+
+def test_means_and_spreads(exact, data):
+    found = exact.means()
+    assert found.rows == tuple(NUMBERS)
+    np.testing.assert_allclose(found.value[:, 0], data[NUMBERS].mean(), atol=GRID)
+    np.testing.assert_allclose(found.value[:, 2], data[NUMBERS].notna().mean(), atol=1e-12)
+    # The bias of noise in the squared mean is subtracted although there is none here.
+    np.testing.assert_allclose(found.value[:, 1], data[NUMBERS].std(ddof=0), rtol=0.02)
+
+
+@pytest.mark.parametrize("by", ["ward", "outcome"])
+def test_means_by_level(exact, data, by):
+    found = exact.means(by=by)
+    frame = data.assign(outcome=data.outcome.fillna("missing"))
+    means = frame.groupby(by)[NUMBERS].mean()
+    shares = frame[by].value_counts(normalize=True)
+    for row, level in enumerate(found.rows):
+        if not np.isfinite(found.value[row]).all():
+            continue  # too few records beside the noise that the release claims
+        np.testing.assert_allclose(found.value[row, 0], shares[level], atol=1e-12)
+        np.testing.assert_allclose(found.value[row, 1:], means.loc[level], atol=GRID)
+
+
+def test_means_of_one_group(data):
+    release = exact_release(mdp.TableMoments(COLUMNS, RECORDS, ["ward", "smoker"]), data)
+    chosen = data[(data.ward == "a") & ~data.smoker]
+    expected = chosen[NUMBERS].mean()
+    np.testing.assert_allclose(release.means(group=("a", "no")).value[:, 0], expected, atol=GRID)
+    np.testing.assert_allclose(release.means(group={"ward": "a", "smoker": "no"}).value[:, 0], expected, atol=GRID)
+    by_smoker = release.means(by="smoker", group={"ward": "a"})
+    np.testing.assert_allclose(by_smoker.value[0, 1:], expected, atol=GRID)
+    merged = release.means(group={"ward": "a"}).value[:, 0]
+    np.testing.assert_allclose(merged, data[data.ward == "a"][NUMBERS].mean(), atol=GRID)
+
+
+def test_a_table_of_two_categories_adds_up(exact, noisy, data):
+    names = [name for name in ("smoker", "outcome") if name not in exact.design.query.by]
+    if len(names) == 2:
+        found = exact.table("smoker", "outcome")
+        expected = pd.crosstab(data.smoker, data.outcome.fillna("missing"), normalize=True)
+        expected = expected[["ill", "well", "missing"]]
+        np.testing.assert_allclose(found.value[:2, :3], expected, atol=1e-12)
+    found = noisy.table("smoker", "outcome")
+    np.testing.assert_allclose(found.value[:-1].sum(axis=0), found.value[-1], atol=1e-12)
+    np.testing.assert_allclose(found.value[:, :-1].sum(axis=1), found.value[:, -1], atol=1e-12)
+    assert found.value[-1, -1] == pytest.approx(1.0)
+    assert found.std[-1, -1] == 0
+    raw = noisy.design.std[noisy.design.query.places["smoker"].value, noisy.design.query.places["outcome"].value]
+    assert (found.std[:-1, :-1] < raw).all()
+
+
+def test_covariances_are_pairwise_complete(data):
+    release = exact_release(mdp.TableMoments(COLUMNS, RECORDS), data)
+    found, frame = release.covariance(), data[NUMBERS]
+    for i, a in enumerate(NUMBERS):
+        for j, b in enumerate(NUMBERS):
+            both = frame[[a, b]].dropna()
+            expected = np.cov(both[a], both[b], ddof=0)[0, 1] if a != b else both[a].var(ddof=0).iloc[0]
+            assert found.value[i, j] == pytest.approx(expected, rel=0.05 if i == j else 1e-3, abs=GRID)
+    complete = exact_release(
+        mdp.TableMoments(mdp.Columns([mdp.Number("age", 0, 120), mdp.Number("bmi", 10, 50)]), RECORDS),
+        data[["age", "bmi"]].fillna(30.0),
+    )
+    expected = data[["age", "bmi"]].fillna(30.0).corr().to_numpy()
+    np.testing.assert_allclose(complete.correlation().value, expected, atol=0.02)
+
+
+def test_a_regression_on_numbers_and_levels(data):
+    complete = data.dropna().reset_index(drop=True)
+    columns = mdp.Columns([column for column in COLUMNS if column.name in ("age", "bmi", "ward", "smoker")])
+    query = mdp.TableMoments(columns, len(complete))
+    release = exact_release(query, complete)
+    found = release.regression("bmi", ["age", "smoker"])
+    features = np.column_stack([complete.age, complete.smoker])
+    expected = LinearRegression().fit(features, complete.bmi)
+    assert found.names == ("intercept", "age", "smoker=yes")
+    np.testing.assert_allclose(found.coefficients, [expected.intercept_, *expected.coef_], rtol=0.02)
+    assert found.r_squared == pytest.approx(expected.score(features, complete.bmi), abs=0.02)
+    residual = complete.bmi - expected.predict(features)
+    design = np.column_stack([np.ones(len(complete)), features])
+    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * residual.var())
+    np.testing.assert_allclose(found.sampling_std, errors, rtol=0.05)
+    low, high = found.interval()
+    assert (low < found.coefficients).all()
+    assert (found.coefficients < high).all()
+    assert "R^2" in str(found)
+    everything = release.regression("bmi")
+    assert everything.names == ("intercept", "age", "ward=b", "ward=c", "smoker=yes")
+
+
+def test_discriminant_analysis_classifies(data):
+    complete = data.dropna().reset_index(drop=True)
+    columns = mdp.Columns([mdp.Number("age", 0, 120), mdp.YesNo("smoker"), mdp.Category("outcome", ["ill", "well"])])
+    release = exact_release(mdp.TableMoments(columns, len(complete)), complete)
+    found = release.discriminant("outcome")
+    features = np.column_stack([complete.age, complete.smoker]).astype(float)
+    expected = LinearDiscriminantAnalysis().fit(features, complete.outcome)
+    assert found.classes == ("ill", "well")
+    agree = (found.predict(features) == expected.predict(features)).mean()
+    assert agree > 0.97
+
+
+def test_principal_components(data):
+    release = exact_release(mdp.TableMoments(COLUMNS, RECORDS), data)
+    found = release.components(2)
+    assert found.rows == (*NUMBERS, "variance")
+    assert found.columns == ("PC1", "PC2")
+    np.testing.assert_allclose(np.linalg.norm(found.value[:-1], axis=0), 1.0, atol=1e-9)
+    assert found.value[-1, 0] > found.value[-1, 1]
+    with pytest.raises(mdp.ParameterError, match="count must be"):
+        release.components(4)
+
+
+def test_small_groups_are_not_quoted(data):
+    """A mean whose number of records does not stand out from its noise is left out."""
+    design = mdp.make_design(mdp.TableMoments(COLUMNS, RECORDS), mdp.Privacy(0.05, 1e-6))
+    release = design.release(data, stream=mdp.Stream(seed=0), simulation=True)
+    found = release.means(by="ward")
+    assert not found.reliable[found.rows.index("c"), 1:].any()
+    assert "too few" in str(found)
+    assert found.to_dict()["value"][2][1] is None
+
+
+def test_error_bars_use_the_noise_of_the_release(noisy):
+    found = noisy.means()
+    assert (found.std[:, 0] > 0).all()
+    assert found["age", "mean"] == found.value[0, 0]
+    assert set(found["bmi"]) == {"mean", "standard deviation", "share observed"}
+    low, high = found.interval(0.9)
+    np.testing.assert_allclose(high[:, 0] - low[:, 0], 2 * 1.6448536 * found.std[:, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.means(by="age"), "'age' must be a category"),
+        (lambda r: r.means(by="nothing"), "a column must be one of"),
+        (lambda r: r.table("smoker", "smoker"), "two different categories"),
+        (lambda r: r.table("smoker", "age"), "'age' must be a category"),
+        (lambda r: r.regression("ward"), "'ward' must hold numbers"),
+        (lambda r: r.regression("age", []), "at least one column"),
+        (lambda r: r.regression("age", ["age"]), "not the target"),
+        (lambda r: r.regression("age", ["nothing"]), "a column must be one of"),
+        (lambda r: r.discriminant("age"), "'age' must be a category"),
+        (lambda r: r.means(group="a"), "group must be 0 levels"),
+        (lambda r: r.means(group={"ward": "a"}), "group must be of columns"),
+        (lambda r: r.means().interval(1.5), "level must be"),
+    ],
+)
+def test_mistakes_are_named(noisy, call, message):
+    with pytest.raises(mdp.ParameterError, match=message):
+        call(noisy)
+
+
+def test_other_releases_have_no_tables():
+    bounds = mdp.Bounds([0, 0], [1, 1])
+    release = mdp.make_design(mdp.Moments(bounds, 10), PRIVACY).release(np.full((10, 2), 0.5))
+    for call in (release.means, lambda: release.table("a", "b"), lambda: release.regression("a")):
+        with pytest.raises(mdp.ParameterError, match="TableMoments"):
+            call()
+
+
+def test_an_estimate_prints_as_a_table():
+    found = NamedEstimate(np.array([[1.0, np.nan]]), np.array([[0.5, np.nan]]), ("row",), ("a", "b"))
+    assert str(found) == "           a        b\nrow  1 ± 0.5  too few"
