@@ -65,8 +65,8 @@ def test_what_is_shown_can_be_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = [
-        f"{rng.uniform(20, 80):.1f},{rng.normal(26, 4):.1f},{rng.normal(120, 15):.0f},{rng.choice(['north', 'south', 'x'])},"
-        f"{rng.choice(['yes', 'no'])},{rng.choice(['ill', 'well'])}"
+        f"{rng.uniform(20, 80):.1f},{rng.normal(26, 4):.1f},{rng.normal(120, 15):.0f},"
+        f"{rng.choice(['north', 'south', 'x'])},{rng.choice(['yes', 'no'])},{rng.choice(['ill', 'well'])}"
         for _ in range(2000)
     ]
     Path("clinic.csv").write_text("\n".join(["age,bmi,pressure,ward,smoker,outcome", *rows]) + "\n")
