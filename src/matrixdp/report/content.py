@@ -97,7 +97,9 @@ class ReportContent:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What readers of the numbers must know besides their error bars."""
-        return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" else ()
+        query = self.mechanism.query
+        replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
+        return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
     @property
     def square(self) -> bool:

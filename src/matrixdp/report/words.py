@@ -21,7 +21,7 @@ def describe_subject(content: ReportContent) -> str:
     if content.title == query.title:
         return query.subject(records)
     if content.answers:
-        return f"The {content.title}{records}. It follows from: {_lower_first(query.subject(''))}"
+        return f"The {content.title}{records}, computed from {_lower_first(query.subject(''))}"
     height, width = content.matrix.shape
     return f"The {content.title}{records}, {height:,} x {width:,}."
 
@@ -79,7 +79,6 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
             "private and is not recorded."
         )
-    lines += content.caveats
     if content.answers:
         lines += _explain_missing(content)
     elif content.kind != "matrix":
