@@ -5,6 +5,7 @@ from hypothesis import settings
 
 from matrixdp import Stream
 from nightly import SEED, fresh_seed
+from postgres_server import PostgresServer
 
 collect_ignore = ["plugin_mechanisms.py"]  # registers mechanisms when it is imported
 
@@ -16,6 +17,13 @@ settings.load_profile("nightly" if SEED else "fixed")
 def pytest_report_header():
     """How to repeat a nightly run."""
     return f"nightly: repeat with make nightly SEED={SEED}" if SEED else None
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server of this session, or of this worker of pytest-xdist."""
+    with PostgresServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="module", autouse=SEED is not None)

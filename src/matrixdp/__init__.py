@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         MechanismError,
         MissingExtraError,
         ParameterError,
+        RequestPendingError,
         StreamError,
     )
     from matrixdp.ledger import Ledger
@@ -95,6 +96,7 @@ __all__ = [
     "Query",
     "Records",
     "Release",
+    "RequestPendingError",
     "SecondMoment",
     "Sensitivity",
     "Stream",
@@ -148,6 +150,7 @@ _HOMES = {
         "DataError",
         "EngineError",
         "LedgerError",
+        "RequestPendingError",
         "MatrixDPError",
         "MechanismError",
         "MissingExtraError",

@@ -10,7 +10,8 @@
     ├── MechanismError      (RuntimeError)  a mechanism returned a result that its registration does not cover
     ├── EngineError         (RuntimeError)  a cluster cannot be reached, or lost its workers
     └── LedgerError         (RuntimeError)  the ledger cannot be read, written or trusted
-        └── BudgetExceededError             a release would overdraw its data set's total
+        ├── BudgetExceededError             a release would overdraw its data set's total
+        └── RequestPendingError             a request was charged before, and its release is not stored yet
 
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
 """
@@ -67,3 +68,7 @@ class LedgerError(MatrixDPError, RuntimeError):
 
 class BudgetExceededError(LedgerError):
     """A release would overdraw its data set's total."""
+
+
+class RequestPendingError(LedgerError):
+    """A request was charged before, and its release is not stored (yet): it is in progress, or was interrupted."""

@@ -124,6 +124,7 @@ def charge_fit(
     *,
     ledger: str | os.PathLike[str] | None,
     dataset: str | None,
+    allowance: str | None,
 ) -> AbstractContextManager[None]:
     """Context manager that charges the whole budget on entry and marks it as released on a clean exit.
 
@@ -136,19 +137,21 @@ def charge_fit(
     """
     if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-    check_account(ledger, dataset, simulation=budget.simulation)
+    check_account(ledger, dataset, allowance=allowance, simulation=budget.simulation)
     if ledger is None or dataset is None:
         return nullcontext()
-    return _charge_ledger(budget, description, ledger, dataset)
+    return _charge_ledger(budget, description, ledger, dataset, allowance)
 
 
 @contextmanager
 def _charge_ledger(
-    budget: FitBudget, description: dict[str, Any], path: str | os.PathLike[str], dataset: str
+    budget: FitBudget, description: dict[str, Any], path: str | os.PathLike[str], dataset: str, allowance: str | None
 ) -> Iterator[None]:
     privacy = budget.privacy
     content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
     with Ledger.open(path) as ledger:
-        receipt = ledger.charge(dataset, Gaussian(privacy.mu), neighbours=budget.neighbours, description=content)
+        receipt = ledger.charge(
+            dataset, Gaussian(privacy.mu), neighbours=budget.neighbours, description=content, allowance=allowance
+        )
         yield
         ledger.complete(receipt, "")

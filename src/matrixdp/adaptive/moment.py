@@ -99,6 +99,7 @@ def private_moment(
     neighbours: str = Neighbours.REPLACE,
     ledger: str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> PrivateMoment:
@@ -124,6 +125,8 @@ def private_moment(
         Ledger that is charged for the whole fit, before the first random bit is drawn.
     dataset : str, optional
         Name of the data set in the ledger.
+    allowance : str, optional
+        The allowance of the data set that pays for the fit. Without one, what is not allotted pays for it.
     stream, simulation
         As for `matrixdp.release.release`.
 
@@ -152,7 +155,7 @@ def private_moment(
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
-    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
+    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         grid_records = on_grid(grid_levels(public))
         with charge:

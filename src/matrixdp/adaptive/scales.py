@@ -58,6 +58,7 @@ def private_scales(
     neighbours: str = Neighbours.REPLACE,
     ledger: str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Scales:
@@ -92,7 +93,7 @@ def private_scales(
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
     query = _query(bounds.size, public, budget.neighbours)
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
-    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset)
+    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
     with charge:
         noisy = budget.release("scales", query, totals, share=1.0)
     return _scales(noisy.matrix[0], noisy.std[0], bounds, budget, public)

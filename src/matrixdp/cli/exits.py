@@ -9,12 +9,15 @@
 4     budget: the ledger is missing, locked, damaged, or would be overdrawn
 5     internal: an error in matrixdp itself
 6     cluster: its scheduler does not answer, or its workers were lost
+7     pending: the request was charged before, and its release is not in the ledger yet
+8     low: a budget is below the threshold of ``ledger metrics --alert-below``
 130   interrupted
 ====  =================================================================================
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -23,7 +26,9 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError
+from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError, RequestPendingError
+
+_PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
 
 
 class ExitCode(IntEnum):
@@ -36,6 +41,8 @@ class ExitCode(IntEnum):
     BUDGET = 4
     INTERNAL = 5
     CLUSTER = 6
+    PENDING = 7
+    LOW = 8
     INTERRUPTED = 130
 
 
@@ -63,14 +70,18 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
         raise
     except BaseException as error:
         if debug and not isinstance(error, KeyboardInterrupt | click.Abort):
-            traceback.print_exc()
+            _write_error(traceback.format_exc())
         _write_error(f"matrixdp: {describe_error(error)}\n")
         return find_exit_code(error)
     return code if isinstance(code, int) else ExitCode.SUCCESS
 
 
 def _write_error(text: str) -> None:
-    """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal."""
+    """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal.
+
+    Arguments that the message repeats may be URLs. Their passwords are not shown.
+    """
+    text = _PASSWORD.sub("***", text)
     if not text.replace("\n", "").isprintable():
         from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
 
@@ -96,6 +107,8 @@ def find_exit_code(error: BaseException) -> ExitCode:
             return ExitCode.USAGE
         case DataError():
             return ExitCode.DATA
+        case RequestPendingError():
+            return ExitCode.PENDING
         case LedgerError():
             return ExitCode.BUDGET
         case EngineError():
@@ -112,6 +125,11 @@ def describe_error(error: BaseException) -> str:
     code = find_exit_code(error)
     if code is ExitCode.INTERRUPTED:
         return "interrupted; nothing was released."
+    if code is ExitCode.PENDING:
+        return (
+            f"{error}\nTo wait for it, run the same command again, with --wait SECONDS if it needs longer. To release "
+            "again, at its price: the same command with a new --request."
+        )
     if isinstance(error, MemoryError):
         return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
     if isinstance(error, click.ClickException):

@@ -31,7 +31,7 @@ matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 
     cls=Group,
     example=_WORKFLOW,
     epilog="Exit codes: 0 success, 1 claim exceeded (audit), 2 usage, 3 data, 4 budget or ledger, 5 internal, "
-    "6 cluster, 130 interrupted.",
+    "6 cluster, 7 request pending, 8 budget below a threshold (ledger metrics), 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="matrixdp")

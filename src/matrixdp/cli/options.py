@@ -32,6 +32,23 @@ NEIGHBOURS = ("replace", "add-remove")
 PATH = click.Path(path_type=Path)
 
 
+class LedgerType(click.Path):
+    """The path of a ledger, or the URL of one in PostgreSQL, which is shown without its password."""
+
+    name = "ledger"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A path, or a `PostgresURL`."""
+        if isinstance(value, str) and value.lower().startswith(("postgres:", "postgresql:")):
+            from matrixdp.ledger.location import parse_location  # imports NumPy, which is slow
+
+            return parse_location(value)
+        return super().convert(value, param, ctx)
+
+
+LEDGER = LedgerType(path_type=Path)
+
+
 def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     """One decorator that adds several options to a command, listed in this order."""
 
@@ -65,6 +82,10 @@ def name_option(flag: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(flag, callback=check, **attributes)
 
 
+author_options = combine_options(
+    name_option("--actor", help="Who does this; recorded in the ledger. [default: user@host]"),
+    name_option("--purpose", help="What it is for; recorded in the ledger."),
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 delimiter_option = click.option(
     "--delimiter",

@@ -321,13 +321,19 @@ class Design:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         dataset: str | None = None,
         request: str | None = None,
+        allowance: str | None = None,
         stream: Stream | None = None,
         simulation: bool = False,
     ) -> Release:
         """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
         from matrixdp.release import release  # the only import of a higher layer
 
-        account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
+        account: dict[str, Any] = {
+            "ledger": ledger,
+            "dataset": dataset,
+            "request": request,
+            "allowance": allowance,
+        }
         return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
 
     def explain(self) -> str:

@@ -22,6 +22,7 @@ from matrixdp.estimators.inputs import (
     parse_bounds,
     to_numbers,
 )
+from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records, as_records, choose_columns, require_rereadable
@@ -57,11 +58,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     neighbours : 'replace' or 'add-remove'
     records : int, optional
         The public number of records, for add-remove neighbours.
-    ledger : path, optional
+    ledger : path or URL, optional
         The ledger to which each fit is charged, before its first random bit. It is a path so that clones, copies and
-        pickles are charged, too.
+        pickles are charged, too; or a ``postgresql://`` URL without a password, which scikit-learn would show.
     dataset : str, optional
         Name of the data set in the ledger.
+    allowance : str, optional
+        The allowance of the data set that pays for each fit. Without one, what is not allotted pays for it.
     random_state : int, RandomState or None
         Seed of a simulation; an error without ``simulation=True``. Anyone who knows the seed can subtract the noise.
     simulation : bool
@@ -93,6 +96,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     records: int | None = None
     ledger: Any = None
     dataset: str | None = None
+    allowance: str | None = None
     random_state: Any = None
     simulation: bool = False
 
@@ -108,11 +112,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             "privacy": Privacy(self.epsilon, self.delta),
             "records": self.records,
             "neighbours": self.neighbours,
-            "ledger": self.ledger,
+            "ledger": self._require_no_password(),
             "dataset": self.dataset,
+            "allowance": self.allowance,
             "stream": stream,
             "simulation": self.simulation,
         }
+
+    def _require_no_password(self) -> Any:
+        """The ledger; a `ParameterError` if it is a text with a password, which scikit-learn would show."""
+        if isinstance(self.ledger, str):
+            location = parse_location(self.ledger)
+            if isinstance(location, PostgresURL) and location.has_password:
+                raise ParameterError(
+                    "ledger must be a URL without a password, because scikit-learn shows the parameters of an "
+                    "estimator. Put the password into ~/.pgpass or PGPASSWORD."
+                )
+        return self.ledger
 
     def _seeded_stream(self) -> Stream | None:
         """The stream of a simulation with a seed; None for a stream that is keyed from the operating system."""

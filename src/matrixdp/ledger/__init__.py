@@ -8,11 +8,14 @@ from matrixdp.ledger.accounting import Reserve
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
-from matrixdp.ledger.values import Charge, Receipt, Registration, Remaining
+from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
+from matrixdp.ledger.values import Allowance, Charge, Counts, Receipt, Registration, Remaining, Summary
 
 __all__ = [
+    "Allowance",
     "Approximate",
     "Charge",
+    "Counts",
     "Event",
     "Gaussian",
     "Head",
@@ -23,4 +26,8 @@ __all__ = [
     "Registration",
     "Remaining",
     "Reserve",
+    "Schedule",
+    "Summary",
+    "count_releases",
+    "make_schedule",
 ]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import singledispatch
 
 from matrixdp.checks import check_number
@@ -49,6 +49,14 @@ class Amount:
     def within(self, total: Amount) -> bool:
         """Whether no account exceeds `total`."""
         return self.mu_squared <= total.mu_squared and self.epsilon <= total.epsilon and self.delta <= total.delta
+
+    def limit(self, most: Amount) -> Amount:
+        """The smaller of the two amounts in each account, and at least 0."""
+        pairs = zip(astuple(self), astuple(most), strict=True)
+        return Amount(*(max(0, min(pair)) for pair in pairs))
+
+
+NOTHING = Amount()
 
 
 @dataclass(frozen=True)

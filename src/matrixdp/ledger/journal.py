@@ -1,34 +1,75 @@
-"""Entries of a ledger, read and appended within one transaction."""
+"""Entries of a ledger, read and appended within one transaction of any store."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from matrixdp.errors import LedgerError, show
-from matrixdp.ledger.accounting import Amount, Reserve
+from matrixdp.ledger.accounting import NOTHING, Amount, Reserve
+from matrixdp.ledger.allowance import AllowanceBalance
+from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head, next_entry, sha256
 from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.schema import missing_guards
-from matrixdp.ledger.values import Charge, Registration
+from matrixdp.ledger.values import Charge, Counts, Registration
 from matrixdp.privacy import Neighbours, Privacy
 
-_COLUMNS = "entry, kind, dataset, request, charge, body, payload, hash"
+_COLUMNS = "entry, kind, dataset, request, charge, allowance, body, payload, hash"
+_STATES = "kind IN ('charge', 'allowance', 'return', 'settle')"  # as in the index `states`
 _QUERIES = {
     "entry": "WHERE entry = ?",
+    "last": "ORDER BY entry DESC LIMIT 1",
     "registration": "WHERE kind = 'register' AND dataset = ?",
     "registrations": "WHERE kind = 'register' ORDER BY entry",
-    "last charge": "WHERE kind = 'charge' AND dataset = ? ORDER BY entry DESC LIMIT 1",
+    "state": f"WHERE {_STATES} AND dataset = ? ORDER BY entry DESC LIMIT 1",
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
-    "all": "ORDER BY entry",
+    "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
+    "allowance charge until": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? AND entry <= ? "
+    "ORDER BY entry DESC LIMIT 1",
+    "return until": "WHERE kind = 'return' AND dataset = ? AND allowance = ? AND entry <= ?",
+    "state until": f"WHERE {_STATES} AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "settlement until": "WHERE kind = 'settle' AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "settlements between": "WHERE kind = 'settle' AND dataset = ? AND entry > ? AND entry <= ?",
+    "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
+    "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
+_LAST = 2**62  # more than the number of any entry
+HEAD_QUERY = "SELECT entry, hash FROM head"
+_COUNTERS = "charges, releases, last_charge, last_release"
+
+
+def select_entries(query: str) -> str:
+    """The SQL of a named query."""
+    return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
+
+
+ENTRY_QUERY, LAST_QUERY = select_entries("entry"), select_entries("last")
+FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    (ENTRY_QUERY, (1,)),
+    (HEAD_QUERY, ()),
+    (LAST_QUERY, ()),
+    (select_entries("restore until"), (_LAST,)),
+)
+"""Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""
+
+
+class Transaction(Protocol):
+    """One transaction of a store, as a `Journal` uses it."""
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """The rows of a statement of plain SQL, with question marks in place of `values`."""
+
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement once for each of the rows, with their values in place of its question marks."""
+
+    def faults(self) -> Iterator[str]:
+        """Faults of the database itself: missing triggers or indexes, damaged pages."""
 
 
 @dataclass(frozen=True)
@@ -40,33 +81,79 @@ class Row:
     dataset: str | None
     request: str | None
     charge: int | None
+    allowance: str | None
     body: str
     payload: str | None
     hash: str
+
+    def __post_init__(self) -> None:
+        texts = (self.kind, self.body, self.hash)
+        options = (self.dataset, self.request, self.allowance, self.payload)
+        if (
+            not isinstance(self.entry, int)
+            or not isinstance(self.charge, int | None)
+            or not all(isinstance(text, str) for text in texts)
+            or not all(isinstance(text, str | None) for text in options)
+        ):
+            raise LedgerError("an entry holds values of a wrong type. Restore the ledger from a backup.")
 
     def content(self) -> dict[str, Any]:
         """The content of the entry, or a `LedgerError` if its hash does not match."""
         intact = sha256(self.body) == self.hash
         content: dict[str, Any] = json.loads(self.body) if intact else {}
-        if not intact or (self.payload is not None and content["payload"] != sha256(self.payload)):
+        if not intact or (self.payload is not None and content.get("payload") != sha256(self.payload)):
             raise LedgerError(
                 f"entry {self.entry} was altered: its hash does not match. Restore the ledger from a backup."
             )
         return content
 
 
-class Journal:
-    """The entries of a ledger, as seen by one transaction."""
+@dataclass(frozen=True)
+class Counters:
+    """How many charges and releases a data set or an allowance has, and the entries of the last ones (or 0)."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self.path = path
-        self._connection = connection
+    charges: int = 0
+    releases: int = 0
+    last_charge: int = 0
+    last_release: int = 0
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
+            raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
+
+    def with_charge(self, entry: int) -> Counters:
+        """The counters after a charge."""
+        return replace(self, charges=self.charges + 1, last_charge=entry)
+
+    def with_release(self, entry: int) -> Counters:
+        """The counters after a release."""
+        return replace(self, releases=self.releases + 1, last_release=entry)
+
+
+class Journal:
+    """The entries of a ledger, as seen by one transaction.
+
+    Parameters
+    ----------
+    transaction : Transaction
+        A transaction of the store.
+    location : str
+        Path or address of the ledger, for messages.
+    author : Author, optional
+        Who appends entries; needed by `append` only.
+    """
+
+    def __init__(self, transaction: Transaction, location: str, author: Author | None = None) -> None:
+        self.location = location
+        self.transaction = transaction
+        self._author = author
+        self._checked: dict[tuple[str, str], Counters] = {}  # counters that were compared since the last entry
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = self._connection.execute("SELECT entry, hash FROM head").fetchall()
-        if len(rows) != 1:
-            raise LedgerError(f"{self.path}: the record of its last entry is missing. Restore it from a backup.")
+        rows = list(self.transaction.execute(HEAD_QUERY))
+        if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
+            raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
 
     def append(
@@ -77,65 +164,246 @@ class Journal:
         dataset: str | None = None,
         request: str | None = None,
         charge: int | None = None,
+        allowance: str | None = None,
         payload: str | None = None,
     ) -> Head:
-        """Append an entry, and move the head to it."""
+        """Append an entry, and move the head to it.
+
+        The time of an entry is never before that of the previous one: if the clock was set back, the entry has the
+        time of the previous one, and the clock's time as `clock`.
+        """
         hashed = None if payload is None else sha256(payload)
-        columns = {"dataset": dataset, "request": request, "charge": charge, "payload": hashed}
+        columns = {"dataset": dataset, "request": request, "charge": charge, "allowance": allowance, "payload": hashed}
         given = {name: value for name, value in columns.items() if value is not None}
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        body, head = next_entry({**content, **given, "kind": kind, "time": time}, self.head())
-        self._connection.execute(
-            f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (head.entry, kind, dataset, request, charge, body, payload, head.hash),
-        )
+        author = {} if self._author is None else self._author.to_json()
+        previous, times = self.head(), {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        last = self.row("entry", previous.entry)
+        if last is not None and last.kind == "leave" and kind != "arrive":
+            raise LedgerError(
+                f"{self.location} was copied to {last.content()['to']}, and is charged there only. Nothing was "
+                "charged. Use that ledger."
+            )
+        if last is not None and (time := str(last.content()["time"])) > times["time"]:
+            times = {"time": time, "clock": times["time"]}
+        body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
+        self._checked.clear()
+        self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Append entries as they are."""
+        sql = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        self.transaction.insert(sql, [tuple(vars(row).values()) for row in rows])
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
-        for name in sorted(missing_guards(self._connection)):
-            yield f"its guard {name} was removed or altered."
-        for (finding,) in self._connection.execute("PRAGMA integrity_check"):
-            if finding != "ok":
-                yield f"its pages are damaged: {finding}."
+        return self.transaction.faults()
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
-        sql = f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-        return (Row(*row) for row in self._connection.execute(sql, values))
+        return (Row(*row) for row in self.transaction.execute(select_entries(query), values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
         return next(self.rows(query, *values), None)
 
+    def require_intact_end(self) -> None:
+        """Raise a `LedgerError` unless the last entry is the one that the head names, and is counted."""
+        head, last = self.head(), self.row("last")
+        if last is None or (last.entry, last.hash) != (head.entry, head.hash):
+            raise self.damage("its last entry is not the one that its table head names")
+        content = last.content()
+        if last.kind != content["kind"] or last.dataset != content.get("dataset"):
+            raise self.damage(f"the columns of entry {last.entry} were altered")
+        if last.kind in ("charge", "release") and last.dataset is not None:
+            self.counters(last.dataset)
+
     def balance(self, dataset: str) -> Balance:
-        """The data set's balance, from its registration and its last charge."""
+        """The data set's balance, from its registration and the last entry that changed what is spent."""
         row = self.row("registration", dataset)
         if row is None:
             raise LedgerError(
-                f"{self.path} has no data set {show(dataset)}. Check the name, or register it first: "
+                f"{self.location} has no data set {show(dataset)}. Check the name, or register it first: "
                 f"ledger.register({show(dataset)}, privacy, neighbours=...)."
             )
         content = row.content()
-        last = self.row("last charge", dataset)
-        spent = amount_from_json(last.content()["spent"]) if last else Amount()
-        return Balance(registration_from_json(content), amount_from_json(content["total"]), spent)
+        last, counters = self.row("state", dataset), self.counters(dataset)
+        state = {} if last is None else last.content()
+        if content["dataset"] != dataset or state.get("dataset", dataset) != dataset:
+            raise self.damage("an index names an entry of another data set")
+        if counters.last_charge > (0 if last is None else last.entry) or (
+            last is not None and last.kind == "charge" and counters.last_charge != last.entry
+        ):
+            raise self.damage(f"the last charge to {show(dataset)} is not the one that was counted")
+        sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
+        return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
 
-    def charges(self, dataset: str | None) -> list[Charge]:
-        """All charges, or those to one data set, in order."""
-        rows = self._connection.execute(
-            "SELECT c.entry, c.body, c.hash, r.entry IS NOT NULL FROM entries c "
-            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
-            "WHERE c.kind = 'charge' AND (?1 IS NULL OR c.dataset = ?1) ORDER BY c.entry",
-            (dataset,),
+    def allowance(self, dataset: str, name: str, entry: int = _LAST) -> AllowanceBalance:
+        """The balance of an allowance (after `entry`), from its own entry, its last charge and its return."""
+        row = self.row("allowance", dataset, name)
+        if row is None:
+            raise LedgerError(
+                f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
+            )
+        last = self.row("allowance charge until", dataset, name, entry)
+        end = self.row("return until", dataset, name, entry)
+        if entry == _LAST and self.counters(dataset, name).last_charge != (0 if last is None else last.entry):
+            raise self.damage(f"the last charge to the allowance {show(name)} is not the one that was counted")
+        contents = [found.content() for found in (row, last, end) if found is not None]
+        if any((content["dataset"], content["allowance"]) != (dataset, name) for content in contents):
+            raise self.damage("an index names an entry of another allowance")
+        settled = [found.content()["cost"] for found in self.rows("settlements between", dataset, row.entry, entry)]
+        return AllowanceBalance(
+            name=name,
+            size=amount_from_json(contents[0]["size"]),
+            spent=NOTHING if last is None else amount_from_json(last.content()["allowance_spent"]),
+            epsilon=contents[0]["epsilon"],
+            returned=end is not None,
+            stale=any(amount_from_json(cost) != NOTHING for cost in settled),
         )
-        found = []
-        for entry, body, sha, released in rows:
-            content = Row(entry, "charge", None, None, None, body, None, sha).content()
-            event, request = event_from_json(content["event"]), content.get("request")
-            time, name, description = content["time"], content["dataset"], content["description"]
-            found.append(Charge(entry, time, name, event, description, request, bool(released)))
+
+    def allowances(self, dataset: str) -> list[AllowanceBalance]:
+        """The balances of a data set's allowances, in the order of their names."""
+        sql = "SELECT allowance FROM counters WHERE dataset = ? AND allowance <> ''"
+        names = sorted(name for (name,) in self.transaction.execute(sql, (dataset,)))
+        return [self.allowance(dataset, name) for name in names]
+
+    def unsettled(self, dataset: str, entry: int = _LAST) -> Row | None:
+        """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
+        restore = self.row("restore until", entry)
+        if restore is None:
+            return None
+        settled = self.row("settlement until", dataset, entry)
+        return restore if settled is None or settled.entry < restore.entry else None
+
+    def require_settled(self, dataset: str) -> None:
+        """Raise a `LedgerError` if the ledger was restored from a backup and the data set was not settled since."""
+        restore = self.unsettled(dataset)
+        if restore is not None:
+            backup = restore.content()["backup"]["entry"]
+            raise LedgerError(
+                f"{self.location} was restored from a backup that ends at entry {backup}, and does not know what was "
+                f"spent on {show(dataset)} since. Nothing was charged. Say what was: matrixdp ledger settle "
+                f"{self.location} --dataset {dataset} --spent EPSILON (0 if nothing was spent, or --all to treat the "
+                "rest as spent)"
+            )
+
+    def counters(self, dataset: str, allowance: str | None = None) -> Counters:
+        """The counters of a data set or of one of its allowances, compared with those in its last entries."""
+        if (dataset, allowance or "") in self._checked:
+            return self._checked[dataset, allowance or ""]
+        rows = self.transaction.execute(
+            f"SELECT {_COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
+            (dataset, allowance or ""),
+        )
+        found = next((Counters(*row) for row in rows), None)
+        if found is None:
+            raise self.damage(f"the counters of {show(dataset)} are missing")
+        if allowance is None:
+            numbers = (("charges", found.last_charge, found.charges), ("releases", found.last_release, found.releases))
+            for name, entry, number in numbers:
+                row = self.row("entry", entry) if entry else None
+                content = {} if row is None else row.content()
+                if (
+                    (row is None) != (number == 0)
+                    or content.get(name, number) != number
+                    or (row is not None and (content["dataset"], f"{content['kind']}s") != (dataset, name))
+                ):
+                    raise self.damage(f"the counters of {show(dataset)} do not agree with entry {entry}")
+        self._checked[dataset, allowance or ""] = found
         return found
+
+    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
+        """Charges to a data set or to one of its allowances."""
+        found = self.counters(dataset, allowance)
+        sql, values = "SELECT MIN(entry) FROM unfinished WHERE dataset = ?", [dataset]
+        if allowance is not None:
+            sql, values = f"{sql} AND allowance = ?", [dataset, allowance]
+        ((oldest,),) = self.transaction.execute(sql, values)
+        if (oldest is None) != (found.charges == found.releases):
+            raise self.damage(f"the unfinished charges of {show(dataset)} are not those that were counted")
+        unfinished = found.charges - found.releases
+        return Counts(found.charges, unfinished, self._charge_time(found.last_charge), self._charge_time(oldest))
+
+    def all_counters(self) -> dict[tuple[str, str], Counters]:
+        """All counters as they are stored, by data set and allowance; the allowance '' is the data set itself."""
+        rows = self.transaction.execute(f"SELECT dataset, allowance, {_COUNTERS} FROM counters")  # noqa: S608
+        return {(dataset, allowance): Counters(*numbers) for dataset, allowance, *numbers in rows}
+
+    def unfinished(self) -> set[int]:
+        """The numbers of all unfinished charges, as they are stored."""
+        return {entry for (entry,) in self.transaction.execute("SELECT entry FROM unfinished")}
+
+    def charges(self, dataset: str | None, after: int = 0, limit: int = 2**62) -> list[Charge]:
+        """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
+        columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
+        sql = (
+            f"SELECT r.entry, u.entry, {columns} FROM entries c "  # noqa: S608
+            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
+            "LEFT JOIN unfinished u ON u.entry = c.entry "
+            "WHERE c.kind = 'charge' AND c.entry > ?"
+        )
+        if dataset is not None:
+            sql += f" AND c.{_STATES} AND c.dataset = ?"
+        values = (after, limit) if dataset is None else (after, dataset, limit)
+        rows = self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values)
+        found = []
+        for release, unfinished, *row in rows:
+            if (release is None) != (unfinished is not None):
+                raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
+            found.append(_charge_from_row(Row(*row), released=release is not None))
+        return found
+
+    def unfinished_charges(self, dataset: str | None) -> list[Charge]:
+        """Charges without a release, in order."""
+        columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
+        sql = f"SELECT {columns} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
+        if dataset is not None:
+            sql += " WHERE u.dataset = ?"
+        rows = self.transaction.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
+        return [_charge_from_row(Row(*row), released=False) for row in rows]
+
+    def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
+        """Raise a `LedgerError` unless these are as many charges as were counted."""
+        names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
+        if len(charges) != sum(self.counters(name).charges for name in names):
+            raise self.damage("its charges are not as many as were counted")
+
+    def damage(self, what: str) -> LedgerError:
+        """The error for a ledger whose tables disagree."""
+        return LedgerError(
+            f"{self.location} is damaged: {what}. Restore it from a backup; until then, treat its data sets as spent."
+        )
+
+    def _charge_time(self, entry: int | None) -> str | None:
+        if not entry:
+            return None
+        row = self.row("entry", entry)
+        if row is None or row.kind != "charge":
+            raise self.damage(f"entry {entry} is counted as a charge")
+        return str(row.content()["time"])
+
+
+def _charge_from_row(row: Row, *, released: bool) -> Charge:
+    content = row.content()
+    return Charge(
+        entry=row.entry,
+        time=content["time"],
+        dataset=content["dataset"],
+        event=event_from_json(content["event"]),
+        description=content["description"],
+        request=content.get("request"),
+        released=released,
+        allowance=content.get("allowance"),
+        actor=content.get("actor"),
+        purpose=content.get("purpose"),
+        version=content.get("version"),
+    )
+
+
+def create_content() -> dict[str, Any]:
+    """Content of a ledger's first entry: unique to the ledger, and every later hash depends on it."""
+    return {"ledger": secrets.token_hex(16)}
 
 
 def amount_to_json(amount: Amount) -> list[str]:
@@ -146,6 +414,17 @@ def amount_to_json(amount: Amount) -> list[str]:
 def amount_from_json(texts: list[str]) -> Amount:
     """The amount that `amount_to_json` wrote."""
     return Amount(*map(int, texts))
+
+
+def sums_to_json(balance: Balance) -> dict[str, Any]:
+    """What is spent and allotted, which every entry that changes a balance contains."""
+    return {"spent": amount_to_json(balance.spent), "allotted": amount_to_json(balance.allotted)}
+
+
+def sums_from_json(content: dict[str, Any]) -> tuple[Amount, Amount]:
+    """What is spent and allotted after an entry; before there were allowances, nothing was allotted."""
+    allotted = content.get("allotted")
+    return amount_from_json(content["spent"]), NOTHING if allotted is None else amount_from_json(allotted)
 
 
 def registration_to_json(registration: Registration) -> dict[str, Any]:

@@ -3,22 +3,56 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Self
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Self, TypedDict, Unpack
 
-from matrixdp.errors import LedgerError, ParameterError, show
-from matrixdp.ledger.accounting import Reserve, payment_options, total_amount
-from matrixdp.ledger.creation import create_file
-from matrixdp.ledger.events import Event
-from matrixdp.ledger.journal import amount_to_json, registration_from_json, registration_to_json
-from matrixdp.ledger.reading import LedgerReader
+from matrixdp.checks import check_number
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
+from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
+from matrixdp.ledger.allotting import LedgerAllotter
+from matrixdp.ledger.author import Author, make_author
+from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.chain import Head
+from matrixdp.ledger.copying import copy_ledger
+from matrixdp.ledger.events import Event, Gaussian
+from matrixdp.ledger.journal import (
+    amount_to_json,
+    registration_from_json,
+    registration_to_json,
+    sums_to_json,
+)
+from matrixdp.ledger.location import Address
+from matrixdp.ledger.opening import create_store, move_store, restore_store
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, gdp_mu
 
 
-class Ledger(LedgerReader):
+class LedgerOptions(TypedDict, total=False):
+    """Options of `Ledger`."""
+
+    timeout: float
+    actor: str | None
+    purpose: str | None
+    anchor: str | os.PathLike[str] | Callable[[Head], object] | None
+    wait: float
+
+
+def _timeout_and_author(
+    *,
+    timeout: float = 30.0,
+    actor: str | None = None,
+    purpose: str | None = None,
+    anchor: object = None,  # noqa: ARG001
+    wait: float = 30.0,  # noqa: ARG001
+) -> tuple[float, Author]:
+    """The options that are needed before a ledger can be opened; others are a `TypeError` now, and not later."""
+    return timeout, make_author(actor, purpose)
+
+
+class Ledger(LedgerAllotter):
     """A file that records the privacy budget spent on each data set, and refuses charges that would exceed its total.
 
     Copies and pickles of a `Ledger` use the same file. Threads and processes may share it, also across forks.
@@ -26,9 +60,19 @@ class Ledger(LedgerReader):
     Parameters
     ----------
     path : str or path
-        Path of an existing ledger; `Ledger.create` creates one.
+        Path of an existing ledger, or the URL of one in PostgreSQL: ``postgresql://USER@HOST/DATABASE``.
+        `Ledger.create` creates one.
     timeout : float
         Seconds to wait while other processes write.
+    actor : str, optional
+        Who writes entries, by default the user and the host of this process; recorded in every entry.
+    purpose : str, optional
+        What the releases are for; recorded in every entry.
+    anchor : path or function, optional
+        A file to which the number and hash of the last entry are appended after each charge, or a function that is
+        called with this `Head`. Before the next charge, the last entry in the file must be in the ledger.
+    wait : float
+        Seconds that a release with a request id waits for another process that releases the same request.
 
     Privacy
     -------
@@ -52,16 +96,49 @@ class Ledger(LedgerReader):
     """
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
-        """Open the ledger at `path`. Raises a `LedgerError` if there is none."""
-        return cls(path, timeout=timeout)
+    def open(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Open the ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if there is none."""
+        return cls(path, **options)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
-        """Create a new ledger at `path`. Raises a `LedgerError` if the path exists."""
-        absolute = Path(path).absolute()
-        create_file(absolute, timeout)
-        return cls(absolute, timeout=timeout)
+    def create(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Create a new ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if the path exists."""
+        create_store(path, *_timeout_and_author(**options))
+        return cls(path, **options)
+
+    @classmethod
+    def restore(cls, file: Address, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Make a new ledger at `path` from a backup, with the options of `Ledger`.
+
+        The backup is verified first. The new ledger knows that it was restored, and refuses charges to each data set
+        until `settle` says what was spent since the backup was made.
+        """
+        restore_store(file, path, *_timeout_and_author(**options))
+        return cls(path, **options)
+
+    @classmethod
+    def moved(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
+        """Confirm that the ledger's file was moved to `path`, and open it, with the options of `Ledger`.
+
+        A ledger is written at one place only: copies of a file, and other names of it, would spend its total twice. So
+        a file that was moved is not charged until this is called. The whole ledger is verified first.
+        """
+        move_store(path, *_timeout_and_author(**options))
+        return cls(path, **options)
+
+    @staticmethod
+    def copy(source: Address, target: Address, **options: Unpack[LedgerOptions]) -> Head:
+        """Copy a ledger to a new place, in a file or in PostgreSQL, with all its entries.
+
+        From then on, the copy is charged and the original is not, but can still be read. Both are verified.
+
+        Returns
+        -------
+        Head
+            The last entry of the copy.
+        """
+        timeout, author = _timeout_and_author(**options)
+        return copy_ledger(source, target, timeout, author)
 
     def register(
         self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
@@ -84,7 +161,7 @@ class Ledger(LedgerReader):
             check_name(dataset, "dataset"), privacy, Neighbours.parse(neighbours), reserve or Reserve()
         )
         total = total_amount(wanted.privacy, wanted.reserve)
-        with self._store.writing() as journal:
+        with self._writing() as journal:
             if (row := journal.row("registration", dataset)) is not None:
                 found = registration_from_json(row.content())
                 if found != wanted:
@@ -105,6 +182,7 @@ class Ledger(LedgerReader):
         neighbours: str,
         description: Mapping[str, Any],
         request: str | None = None,
+        allowance: str | None = None,
     ) -> Receipt:
         """Charge an event, before any of its noise is drawn.
 
@@ -118,7 +196,10 @@ class Ledger(LedgerReader):
             What is released and how, as JSON content: designs and guarantees, never data or anything computed from
             data.
         request : str, optional
-            An id by which the stored release can be retrieved later. An id is charged only once.
+            An id by which the stored release can be retrieved later. An id is charged only once; the second time is a
+            `RequestPendingError`.
+        allowance : str, optional
+            The allowance that pays. Without one, what is neither spent nor allotted does.
 
         Returns
         -------
@@ -128,25 +209,30 @@ class Ledger(LedgerReader):
         Raises
         ------
         BudgetExceededError
-            If the charge would exceed the total. Nothing is charged then.
+            If the charge would exceed the total, or its allowance. Nothing is charged then.
         """
         wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
             check_name(request, "request")
-        with self._store.writing() as journal:
+        with self._writing() as journal:
             balance = journal.balance(dataset)
             balance.require_neighbours(neighbours)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 wanted.require_match(earlier)
                 raise already_charged_error(earlier)
-            cost, after = balance.pay(event, options, self.path)
+            journal.require_settled(dataset)
+            part = None if allowance is None else journal.allowance(dataset, allowance)
+            cost, after = balance.pay(event, options, self._store.location, part)
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "cost": amount_to_json(cost),
-                "spent": amount_to_json(after.spent),
+                **sums_to_json(after),
+                "charges": journal.counters(dataset).charges + 1,
             }
-            head = journal.append("charge", content, dataset=dataset, request=request)
+            if part is not None:
+                content["allowance_spent"] = amount_to_json(part.pay(cost).spent)
+            head = journal.append("charge", content, dataset=dataset, request=request, allowance=allowance)
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:
@@ -161,20 +247,70 @@ class Ledger(LedgerReader):
             The release as JSON text, which is public. `stored` returns it.
         """
         try:
-            payload.encode()
+            valid = b"\0" not in payload.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise ParameterError(f"payload must be text that UTF-8 can encode, got {show(payload)} instead.") from None
-        with self._store.writing() as journal:
+            valid = False
+        if not valid:
+            raise ParameterError(
+                f"payload must be text that UTF-8 can encode, without NUL, got {show(payload)} instead."
+            )
+        with self._writing(anchored=False) as journal:
             charge = journal.row("entry", receipt.entry)
             if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
-                raise LedgerError(f"{self.path} has no charge for this receipt. Use the ledger that issued it.")
+                raise LedgerError(
+                    f"{self._store.location} has no charge for this receipt. Use the ledger that issued it."
+                )
             release = journal.row("release", receipt.entry)
             if release is None:
-                journal.append("release", {}, dataset=charge.dataset, charge=receipt.entry, payload=payload)
+                journal.append(
+                    "release",
+                    {"releases": journal.counters(receipt.dataset).releases + 1},
+                    dataset=charge.dataset,
+                    charge=receipt.entry,
+                    allowance=charge.allowance,
+                    payload=payload,
+                )
             elif release.payload != payload:
                 raise LedgerError(
                     f"entry {receipt.entry} already has another release. A second one needs its own charge."
                 )
+
+    def settle(self, dataset: str, spent: float | Event | str) -> None:
+        """Say what was spent on a data set since the backup was made from which this ledger was restored.
+
+        Parameters
+        ----------
+        dataset : str
+        spent : float, event or ``"all"``
+            An epsilon, at the delta of the data set; an event; or ``"all"`` to treat all that is left as spent. If it
+            is not known for sure, use ``"all"``. If anything was spent, any allowance may have paid for it: existing
+            ones can be returned, and accept no further charges.
+        """
+        with self._writing() as journal:
+            balance = journal.balance(dataset)
+            restore = journal.row("restore until", 2**62)
+            if restore is None:
+                raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
+            if isinstance(spent, str):
+                if spent != "all":
+                    raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
+                cost = balance.total - balance.spent
+            else:
+                cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
+            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
+            journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
+
+    def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
+        if not isinstance(spent, Event):
+            epsilon = check_number(spent, "spent", at_least=0)
+            if epsilon == 0:
+                return Amount()
+            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
+        try:
+            cost, _ = balance.pay(spent, payment_options(spent), self._store.location)
+        except BudgetExceededError as error:
+            raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
+        return cost
 
     def stored(
         self,
@@ -183,6 +319,7 @@ class Ledger(LedgerReader):
         *,
         event: Event | None = None,
         description: Mapping[str, Any] | None = None,
+        wait: float = 0.0,
     ) -> str | None:
         """The release that was stored for an earlier request, or None if there was no such request. Costs nothing.
 
@@ -191,14 +328,27 @@ class Ledger(LedgerReader):
         dataset, request : str
         event, description : optional
             What the caller is about to charge. A `LedgerError` is raised if the request was for something else.
+        wait : float
+            Seconds to wait for the release, if the request was charged and its release is not stored yet.
 
         Raises
         ------
-        LedgerError
-            If the request was charged but its release was never stored. Its noise may have been seen, so the charge is
-            neither reused nor refunded.
+        RequestPendingError
+            If the request was charged but its release is not stored, in time. Its noise may have been seen, so the
+            charge is neither reused nor refunded.
         """
         wanted = ChargeRequest.from_event(event, description)
+        deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
+        while True:
+            try:
+                return self._find_stored(dataset, request, wanted)
+            except RequestPendingError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+            pause = min(2 * pause, 0.5)
+
+    def _find_stored(self, dataset: str, request: str, wanted: ChargeRequest) -> str | None:
         with self._store.reading() as journal:
             journal.balance(dataset)
             charge = journal.row("request", dataset, request)

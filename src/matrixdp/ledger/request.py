@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from matrixdp.errors import LedgerError, ParameterError, show
+from matrixdp.errors import LedgerError, ParameterError, RequestPendingError, show
 from matrixdp.ledger.chain import canonical_json
 from matrixdp.ledger.events import Event, event_to_json
 from matrixdp.ledger.journal import Row
@@ -40,13 +40,15 @@ class ChargeRequest:
                 )
 
 
-def already_charged_error(charge: Row) -> LedgerError:
+def already_charged_error(charge: Row) -> RequestPendingError:
     """The error for a request that has already been charged."""
-    return LedgerError(
-        f"request {charge.request!r} of {charge.dataset!r} was charged at entry {charge.entry}. Its release "
-        "may have been seen even if it was never stored, so noise is not drawn for it again. If it is in "
-        "progress, wait and try ledger.stored again; if it was interrupted, its charge stays spent: use a new request "
-        "id, which is charged again."
+    content = charge.content()
+    actor = f" by {content['actor']}" if "actor" in content else ""
+    return RequestPendingError(
+        f"request {charge.request!r} of {charge.dataset!r} was charged{actor} at {content['time']}, entry "
+        f"{charge.entry}. Its release may have been seen even if it was never stored, so noise is not drawn for it "
+        "again. If it is in progress, try again later, or wait longer; if it was interrupted, its charge stays spent: "
+        "use a new request id, which is charged again."
     )
 
 

@@ -1,56 +1,38 @@
-"""The file on disk: connections, transactions, locks, forks and their errors.
+"""Where a ledger is kept: transactions, forks and errors, for any database.
 
-There is one connection per `Store` and process, used by one thread at a time. SQLite's locks do not survive a fork, and
-a connection that did could write to a log that another process has already removed. So all connections are closed
-before this process forks, and parent and child open them again when needed.
+There is one connection per `Store` and process, used by one thread at a time. Connections to databases do not survive a
+fork. So all connections are closed before this process forks, and parent and child open them again when needed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from pathlib import Path
 
-from matrixdp.errors import LedgerError
-from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.schema import check_schema
-
-_WRITABLE = "Make the file and its directory writable for this user"
-_BACKUP = "Restore it from a backup; until then, treat its data sets as spent"
-_REMEDIES = {
-    sqlite3.SQLITE_BUSY: "another process holds it locked. Try again, or open it with a longer timeout",
-    sqlite3.SQLITE_READONLY: f"it cannot be written. {_WRITABLE}",
-    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path. {_WRITABLE}",
-    sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
-    sqlite3.SQLITE_FULL: "the disk is full. Free some space and try again",
-    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has free space",
-    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps truncated. {_BACKUP}",
-    sqlite3.SQLITE_NOTADB: f"it is not a ledger, or it is damaged. Check the path. {_BACKUP}",
-}
-
-# With a write-ahead log, EXTRA is the same as FULL: the log is synced at each commit. With other journals, EXTRA also
-# syncs the directory.
-_SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "trusted_schema = OFF")
+from matrixdp.errors import LedgerError, MatrixDPError
+from matrixdp.ledger.author import Author
+from matrixdp.ledger.journal import Journal, Transaction
+from matrixdp.ledger.location import Location
 
 
-class Store:
-    """The file of a ledger.
+class Store(ABC):
+    """The database of a ledger. A subclass knows one kind of database.
 
     Privacy
     -------
     When a `writing` block ends without an error, its entries are durable.
     """
 
-    def __init__(self, path: Path, timeout: float) -> None:
-        self.path = path
+    driver_errors: tuple[type[Exception], ...]
+    """Errors of the database driver, which `_translate` turns into a `LedgerError`."""
+
+    def __init__(self, timeout: float) -> None:
         self.timeout = timeout
         self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._file_id: tuple[int, int] | None = None
         self._first_hash: str | None = None
         self._pid = os.getpid()
         with _REGISTRY_LOCK:
@@ -59,13 +41,43 @@ class Store:
     def __del__(self) -> None:
         self._disconnect()
 
-    def reading(self) -> contextlib.AbstractContextManager[Journal]:
-        """Context manager of a transaction that reads one state of the file."""
-        return self._transaction("BEGIN DEFERRED")
+    @property
+    @abstractmethod
+    def address(self) -> Location:
+        """What opens this ledger again: a path, or a URL with its password if it has one."""
 
-    def writing(self) -> contextlib.AbstractContextManager[Journal]:
+    @property
+    def location(self) -> str:
+        """Path or URL as shown in messages, without a password."""
+        return str(self.address)
+
+    @abstractmethod
+    def _begin(self, *, writing: bool) -> Transaction:
+        """Connect if necessary, check that this is a ledger, and begin a transaction. A writer excludes others."""
+
+    @abstractmethod
+    def _commit(self, *, writing: bool) -> None:
+        """End the transaction; a writer's entries are durable when this returns."""
+
+    @abstractmethod
+    def _roll_back(self) -> None:
+        """End the transaction without its changes, if there is one."""
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Close the connection, which rolls back what was not committed. Raises nothing."""
+
+    @abstractmethod
+    def _translate(self, error: Exception) -> LedgerError:
+        """The `LedgerError` for an error of the driver, with the ledger and the remedy."""
+
+    def reading(self) -> contextlib.AbstractContextManager[Journal]:
+        """Context manager of a transaction that reads one state of the ledger."""
+        return self._transaction(None)
+
+    def writing(self, author: Author) -> contextlib.AbstractContextManager[Journal]:
         """Context manager of a transaction that excludes other writers; durable at its end, rolled back on an error."""
-        return self._transaction("BEGIN IMMEDIATE")
+        return self._transaction(author)
 
     def close(self) -> None:
         """Close the connection, once it is idle. It is opened again when next used."""
@@ -73,98 +85,47 @@ class Store:
             self._disconnect()
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[Journal]:
+    def _transaction(self, author: Author | None) -> Iterator[Journal]:
+        writing = author is not None
         with self._lock:
             try:
-                connection = self._open()
-                connection.execute(begin)
-                self._require_same_file()
-                yield Journal(connection, self.path)
-                connection.execute("COMMIT")
-            except sqlite3.Error as error:
+                self._require_own_process()
+                journal = Journal(self._begin(writing=writing), self.location, author)
+                self._require_same_ledger(journal)
+                if writing:
+                    journal.require_intact_end()
+                yield journal
+                self._commit(writing=writing)
+            except self.driver_errors as error:
                 self._disconnect()  # its state is unknown; the next use opens a new one
-                raise ledger_error(error, self.path) from error
+                raise self._translate(error) from error
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
+                self._roll_back()
+                if isinstance(error, MatrixDPError):
+                    raise
+                raise LedgerError(
+                    f"{self.location} is damaged: an entry cannot be read ({type(error).__name__}). Restore it from a "
+                    "backup; until then, treat its data sets as spent."
+                ) from error
             except BaseException:
                 self._roll_back()
                 raise
 
-    def _open(self) -> sqlite3.Connection:
+    def _require_own_process(self) -> None:
         if self._pid != os.getpid():
             raise LedgerError(
-                f"{self.path}: this process was forked without Python's knowledge, and may not use the "
+                f"{self.location}: this process was forked without Python's knowledge, and may not use the "
                 "ledger. Start it with multiprocessing or subprocess."
             )
-        if self._connection is not None:
-            return self._connection
-        file_id = _file_id(self.path)
-        if file_id is None:
-            raise LedgerError(f"there is no ledger at {self.path}. Check the path, or create one: Ledger.create(path).")
-        connection = connect(self.path, self.timeout)
-        try:
-            check_schema(connection, self.path)
-            first = connection.execute("SELECT hash FROM entries WHERE entry = 1").fetchone()
-        except BaseException:
-            connection.close()
-            raise
-        self._connection, self._file_id = connection, file_id
-        if first is None or self._first_hash not in (None, first[0]):
-            self._disconnect()
-            raise LedgerError(f"{self.path} is not the ledger that was first opened here. Open it again.")
-        self._first_hash = first[0]
-        return connection
 
-    def _disconnect(self) -> None:
-        """Close the connection, which rolls back what was not committed."""
-        connection, self._connection = getattr(self, "_connection", None), None
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
-
-    def _roll_back(self) -> None:
-        try:
-            if self._connection is not None and self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._disconnect()
-
-    def _require_same_file(self) -> None:
-        """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""
-        if _file_id(self.path) != self._file_id:
-            self._disconnect()
-            raise LedgerError(
-                f"{self.path} was removed or replaced while it was open. Nothing was charged. Put it back, "
-                "or open it again."
-            )
-
-
-def connect(path: Path, timeout: float) -> sqlite3.Connection:
-    """A connection to an existing file, whose commits are durable when they return."""
-    connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw", timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
-    )
-    try:
-        for setting in _SETTINGS:
-            connection.execute(f"PRAGMA {setting}")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def ledger_error(error: sqlite3.Error, path: Path) -> LedgerError:
-    """The `LedgerError` for an error of SQLite, with the file and the remedy."""
-    code = getattr(error, "sqlite_errorcode", None)
-    what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
-    return LedgerError(f"{path}: {what} ({error}). Nothing was released.")
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """Device and inode of the file, or None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    def _require_same_ledger(self, journal: Journal) -> None:
+        """Raise a `LedgerError` if this is not the ledger that was first opened: their first entries differ."""
+        first = journal.row("entry", 1)
+        if first is None:
+            raise LedgerError(f"{self.location} is damaged: its first entry is missing. Restore it from a backup.")
+        if self._first_hash not in (None, first.hash):
+            raise LedgerError(f"{self.location} is not the ledger that was first opened here. Open it again.")
+        self._first_hash = first.hash
 
 
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()

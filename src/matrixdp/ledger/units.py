@@ -54,6 +54,11 @@ def float_below(units: int) -> float:
     return _round_down(Fraction(units, 2**_BITS))
 
 
+def float_above(units: int) -> float:
+    """The value of `units` as a float, rounded up."""
+    return 0.0 - float_below(-units)
+
+
 def root_below(units: int) -> float:
     """The square root of `units` as a float, rounded down (to within one unit in the last place).
 
@@ -64,6 +69,20 @@ def root_below(units: int) -> float:
     """
     shift = 128
     return _round_down(Fraction(math.isqrt(units << shift), 2 ** ((_BITS + shift) // 2)))
+
+
+def root_above(units: int) -> float:
+    """The square root of `units` as a float, rounded up (to within one unit in the last place).
+
+    Examples
+    --------
+    >>> root_above(square_below(0.1)), root_above(2**192 + 1)
+    (0.1, 1.0000000000000002)
+    """
+    root = root_below(units)
+    while square_below(root) < units:
+        root = math.nextafter(root, math.inf)
+    return root
 
 
 def _round_down(value: Fraction) -> float:

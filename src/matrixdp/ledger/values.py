@@ -23,7 +23,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class Remaining:
-    """The budget that a data set has left, rounded down.
+    """The budget that a data set or one of its allowances has left, rounded down.
 
     Parameters
     ----------
@@ -35,6 +35,9 @@ class Remaining:
         still fits.
     reserve : Reserve
         The part of the reserve that is left.
+    allowance : str, optional
+        The allowance that has this left; without one, it is the part of the data set's total that is neither spent nor
+        allotted.
     """
 
     dataset: str
@@ -42,6 +45,89 @@ class Remaining:
     epsilon: float
     delta: float
     reserve: Reserve
+    allowance: str | None = None
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A part of a data set's total that was set apart under a name.
+
+    Parameters
+    ----------
+    dataset, name : str
+    mu : float
+        Its size: the largest Gaussian event that fitted at first, rounded down.
+    epsilon, delta : float
+        Its size as a guarantee, at the `delta` of the data set: that of all charges to it together.
+    left : Remaining
+        What can still be charged to it; nothing once it was returned.
+    returned : bool
+        Whether the unspent rest was returned to the data set.
+    """
+
+    dataset: str
+    name: str
+    mu: float
+    epsilon: float
+    delta: float
+    left: Remaining
+    returned: bool
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many charges a data set or an allowance has.
+
+    Parameters
+    ----------
+    charges : int
+    unfinished : int
+        Charges without a stored release: in progress, or interrupted.
+    last_charge, oldest_unfinished : str or None
+        Times of the last charge, and of the first one without a release.
+    """
+
+    charges: int
+    unfinished: int
+    last_charge: str | None
+    oldest_unfinished: str | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The state of a data set.
+
+    Parameters
+    ----------
+    registration : Registration
+    total_mu : float
+        The total of Gaussian events, rounded down.
+    spent_mu : float
+        What is spent on Gaussian events, rounded up.
+    spent_epsilon : float
+        The epsilon that a total as large as what is spent would have, at the data set's delta, rounded up. It is not a
+        guarantee, since a total must be fixed before releases are chosen.
+    unspent : Remaining
+        What is not spent, whether it is allotted or not.
+    left : Remaining
+        What is neither spent nor allotted: what a charge without an allowance can use.
+    allowances : tuple of Allowance
+        All of them, in the order of their names.
+    counts : Counts
+        How many charges there are.
+    restored_from : int or None
+        The last entry of the backup from which the ledger was restored, until `settle` says what was spent since.
+    """
+
+    registration: Registration
+    total_mu: float
+    spent_mu: float
+    spent_epsilon: float
+    unspent: Remaining
+    left: Remaining
+    allowances: tuple[Allowance, ...]
+    counts: Counts
+    restored_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +143,10 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Charge:
-    """A past charge, and whether its release was stored."""
+    """A past charge, and whether its release was stored.
+
+    `actor`, `purpose` and `version` say who charged it, why, and with which matrixdp; matrixdp 0.1 did not record them.
+    """
 
     entry: int
     time: str
@@ -66,3 +155,7 @@ class Charge:
     description: Mapping[str, Any]
     request: str | None
     released: bool
+    allowance: str | None = None
+    actor: str | None = None
+    purpose: str | None = None
+    version: str | None = None

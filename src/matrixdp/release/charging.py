@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Ledger, Receipt
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
@@ -30,6 +30,7 @@ class Account:
     ledger : Ledger
     dataset : str
     request : str or None
+    allowance : str or None
     event : Gaussian, Pure or Approximate
         What is charged.
     neighbours : Neighbours
@@ -40,15 +41,18 @@ class Account:
     ledger: Ledger
     dataset: str
     request: str | None
+    allowance: str | None
     event: Event
     neighbours: Neighbours
     description: dict[str, Any]
 
     def stored(self) -> str | None:
-        """The release of an earlier request with the same id, as JSON text."""
+        """The release of an earlier request with the same id, as JSON text; waits if it is in progress."""
         if self.request is None:
             return None
-        return self.ledger.stored(self.dataset, self.request, event=self.event, description=self.description)
+        return self.ledger.stored(
+            self.dataset, self.request, event=self.event, description=self.description, wait=self.ledger.wait
+        )
 
     def charge(self) -> Receipt:
         """Commit the charge; called before any noise is drawn."""
@@ -58,7 +62,17 @@ class Account:
             neighbours=self.neighbours,
             description=self.description,
             request=self.request,
+            allowance=self.allowance,
         )
+
+    def charge_or_find(self) -> Receipt | str:
+        """Commit the charge, or return the release of another process that charged the same request first."""
+        try:
+            return self.charge()
+        except RequestPendingError:
+            if (found := self.stored()) is None:
+                raise
+            return found
 
     def complete(self, receipt: Receipt, text: Callable[[], str]) -> None:
         """Mark the charge as released; the release's text is kept only if it can be asked for again."""
@@ -70,18 +84,20 @@ def open_account(
     ledger: Ledger | str | os.PathLike[str] | None,
     dataset: str | None,
     request: str | None,
+    allowance: str | None,
     *,
     simulation: bool,
 ) -> Account | None:
     """The account that the release of a design names, or None if it names none."""
     if ledger is None:  # nothing to describe
-        check_account(ledger, dataset, request, simulation=simulation)
+        check_account(ledger, dataset, request, allowance, simulation=simulation)
         return None
     rehearse_finish(design.query)
     if request is not None:
         design.query.check_request()
     describe = partial(describe_design, design)
-    return open_account_for(design.event, design.neighbours, describe, ledger, dataset, request, simulation=simulation)
+    account = (ledger, dataset, request, allowance)
+    return open_account_for(design.event, design.neighbours, describe, *account, simulation=simulation)
 
 
 def open_account_for(
@@ -91,15 +107,16 @@ def open_account_for(
     ledger: Ledger | str | os.PathLike[str] | None,
     dataset: str | None,
     request: str | None,
+    allowance: str | None,
     *,
     simulation: bool,
 ) -> Account | None:
     """The account that a release names, to be charged with `event`, or None if it names none."""
-    check_account(ledger, dataset, request, simulation=simulation)
+    check_account(ledger, dataset, request, allowance, simulation=simulation)
     if ledger is None or dataset is None:
         return None
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    return Account(opened, dataset, request, event, neighbours, describe())
+    return Account(opened, dataset, request, allowance, event, neighbours, describe())
 
 
 def rehearse_finish(query: MatrixQuery) -> None:
@@ -141,11 +158,15 @@ def digest(values: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_account(ledger: Any, dataset: str | None, request: str | None = None, *, simulation: bool) -> None:
+def check_account(
+    ledger: Any, dataset: str | None, request: str | None = None, allowance: str | None = None, *, simulation: bool
+) -> None:
     """An error for a ledger without a data set's name, a name without a ledger, or a simulation that is charged."""
     if ledger is None:
-        if dataset is not None or request is not None:
-            raise ParameterError("ledger must be given with dataset or request: nothing can be charged without it.")
+        if dataset is not None or request is not None or allowance is not None:
+            raise ParameterError(
+                "ledger must be given with dataset, request or allowance: nothing can be charged without it."
+            )
     elif dataset is None:
         raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
     elif simulation or current_answer() is not None:

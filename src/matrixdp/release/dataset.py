@@ -109,6 +109,7 @@ def release_dataset(
     missing: str = "error",
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    allowance: str | None = None,
     workers: Any = None,
     force: bool = False,
     stream: Stream | None = None,
@@ -128,7 +129,7 @@ def release_dataset(
         As for `open_records`, but readable more than once.
     out : path
         A new or empty folder; with a cluster, all workers must see it under this path.
-    clip, missing, ledger, dataset, stream, simulation
+    clip, missing, ledger, dataset, allowance, stream, simulation
         As for `matrixdp.release.release`.
     workers : int, str or distributed.Client, optional
         As for `open_records`.
@@ -151,7 +152,7 @@ def release_dataset(
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     query = design.query
-    account = open_account(design, ledger, dataset, None, simulation=simulation)
+    account = open_account(design, ledger, dataset, None, allowance, simulation=simulation)
     records = require_rereadable(open_records(data, workers=workers)).select(query.names)
     require_public_order(records)
     records.check_output(out)

@@ -27,6 +27,7 @@ def release(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     request: str | None = None,
+    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Release:
@@ -46,7 +47,10 @@ def release(
         Name of the data set in the ledger.
     request : str, optional
         Request id. A later call with the same id returns the stored release, without a charge and without reading the
-        data: after a correction of the data, use a new id.
+        data: after a correction of the data, use a new id. If another process releases the same request, its release
+        is waited for (`Ledger.wait`).
+    allowance : str, optional
+        The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
     stream : Stream, optional
         For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
     simulation : bool
@@ -61,12 +65,14 @@ def release(
     check_stream(stream, simulation=simulation)
     check_design(design)
     check_flag(clip, "clip")
-    account = open_account(design, ledger, dataset, request, simulation=simulation)
+    account = open_account(design, ledger, dataset, request, allowance, simulation=simulation)
     if account is not None and (stored := account.stored()) is not None:
         return Release.from_json(stored)
     with np.errstate(all="ignore"):  # a warning could reveal private data
         prepared = prepare(design, data, clip=clip, missing=missing)
-        receipt = account.charge() if account is not None else None
+        receipt = account.charge_or_find() if account is not None else None
+        if isinstance(receipt, str):
+            return Release.from_json(receipt)
         answer = current_answer()
         if answer is None:
             matrix = add_noise(design, prepared, Stream() if stream is None else stream)

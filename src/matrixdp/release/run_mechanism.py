@@ -29,6 +29,7 @@ def release_mechanism(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     request: str | None = None,
+    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
     **options: Any,
@@ -42,7 +43,7 @@ def release_mechanism(
     query : MatrixQuery
     privacy : Privacy
     data : array or table of shape (records, features), or what the query takes
-    ledger, dataset, request, stream, simulation
+    ledger, dataset, request, allowance, stream, simulation
         As for `matrixdp.release.release`: the charge is committed before the mechanism runs, and a request id that was
         used before returns the stored release without a charge.
     **options
@@ -89,6 +90,7 @@ def release_mechanism(
         ledger,
         dataset,
         request,
+        allowance,
         simulation=simulation,
     )
     if account is not None and (stored := account.stored()) is not None:
@@ -139,7 +141,9 @@ def _run(
     options: dict[str, Any],
 ) -> MechanismRelease:
     """Charge, run the mechanism, and store its result if it is what was charged for."""
-    receipt = account.charge() if account is not None else None
+    receipt = account.charge_or_find() if account is not None else None
+    if isinstance(receipt, str):
+        return MechanismRelease.from_json(receipt)
     with np.errstate(all="ignore"):
         released = mechanism.function(query, privacy, data, **options)
     problem = _problem(mechanism, released, query, event, simulation=options["simulation"], charged=account is not None)

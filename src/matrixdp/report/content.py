@@ -24,7 +24,7 @@ REPLACED = (
 
 @dataclass(frozen=True)
 class LedgerSummary:
-    """Budget of a data set before and after a release, and the ledger's last entry.
+    """Budget of a data set, or of its allowance, before and after a release, and the ledger's last entry.
 
     Attributes
     ----------
@@ -36,6 +36,8 @@ class LedgerSummary:
     entry : int
     hash : str
         Number and hash of the last entry.
+    allowance : str, optional
+        The allowance that paid; the budget is then that of the allowance.
     """
 
     path: str
@@ -46,6 +48,7 @@ class LedgerSummary:
     left_after: float
     entry: int
     hash: str
+    allowance: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -136,8 +136,11 @@ def describe_ledger(ledger: LedgerSummary | None) -> list[str]:
             "No ledger was used. The guarantee above is for this release alone; nothing keeps the total of this and "
             "other releases from the same data."
         ]
+    target = (
+        f"“{ledger.dataset}”" if ledger.allowance is None else f"“{ledger.allowance}”, a part of “{ledger.dataset}”,"
+    )
     return [
-        f"Charged to “{ledger.dataset}” before any noise was drawn. Of its total budget (ε = {ledger.epsilon:g} at "
+        f"Charged to {target} before any noise was drawn. Of its total budget (ε = {ledger.epsilon:g} at "
         f"δ = {ledger.delta:.3g}), ε = {ledger.left_before:.4g} was left before this release and "
         f"ε = {ledger.left_after:.4g} is left after it.",
         f"When this page was written, the last entry of the ledger was number {ledger.entry} (hash "

@@ -374,3 +374,14 @@ def test_a_seed_alone_does_not_make_a_simulation(estimator, tmp_path):
     assert ledger.history("clinic") == []
     assert clone(estimator).set_params(random_state=42, simulation=True).fit(X).simulation_
     assert clone(estimator).set_params(simulation=True).fit(X).simulation_
+
+
+def test_a_password_is_not_a_parameter():
+    """scikit-learn shows the parameters of an estimator, and other tools log them."""
+    estimator = PrivateCovariance(bounds=(-10, 10), ledger="postgresql://ann:hunter2@127.0.0.1:1/p", dataset="clinic")
+    with pytest.raises(mdp.ParameterError, match=r"ledger must be a URL without a password.*\.pgpass") as refusal:
+        estimator.fit(X)
+    assert "hunter2" not in str(refusal.value)
+    estimator.set_params(ledger="postgresql://ann@127.0.0.1:1/p")
+    with pytest.raises(mdp.LedgerError, match="the server cannot be reached"):
+        estimator.fit(X)

@@ -1,21 +1,39 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ledger_stores import LedgerStore, PostgresSchemas, SQLiteFiles
 from ledger_worker import TOTAL
 from matrixdp.ledger import Ledger
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "clinic.db"
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerStore:
+    """SQLite, unless the module is marked with `ledger_stores.both_stores`."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return SQLiteFiles(tmp_path)
+    return PostgresSchemas(request.getfixturevalue("postgres_server"))
 
 
 @pytest.fixture
-def ledger(path: Path) -> Iterator[Ledger]:
+def path(store: LedgerStore) -> Path | str:
+    return store.new_path()
+
+
+@pytest.fixture
+def ledger(path: Path | str) -> Iterator[Ledger]:
     with Ledger.create(path) as made:
         made.register("clinic", TOTAL, neighbours="replace")
         yield made
+
+
+@pytest.fixture
+def old_ledger(path: Path) -> Path:
+    """A ledger of matrixdp 0.1.0, copied while it was open: entries 6 to 8 are in its write-ahead log."""
+    for suffix in ("", "-wal"):
+        shutil.copyfile(Path(__file__).with_name(f"ledger_0_1_0.db{suffix}"), f"{path}{suffix}")
+    return path

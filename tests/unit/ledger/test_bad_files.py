@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
-import shutil
 import sqlite3
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -120,24 +118,6 @@ def test_a_locked_file_is_waited_for_and_then_refused(ledger, path):
     hasty.close()
 
 
-def test_a_read_only_file_is_refused():
-    # Not in tmp_path, which another user cannot enter: the worker gives up its rights if it has too many.
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    try:
-        with Ledger.create(folder / "clinic.db") as made:
-            made.register("clinic", TOTAL, neighbours="replace")
-        charged, created = run_worker("readonly", folder / "clinic.db")
-        folder.chmod(0o755)
-        (folder / "clinic.db").chmod(0o600)
-        assert "clinic.db: it cannot be" in charged
-        assert "Make the file and its directory writable" in charged
-        assert "cannot be created: Permission denied" in created
-        assert Ledger.open(folder / "clinic.db").history() == []
-    finally:
-        shutil.rmtree(folder)
-
-
 def test_a_full_disk_loses_nothing(ledger, path):
     ledger.close()
     answer = run_worker("full", path)
@@ -148,8 +128,8 @@ def test_a_full_disk_loses_nothing(ledger, path):
 
 def test_a_full_database_loses_nothing(ledger):
     with ledger._store.reading() as journal:
-        pages = journal._connection.execute("PRAGMA page_count").fetchone()[0]
-        journal._connection.execute(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = journal.transaction.execute("PRAGMA page_count")
+        journal.transaction.execute(f"PRAGMA max_page_count = {pages}")
     granted = []
 
     def spend_for_ever():
@@ -179,42 +159,36 @@ def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
     ledger.close()
     (tmp_path / "other.db").replace(path)
     with pytest.raises(LedgerError, match="is not the ledger that was first opened here"):
+        ledger.remaining("clinic")
+    with pytest.raises(LedgerError, match=r"is another name of the ledger .*other\.db, or it was moved"):
         spend(ledger)
     assert Ledger.open(path).history() == []
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    def fail(connection):
+    def fail(connection, path):
         raise sqlite3.OperationalError("no space")
 
-    monkeypatch.setattr("matrixdp.ledger.creation.migrate", fail)
+    monkeypatch.setattr("matrixdp.ledger.sqlite.creation.migrate", fail)
     with pytest.raises(LedgerError, match="no space"):
         Ledger.create(path)
     assert not path.exists()
 
 
-def test_an_older_schema_is_brought_up_to_date(ledger, path, monkeypatch):
-    receipt = spend(ledger)
-    ledger.close()
-    newer = ("CREATE INDEX kinds ON entries (kind)", "CREATE TABLE notes (text TEXT)")
-    monkeypatch.setattr("matrixdp.ledger.schema.MIGRATIONS", (("never run again",), newer))
-    with Ledger.open(path) as upgraded:
-        assert [charge.entry for charge in upgraded.history()] == [receipt.entry]
-        upgraded.complete(receipt, "{}")
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
-        assert connection.execute("SELECT * FROM notes").fetchall() == []
-
-
-def test_a_migration_that_fails_changes_nothing(ledger, path, monkeypatch):
-    ledger.close()
-    broken = ("CREATE TABLE notes (text TEXT)", "NOT SQL")
-    with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.ledger.schema.MIGRATIONS", (("never run again",), broken))
-        with pytest.raises(LedgerError, match="syntax error"):
-            Ledger.open(path)
-    Ledger.open(path).verify()
-
-
 def test_only_the_owner_may_read_a_new_ledger(ledger, path):
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_forgotten_handle_lets_go_of_the_file(ledger, path):
+    spend(Ledger.open(path))
+    gc.collect()
+    ledger.close()
+    assert [found.name for found in path.parent.iterdir()] == ["clinic.db"]
+
+
+def test_every_commit_is_synchronised(ledger):
+    with ledger._store.reading() as journal:
+        settings = [
+            next(iter(journal.transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
+        ]
+    assert settings == ["delete", 3]  # 3 is EXTRA, which also syncs the directory once the journal is deleted

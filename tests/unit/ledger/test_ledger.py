@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 
+from ledger_stores import both_stores
 from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Receipt, Reserve
+from matrixdp.ledger.author import default_actor
 from matrixdp.privacy import Privacy, gdp_mu, share_mu
+from matrixdp.version import __version__
+
+pytestmark = both_stores
 
 
 def charge(ledger, event, *, description=None, request=None, dataset="clinic", neighbours="replace"):
@@ -134,8 +141,9 @@ def test_neighbours_are_never_mixed(ledger):
     ],
 )
 def test_an_unknown_data_set_is_an_error(ledger, action):
-    with pytest.raises(LedgerError, match=r"clinic\.db has no data set 'clinik'\. .*ledger.register"):
+    with pytest.raises(LedgerError, match=r"has no data set 'clinik'\. .*ledger.register") as refusal:
         action(ledger)
+    assert str(refusal.value).startswith(str(ledger.path))
 
 
 @pytest.mark.parametrize("name", ["", "two\nlines", "\ud800", 3, None])
@@ -266,3 +274,66 @@ def test_whatif_refuses_what_charge_would(ledger):
         ledger.whatif("clinic", Gaussian(1.0))
     with pytest.raises(ParameterError, match="neighbours must be"):
         ledger.whatif("clinic", Design(Gaussian(0.1), "add-remove"))
+
+
+class Clock(datetime):
+    """A clock that can be set."""
+
+    shown = datetime(2031, 2, 7, tzinfo=UTC)
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.shown
+
+
+def test_times_do_not_decrease_when_the_clock_is_set_back(ledger, monkeypatch):
+    monkeypatch.setattr("matrixdp.ledger.journal.datetime", Clock)
+    charge(ledger, Gaussian(0.01))
+    monkeypatch.setattr(Clock, "shown", datetime(2030, 1, 1, tzinfo=UTC))
+    charge(ledger, Gaussian(0.01))
+    monkeypatch.setattr(Clock, "shown", datetime(2031, 2, 8, tzinfo=UTC))
+    charge(ledger, Gaussian(0.01))
+    assert [entry.time[:10] for entry in ledger.history()] == ["2031-02-07", "2031-02-07", "2031-02-08"]
+    with ledger._store.reading() as journal:
+        clocks = [journal.row("entry", entry).content().get("clock") for entry in (3, 4, 5)]
+    assert clocks == [None, "2030-01-01T00:00:00.000+00:00", None]
+    ledger.verify()
+
+
+def test_every_entry_says_who_why_and_with_which_version(store):
+    with Ledger.create(store.new_path("signed"), actor="ann@clinic", purpose="annual report") as ledger:
+        ledger.register("clinic", TOTAL, neighbours="replace")
+        ledger.complete(charge(ledger, Gaussian(0.01)), "{}")
+        with ledger._store.reading() as journal:
+            contents = [row.content() for row in journal.rows("after", 0, 10)]
+        (found,) = pickle.loads(pickle.dumps(ledger)).history()
+    assert [content["kind"] for content in contents] == ["create", "register", "charge", "release"]
+    for content in (*contents, vars(found)):
+        author = content["actor"], content["purpose"], content["version"]
+        assert author == ("ann@clinic", "annual report", __version__)
+
+
+def test_the_default_author_is_the_user_and_the_host(ledger, monkeypatch):
+    charge(ledger, Gaussian(0.01))
+    assert ledger.history()[0].actor == default_actor()
+    assert "@" in default_actor()
+
+    def unknown():
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    assert default_actor().startswith("uid")
+
+
+@pytest.mark.parametrize(("name", "value"), [("actor", ""), ("actor", "two\nlines"), ("purpose", ""), ("purpose", 3)])
+def test_authors_are_printable_text(path, ledger, name, value):
+    with pytest.raises(ParameterError, match=f"{name} must be a printable"):
+        Ledger.open(path, **{name: value})
+
+
+def test_an_unknown_option_creates_no_ledger(store):
+    path = store.new_path("new")
+    with pytest.raises(TypeError, match="tiemout"):
+        Ledger.create(path, tiemout=1)
+    with pytest.raises(LedgerError, match="no ledger"):
+        Ledger.open(path).datasets()

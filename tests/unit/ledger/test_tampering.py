@@ -7,12 +7,17 @@ import json
 import re
 import sqlite3
 
+import psycopg
 import pytest
 
+from ledger_stores import both_stores
+from ledger_tampering import edit, rehash
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.chain import ORIGIN, next_entry, sha256
+from matrixdp.ledger.chain import sha256
+
+pytestmark = both_stores
 
 
 @pytest.fixture
@@ -28,36 +33,18 @@ def filled(ledger):
     return ledger
 
 
-@contextlib.contextmanager
-def tampering(ledger, *, rehash=False):
+@pytest.fixture
+def tampering(store, path):
     """A connection without triggers, which are restored afterwards, so that only the entries show the change."""
-    with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
-        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        yield connection
-        if rehash:
-            _rehash(connection)
-        for _, sql in guards:
-            connection.execute(sql)
 
+    @contextlib.contextmanager
+    def connect(*, rechain=False):
+        with store.without_triggers(path) as connection:
+            yield connection
+            if rechain:
+                rehash(connection)
 
-def _rehash(connection):
-    """Recompute all hashes, so that the chain is consistent again."""
-    head = ORIGIN
-    for entry, body in connection.execute("SELECT entry, body FROM entries ORDER BY entry").fetchall():
-        content = {k: v for k, v in json.loads(body).items() if k not in ("entry", "previous")}
-        text, head = next_entry(content, head)
-        connection.execute("UPDATE entries SET body = ?, hash = ? WHERE entry = ?", (text, head.hash, entry))
-    connection.execute("UPDATE head SET entry = ?, hash = ?", (head.entry, head.hash))
-
-
-def edit(connection, entry, change):
-    (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
-    content = json.loads(body)
-    change(content)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    connection.execute("UPDATE entries SET body = ? WHERE entry = ?", (text, entry))
+    return connect
 
 
 def test_an_honest_ledger_is_verified(filled):
@@ -72,7 +59,7 @@ def test_an_honest_ledger_is_verified(filled):
     "statement",
     [
         "UPDATE entries SET body = replace(body, '\"n\":1', '\"n\":2') WHERE entry = 6",
-        "UPDATE entries SET hash = lower(hex(randomblob(32))) WHERE entry = 6",
+        "UPDATE entries SET hash = 'ab' WHERE entry = 6",
         "UPDATE entries SET dataset = 'other' WHERE entry = 6",
         "UPDATE entries SET request = 'other' WHERE entry = 6",
         "UPDATE entries SET kind = 'create' WHERE entry = 6",
@@ -84,44 +71,104 @@ def test_an_honest_ledger_is_verified(filled):
         "DELETE FROM entries WHERE entry = 15",
         "DELETE FROM entries WHERE entry > 10",
         "UPDATE head SET entry = 14",
-        "UPDATE head SET hash = lower(hex(randomblob(32)))",
+        "UPDATE head SET hash = 'ab'",
         "DELETE FROM head",
+        "DELETE FROM counters WHERE dataset = 'rivals'",
+        "UPDATE counters SET charges = 3",
+        "INSERT INTO unfinished VALUES (4, 'clinic', NULL)",
     ],
 )
-def test_edits_and_deletions_are_found(filled, statement):
-    with tampering(filled) as connection:
+def test_edits_and_deletions_are_found(filled, tampering, statement):
+    with tampering() as connection:
         assert connection.execute(statement).rowcount > 0
     with pytest.raises(LedgerError, match=r"Restore it from a backup|is not the ledger that was first opened"):
         filled.verify()
 
 
-def test_reordering_is_found(filled):
-    with tampering(filled) as connection:
+def test_reordering_is_found(filled, tampering):
+    with tampering() as connection:
         for old, new in ((4, 100), (6, 4), (100, 6)):
             connection.execute("UPDATE entries SET entry = ? WHERE entry = ?", (new, old))
     with pytest.raises(LedgerError, match="entry 4 is wrong: it does not contain the hash"):
         filled.verify()
 
 
-def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled):
+def test_a_tail_that_was_cut_off_with_its_head_is_found_by_an_anchor_only(filled, tampering):
     anchor = filled.head
-    with tampering(filled) as connection:
+    with tampering() as connection:
         connection.execute("DELETE FROM entries WHERE entry > 10")
-        _rehash(connection)
+        connection.execute("DELETE FROM unfinished")
+        connection.execute("INSERT INTO unfinished VALUES (10, 'clinic', NULL)")
+        connection.execute("UPDATE counters SET charges = 0, releases = 0, last_charge = 0, last_release = 0")
+        connection.execute(
+            "UPDATE counters SET charges = 4, releases = 3, last_charge = 10, last_release = 9 WHERE dataset = 'clinic'"
+        )
+        rehash(connection)
     assert filled.verify().entry == 10
     with pytest.raises(LedgerError, match="ends at entry 10, before the anchored entry 15"):
         filled.verify(anchor=anchor)
 
 
-def test_a_rewritten_history_is_found_by_an_anchor(filled):
+def test_a_rewritten_history_is_found_by_an_anchor(filled, tampering):
     anchor = filled.head
-    with tampering(filled, rehash=True) as connection:
+    with tampering(rechain=True) as connection:
         edit(connection, 4, lambda content: content["description"].update(n=7))
     again = Ledger.open(filled.path)
     again.verify()
     with pytest.raises(LedgerError, match="entry 15 is not the one that was anchored"):
         again.verify(anchor=anchor)
     again.close()
+
+
+@pytest.fixture
+def shared(ledger):
+    """Entries: create, register, two allowances, two charges to them, a release, a return, a charge to neither."""
+    ledger.allow("clinic", "ann", share=0.5)
+    ledger.allow("clinic", "bob", share=0.25)
+    receipts = [
+        ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={}, allowance=name)
+        for name in ("ann", "bob")
+    ]
+    ledger.complete(receipts[0], "{}")
+    ledger.return_allowance("clinic", "bob")
+    ledger.charge("clinic", Gaussian(0.05), neighbours="replace", description={})
+    ledger.close()
+    return ledger
+
+
+def rename(content):
+    content["allowance"] = "cat"
+
+
+@pytest.mark.parametrize(
+    ("entry", "change", "fault"),
+    [
+        (3, lambda c: c.update(size=[str(2**192), "0", "0"]), "size is more than what was available"),
+        (3, lambda c: c.update(size=["-1", "0", "0"]), "size is more than what was available"),
+        (3, lambda c: c.update(epsilon=0.1), "size is more than its guarantee allows"),
+        (3, lambda c: c.update(epsilon="much"), "entry 3 is wrong"),
+        (4, lambda c: c.update(allotted=["0", "0", "0"]), "sum of what is spent or allotted is wrong"),
+        (5, rename, "allowance does not exist"),
+        (5, lambda c: c.update(allowance_spent=["0", "0", "0"]), "spent of its allowance is wrong"),
+        (5, lambda c: c.pop("allowance_spent"), "entry 5 is wrong: 'allowance_spent'"),
+        (5, lambda c: c.pop("allotted"), "sum of what is spent or allotted is wrong"),
+        (6, lambda c: c.update(cost=[str(2**190), "0", "0"]), "cost is more than what was available"),
+        (7, lambda c: c.update(allowance="bob"), "release without a charge"),
+        (8, lambda c: c.update(returned=["0", "0", "0"]), "does not return what is left"),
+        (8, rename, "allowance does not exist"),
+        (9, lambda c: c.update(allowance="bob"), "was returned before"),
+    ],
+)
+def test_forged_allowances_are_found(shared, tampering, entry, change, fault):
+    shared.verify()
+    with tampering() as connection:
+        edit(connection, entry, change)
+        (body,) = connection.execute("SELECT body FROM entries WHERE entry = ?", (entry,)).fetchone()
+        column = json.loads(body).get("allowance")
+        connection.execute("UPDATE entries SET allowance = ? WHERE entry = ?", (column, entry))
+        rehash(connection)
+    with pytest.raises(LedgerError, match=fault):
+        shared.verify()
 
 
 def test_an_anchor_of_another_ledger_is_found(filled):
@@ -137,22 +184,24 @@ def test_an_anchor_of_another_ledger_is_found(filled):
         (4, lambda c: c.update(cost=["1", "0", "0"]), "cost is less than its event's"),
         (4, lambda c: c.update(event={"kind": "gaussian", "mu": 0.06}), "cost is less than its event's"),
         (4, lambda c: c.update(neighbours="add-remove"), "neighbours must be"),
-        (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent is wrong"),
+        (6, lambda c: c.update(spent=c["cost"]), "sum of what is spent or allotted is wrong"),
         (6, lambda c: c.pop("spent"), "entry 6 is wrong: 'spent'"),
         (7, lambda c: c.update(payload=sha256("7")), "was altered"),
     ],
 )
-def test_a_forged_chain_with_false_sums_is_found(filled, entry, change, fault):
-    with tampering(filled, rehash=True) as connection:
+def test_a_forged_chain_with_false_sums_is_found(filled, tampering, entry, change, fault):
+    with tampering(rechain=True) as connection:
         edit(connection, entry, change)
     with pytest.raises(LedgerError, match=fault):
         Ledger.open(filled.path).verify()
 
 
-@pytest.mark.parametrize("guard", ["entries_stay", "head_follows"])
-def test_missing_guards_are_found(filled, guard):
-    with contextlib.closing(sqlite3.connect(filled.path)) as connection, connection:
-        connection.execute(f"DROP TRIGGER {guard}")
+@pytest.mark.parametrize(
+    ("guard", "table"), [("entries_stay", "entries"), ("entries_follow", "entries"), ("head_follows", "head")]
+)
+def test_missing_guards_are_found(filled, store, path, guard, table):
+    with store.raw(path) as connection:
+        connection.execute(f"DROP TRIGGER {guard}" + (f" ON {table}" if store.kind == "postgres" else ""))
     with pytest.raises(LedgerError, match=f"its guard {guard} was removed"):
         filled.verify()
 
@@ -170,31 +219,28 @@ def test_missing_guards_are_found(filled, guard):
         ),
     ],
 )
-def test_the_guards_refuse_changes_in_plain_sql(filled, statement, reason):
-    with (
-        contextlib.closing(sqlite3.connect(filled.path)) as connection,
-        pytest.raises(sqlite3.IntegrityError, match=reason),
-    ):
+def test_the_guards_refuse_changes_in_plain_sql(filled, store, path, statement, reason):
+    with pytest.raises((sqlite3.IntegrityError, psycopg.Error), match=reason), store.raw(path) as connection:
         connection.execute(statement)
     filled.verify()
 
 
-def test_an_altered_entry_is_not_built_upon(filled):
-    with tampering(filled) as connection:
+def test_an_altered_entry_is_not_built_upon(filled, tampering):
+    with tampering() as connection:
         edit(connection, 12, lambda content: content.update(spent=["0", "0", "0"]))
     with pytest.raises(LedgerError, match="entry 12 was altered"):
         filled.remaining("clinic")
 
 
-def test_an_altered_release_is_not_given_back(filled):
-    with tampering(filled) as connection:
+def test_an_altered_release_is_not_given_back(filled, tampering):
+    with tampering() as connection:
         connection.execute("UPDATE entries SET payload = '{\"forged\":1}' WHERE entry = 15")
     with pytest.raises(LedgerError, match="entry 15 was altered"):
         filled.stored("rivals", "plan")
 
 
-def test_entries_hold_no_more_than_was_described(filled):
-    with contextlib.closing(sqlite3.connect(filled.path)) as connection:
+def test_entries_hold_no_more_than_was_described(filled, store, path):
+    with store.raw(path) as connection:
         (body,) = connection.execute("SELECT body FROM entries WHERE entry = 4").fetchone()
     assert set(json.loads(body)) == {
         *(
@@ -208,6 +254,10 @@ def test_entries_hold_no_more_than_was_described(filled):
             "description",
             "cost",
             "spent",
+            "allotted",
+            "charges",
+            "actor",
+            "version",
         )
     }
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", json.loads(body)["time"])

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.adaptive import private_moment, private_scales
+from matrixdp.estimators import PrivateCovariance
 
 TOTAL = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, 0], [1, 1])
@@ -115,3 +117,34 @@ def test_neighbours_are_never_mixed(ledger):
 def test_unfit_combinations_are_named(options, message):
     with pytest.raises(mdp.ParameterError, match=message):
         DESIGN.release(DATA, **options)
+
+
+def test_an_allowance_pays_for_every_kind_of_release(ledger, tmp_path):
+    ledger.allow("clinic", "ann", share=0.9)
+    account = {"ledger": ledger, "dataset": "clinic", "allowance": "ann"}
+    tenth = mdp.Privacy(TOTAL.epsilon / 10, TOTAL.delta)
+    small = mdp.make_design(mdp.Identity(BOUNDS, 30), tenth)
+    small.release(DATA, **account)
+    mdp.release_dataset(small, mdp.Blocks(lambda: iter([DATA])), tmp_path / "out", **account)
+    mdp.release_mechanism("Laplace", small.query, mdp.Privacy(0.01, TOTAL.delta), DATA, **account)
+    mdp.principal_directions(DATA, BOUNDS, tenth, records=30, share=0.2, **account)
+    path = {**account, "ledger": ledger.path}
+    private_moment(DATA, BOUNDS, tenth, **path)
+    private_scales(DATA, BOUNDS, tenth, **path)
+    PrivateCovariance(bounds=BOUNDS, epsilon=tenth.epsilon, delta=TOTAL.delta, **path).fit(DATA)
+    assert [charge.allowance for charge in ledger.history("clinic")] == ["ann"] * 7
+    assert ledger.incomplete("clinic") == []
+    assert ledger.remaining("clinic").mu == pytest.approx(TOTAL.mu * 0.1**0.5)
+    ledger.verify()
+
+
+def test_an_allowance_that_is_too_small_refuses_before_noise_is_drawn(ledger, monkeypatch):
+    ledger.allow("clinic", "ann", share=0.1)
+    monkeypatch.setattr("matrixdp.release.matrix.add_noise", lambda *_: pytest.fail("noise was drawn"))
+    head = ledger.head
+    for name, message in (("ann", "the allowance 'ann' of 'clinic' has"), ("bob", "has no allowance 'bob'")):
+        with pytest.raises(mdp.LedgerError, match=message):
+            DESIGN.release(DATA, ledger=ledger, dataset="clinic", allowance=name)
+    with pytest.raises(mdp.ParameterError, match="ledger must be given with dataset, request or allowance"):
+        DESIGN.release(DATA, allowance="ann")
+    assert ledger.head == head

@@ -1,11 +1,13 @@
 """Requests of a user's own functions, and what is tried before a charge."""
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.release.charging import describe_design
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 
@@ -96,3 +98,73 @@ def test_a_query_that_json_cannot_hold_is_not_charged(ledger):
     with pytest.raises(mdp.ParameterError):
         release(Unfinished(float("nan")), ledger)
     assert ledger.history("clinic") == []
+
+
+def charge_first(ledger, query, request, data=((3.0,),)):
+    """A charge of the same request by another process, as far as the ledger can tell."""
+    design = mdp.make_design(query, PRIVACY)
+    other = mdp.Ledger.open(ledger.path)
+    receipt = other.charge(
+        "clinic", design.event, neighbours=design.neighbours, description=describe_design(design), request=request
+    )
+    return other, receipt, design.release(data)
+
+
+def test_the_loser_of_a_request_waits_for_the_winner(ledger, monkeypatch):
+    query = own_query(None)
+    other, receipt, first = charge_first(ledger, query, "r")
+    pauses = []
+
+    def pause(seconds):  # the winner finishes while the loser waits
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            other.complete(receipt, first.to_json())
+
+    monkeypatch.setattr("matrixdp.ledger.ledger.time.sleep", pause)
+    design = mdp.make_design(query, PRIVACY)
+    found = design.release([[3.0]], ledger=ledger, dataset="clinic", request="r")
+    assert np.array_equal(found.matrix, first.matrix)
+    assert len(pauses) == 3
+    assert len(ledger.history()) == 1
+
+
+def test_a_request_that_is_charged_while_the_data_are_read_is_waited_for(ledger, monkeypatch):
+    charged = []
+
+    def total(data):
+        if data.sum() == 3.0 and not charged:
+            charged.extend(charge_first(ledger, query, "r", np.zeros(1)))
+        return [[3.0]]
+
+    query = own_query(total, name="total", version="1")
+    monkeypatch.setattr(
+        "matrixdp.ledger.ledger.time.sleep", lambda _: charged[0].complete(charged[1], charged[2].to_json())
+    )
+    found = release(query, ledger, request="r")
+    assert np.array_equal(found.matrix, charged[2].matrix)
+    assert len(ledger.history()) == 1
+
+
+def test_a_request_that_is_never_finished_is_an_error_of_its_own(ledger):
+    query = own_query(None)
+    charge_first(ledger, query, "r")
+    hasty = mdp.Ledger.open(ledger.path, wait=0)
+    with pytest.raises(mdp.RequestPendingError, match=r"was charged by .* at .*entry 3.*use a new request id"):
+        mdp.make_design(query, PRIVACY).release([[3.0]], ledger=hasty, dataset="clinic", request="r")
+
+
+def test_threads_that_release_one_request_get_one_release(ledger):
+    design, found = mdp.make_design(own_query(None), PRIVACY), []
+
+    def ask():
+        with mdp.Ledger.open(ledger.path) as handle:
+            found.append(design.release([[3.0]], ledger=handle, dataset="clinic", request="r").to_json())
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert len(set(found)) == 1
+    assert len(ledger.history()) == 1

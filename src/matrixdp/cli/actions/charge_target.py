@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from matrixdp.cli.actions.design_options import DesignOptions
@@ -13,8 +18,9 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
-from matrixdp.errors import LedgerError
-from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
+from matrixdp.ledger import Allowance, Gaussian, Head, Ledger
+from matrixdp.privacy import Privacy
 from matrixdp.release.charging import describe_design
 from matrixdp.report.content import LedgerSummary
 
@@ -24,7 +30,7 @@ DIRECTIONS = "-directions"  # added to the request id of the release that learns
 
 @dataclass(frozen=True)
 class ChargeTarget:
-    """The ledger, data set and request id that a release is charged to; without a ledger, none of them.
+    """The ledger, data set, allowance and request id that a release is charged to; without a ledger, none of them.
 
     Attributes
     ----------
@@ -36,6 +42,8 @@ class ChargeTarget:
         The last entry of the ledger before the release.
     design : Design, optional
         The design that is charged.
+    allowance : str, optional
+        The allowance that pays.
     """
 
     ledger: Ledger | None = None
@@ -45,19 +53,24 @@ class ChargeTarget:
     released_before: bool = False
     entry_before: int = 0
     design: Design | None = None
+    allowance: str | None = None
 
     def make_arguments(self, suffix: str = "") -> dict[str, Any]:
-        """The arguments `ledger`, `dataset` and `request` of a release; `suffix` is added to the request id."""
+        """The arguments of a release that name its account; `suffix` is added to the request id."""
         if self.ledger is None:
             return {}
         request = None if self.request is None else self.request + suffix
-        return {"ledger": self.ledger, "dataset": self.dataset, "request": request}
+        return {"ledger": self.ledger, "dataset": self.dataset, "request": request, "allowance": self.allowance}
 
     def summarise(self) -> LedgerSummary | None:
         """The state of the ledger after the release."""
         if self.ledger is None or self.dataset is None:
             return None
-        total = next(found.privacy for found in self.ledger.datasets() if found.dataset == self.dataset)
+        total: Privacy | Allowance
+        if self.allowance is None:
+            total = next(found.privacy for found in self.ledger.datasets() if found.dataset == self.dataset)
+        else:
+            total = next(found for found in self.ledger.allowances(self.dataset) if found.name == self.allowance)
         head = self.ledger.head
         return LedgerSummary(
             path=str(self.ledger.path),
@@ -65,9 +78,10 @@ class ChargeTarget:
             epsilon=total.epsilon,
             delta=total.delta,
             left_before=self.left_before,
-            left_after=self.ledger.remaining(self.dataset).epsilon,
+            left_after=self.ledger.remaining(self.dataset, allowance=self.allowance).epsilon,
             entry=head.entry,
             hash=head.hash,
+            allowance=self.allowance,
         )
 
     def describe_recovery(self) -> str:
@@ -97,6 +111,8 @@ def explain_charge(target: ChargeTarget) -> Iterator[None]:
     """Add to an error after the charge what was spent, and how to get the release."""
     try:
         yield
+    except RequestPendingError:  # another process was charged
+        raise
     except (Exception, KeyboardInterrupt) as error:
         try:
             recovery = target.describe_recovery()
@@ -114,18 +130,50 @@ def open_target(options: ReleaseOptions, design_options: DesignOptions, design: 
         yield ChargeTarget()
         return
     dataset = require_dataset(options.dataset)
-    with open_ledger(options.ledger, timeout=options.ledger_timeout) as ledger:
-        left = ledger.remaining(dataset).epsilon
+    with open_ledger(
+        options.ledger,
+        timeout=options.ledger_timeout,
+        wait=options.wait,
+        actor=options.actor,
+        purpose=options.purpose,
+        anchor=_find_anchor(options),
+    ) as ledger:
+        allowance = options.allowance
+        left = ledger.remaining(dataset, allowance=allowance).epsilon
         released = _has_release(ledger, dataset, options.request)
         if not released:
-            ledger.whatif(dataset, design)
+            ledger.whatif(dataset, design, allowance=allowance)
             if design_options.learned and not _has_release(ledger, dataset, options.request, DIRECTIONS):
-                ledger.whatif(dataset, Gaussian(design_options.privacy.mu))  # directions and release together
+                both = Gaussian(design_options.privacy.mu)  # directions and release together
+                ledger.whatif(dataset, both, allowance=allowance)
         height, width = design.query.shape
         new_request = f"release-{uuid.uuid4().hex[:12]}" if height * width <= _MAX_STORED else None
         request = options.request or new_request
-        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design)
+        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design, allowance)
+
+
+def _find_anchor(options: ReleaseOptions) -> Path | Callable[[Head], object] | None:
+    """Where the charge is anchored: a file, a command, or nowhere."""
+    if options.anchor_command is None:
+        return options.anchor_to
+    try:
+        words = shlex.split(options.anchor_command)
+    except ValueError as error:
+        raise ParameterError(f"--anchor-command must be a command line: {error}.") from None
+    if not words or shutil.which(words[0]) is None:
+        raise ParameterError(f"--anchor-command must name a program that can be run, got {options.anchor_command!r}.")
+    return partial(_run_anchor_command, words)
+
+
+def _run_anchor_command(words: list[str], head: Head) -> None:
+    anchor = f"{head.entry}:{head.hash}"
+    done = subprocess.run([*words, anchor], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 (the user's command)
+    if done.returncode != 0:
+        raise LedgerError(
+            f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
+            "released."
+        )
 
 
 def _has_release(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
-    return request is not None and ledger.stored(dataset, request + suffix) is not None
+    return request is not None and ledger.stored(dataset, request + suffix, wait=ledger.wait) is not None

@@ -18,6 +18,7 @@ from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
+from matrixdp.ledger.location import Location
 from matrixdp.privacy import share_mu
 from matrixdp.report.answer_tables import SUMMARIES, AnswerTable, predict_answers
 from matrixdp.report.content import has_equal_rows
@@ -35,14 +36,17 @@ def run_design(
     *,
     plot: Path | None,
     features: str | None,
-    ledger: Path | None,
+    ledger: Location | None,
     dataset: str | None,
+    allowance: str | None,
     as_json: bool,
 ) -> None:
     """Make a design and print what it predicts."""
     schema = read_schema(options.schema)
     design = build_design(options, build_query(options, schema, find_records(options, schema)))
-    left = None if ledger is None else _preview_ledger(ledger, require_dataset(dataset), options, design)
+    left = None
+    if ledger is not None:
+        left = _preview_ledger(ledger, require_dataset(dataset), allowance, options, design)
     with refuse_extremes():
         if plot is not None:
             pair = _parse_pair(features, design)
@@ -55,13 +59,15 @@ def run_design(
                 click.echo(f"\nPicture: {plot}")
 
 
-def _preview_ledger(path: Path, dataset: str, options: DesignOptions, design: Design) -> tuple[float, float]:
+def _preview_ledger(
+    path: Location, dataset: str, allowance: str | None, options: DesignOptions, design: Design
+) -> tuple[float, float]:
     """Epsilon left in the ledger, now and after a release."""
     with open_ledger(path) as ledger:
-        before = ledger.remaining(dataset)
-        after = ledger.whatif(dataset, design)
+        before = ledger.remaining(dataset, allowance=allowance)
+        after = ledger.whatif(dataset, design, allowance=allowance)
         if options.learned:  # directions and release together cost the whole budget
-            after = ledger.whatif(dataset, Gaussian(options.privacy.mu))
+            after = ledger.whatif(dataset, Gaussian(options.privacy.mu), allowance=allowance)
     return before.epsilon, after.epsilon
 
 

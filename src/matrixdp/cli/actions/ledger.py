@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import click
 
 from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
-from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.ledger import Gaussian, Ledger, Summary
+from matrixdp.ledger.anchors import parse_anchor
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import event_to_json
+from matrixdp.ledger.ledger import LedgerOptions
+from matrixdp.ledger.location import Location
+from matrixdp.ledger.postgres.roles import roles_sql
 from matrixdp.privacy import Privacy
 from matrixdp.report.tables import format_table
 
+_COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
 
-def open_ledger(path: Path, *, timeout: float = 30.0) -> Ledger:
+
+def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
     """The ledger at `path`; the error for a missing one names the command that creates it."""
-    if not path.exists():
+    if isinstance(path, Path) and not path.exists():
         raise LedgerError(
             f"there is no ledger at {path}. Check the path, or create one: "
             f"matrixdp ledger new {path} --dataset NAME --epsilon E --delta D"
         )
-    return Ledger.open(path, timeout=timeout)
+    return Ledger.open(path, **options)
 
 
 def require_dataset(dataset: str | None) -> str:
@@ -34,28 +40,46 @@ def require_dataset(dataset: str | None) -> str:
     return dataset
 
 
-def create_ledger(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+def create_ledger(
+    path: Location,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    neighbours: str,
+    *,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
+) -> None:
     """Create a ledger with one data set and print it."""
     privacy = Privacy(epsilon, delta)
-    with Ledger.create(path) as ledger:
+    with Ledger.create(path, **author) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours)
     with output_after_work():
         show_ledger(path, as_json=as_json)
 
 
-def add_dataset(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, *, as_json: bool) -> None:
+def add_dataset(
+    path: Location,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    neighbours: str,
+    *,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
+) -> None:
     """Register a data set in a ledger and print the ledger."""
     privacy = Privacy(epsilon, delta)
-    with open_ledger(path) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours)
     with output_after_work():
         show_ledger(path, as_json=as_json)
 
 
-def show_ledger(path: Path, *, as_json: bool) -> None:
+def show_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
     with open_ledger(path) as ledger:
-        facts = [_collect_facts(ledger, registration) for registration in ledger.datasets()]
+        facts = [_collect_facts(summary) for summary in ledger.summaries()]
         head = ledger.head
     if as_json:
         echo_json({"ledger": str(path), "datasets": facts, "head": {"entry": head.entry, "hash": head.hash}})
@@ -75,25 +99,58 @@ def show_ledger(path: Path, *, as_json: bool) -> None:
     ]
     header = ["data set", "epsilon", "delta", "neighbours", "charges", "unfinished", "epsilon left", "mu left"]
     click.echo(format_table(header, rows))
+    allowances = [
+        [
+            allowance["name"],
+            fact["dataset"],
+            f"{allowance['epsilon']:.4g}",
+            "returned" if allowance["returned"] else f"{allowance['epsilon_left']:.4g}",
+            "" if allowance["returned"] else f"{allowance['mu_left']:.4g}",
+        ]
+        for fact in facts
+        for allowance in fact["allowances"]
+    ]
+    if allowances:
+        click.echo()
+        click.echo(format_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances))
+    for fact in facts:
+        if fact["restored_from"] is not None:
+            click.echo(
+                f"{fact['dataset']} was restored from a backup that ends at entry {fact['restored_from']}. Say what "
+                f"was spent since: matrixdp ledger settle {path} --dataset {fact['dataset']} --spent EPSILON (or --all)"
+            )
 
 
-def _collect_facts(ledger: Ledger, registration: Any) -> dict[str, Any]:
-    left = ledger.remaining(registration.dataset)
-    history = ledger.history(registration.dataset)
+def _collect_facts(summary: Summary) -> dict[str, Any]:
+    registration, left, counts = summary.registration, summary.left, summary.counts
     return {
         "dataset": registration.dataset,
         "epsilon": registration.privacy.epsilon,
         "delta": registration.privacy.delta,
         "neighbours": str(registration.neighbours),
         "reserve": asdict(registration.reserve),
-        "charges": len(history),
-        "unfinished": sum(not charge.released for charge in history),
+        "charges": counts.charges,
+        "unfinished": counts.unfinished,
         "epsilon_left": left.epsilon,
         "mu_left": left.mu,
+        "epsilon_unspent": summary.unspent.epsilon,
+        "mu_unspent": summary.unspent.mu,
+        "allowances": [
+            {
+                "name": allowance.name,
+                "epsilon": allowance.epsilon,
+                "epsilon_left": allowance.left.epsilon,
+                "mu_left": allowance.left.mu,
+                "reserve_left": asdict(allowance.left.reserve),
+                "returned": allowance.returned,
+            }
+            for allowance in summary.allowances
+        ],
+        "restored_from": summary.restored_from,
     }
 
 
-def show_history(path: Path, dataset: str | None, *, as_json: bool) -> None:
+def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
     """Print all charges, or those to one data set, in their order."""
     with open_ledger(path) as ledger:
         history = ledger.history(dataset)
@@ -107,7 +164,11 @@ def show_history(path: Path, dataset: str | None, *, as_json: bool) -> None:
                     "event": event_to_json(charge.event),
                     "description": dict(charge.description),
                     "request": charge.request,
+                    "allowance": charge.allowance,
                     "released": charge.released,
+                    "actor": charge.actor,
+                    "purpose": charge.purpose,
+                    "version": charge.version,
                 }
                 for charge in history
             ]
@@ -125,10 +186,15 @@ def show_history(path: Path, dataset: str | None, *, as_json: bool) -> None:
             _format_event(charge.event),
             "released" if charge.released else "not released",
             charge.request or "",
+            charge.allowance or "",
+            charge.actor or "",
+            charge.purpose or "",
+            charge.version or "",
         ]
         for charge in history
     ]
-    click.echo(format_table(["entry", "time", "data set", "query", "event", "state", "request"], rows))
+    header = ["entry", "time", "data set", "query", "event", "state", "request"]
+    click.echo(format_table([*header, "allowance", "actor", "purpose", "version"], rows))
 
 
 def _format_event(event: Any) -> str:
@@ -137,36 +203,107 @@ def _format_event(event: Any) -> str:
     return " ".join([content["kind"], *numbers])
 
 
-def verify_ledger(path: Path, anchor: str | None, *, as_json: bool) -> None:
-    """Check the whole ledger and print an anchor of it."""
+def verify_ledger(path: Location, anchor: str | None, *, resume: bool, as_json: bool) -> None:
+    """Check the whole ledger, or what follows an anchor, and print a new anchor."""
+    start = None if anchor is None else _parse_anchor(anchor)
+    if resume and start is None:
+        raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
     with open_ledger(path) as ledger:
-        head = ledger.verify(None if anchor is None else _parse_anchor(anchor))
+        head = ledger.verify(start, resume=resume)
     if as_json:
         echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True})
         return
-    click.echo(f"{path} is intact: {head.entry} entries. Keep this anchor elsewhere, to check them again later:")
+    checked = f"{head.entry - start.entry} since the anchor" if resume and start is not None else f"{head.entry}"
+    click.echo(f"{path} is intact: {checked} entries. Keep this anchor elsewhere, to check them again later:")
     click.echo(f"  --anchor {head.entry}:{head.hash}")
 
 
 def _parse_anchor(text: str) -> Head:
-    entry, mark, digest = text.partition(":")
-    if not mark or not entry.isdecimal() or len(entry) > 18 or not digest:
-        raise ParameterError(
-            f"--anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {text!r} instead."
-        )
-    return Head(int(entry), digest)
+    try:
+        return parse_anchor(text)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
 
 
-def show_whatif(path: Path, dataset: str, epsilon: float, delta: float, *, as_json: bool) -> None:
-    """Print what would be left of a data set's total after a release."""
+def backup_ledger(path: Location, file: Location, *, as_json: bool) -> None:
+    """Copy a ledger, which may be in use, to a new file."""
+    with open_ledger(path) as ledger:
+        head = ledger.backup(file)
+    with output_after_work():
+        if as_json:
+            echo_json({"ledger": str(path), "backup": str(file), "entry": head.entry, "hash": head.hash})
+            return
+        click.echo(f"{file} has {path} up to entry {head.entry}. To use it: matrixdp ledger restore {file} LEDGER")
+
+
+def restore_ledger(file: Location, path: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Make a new ledger from a backup, and print it."""
+    if isinstance(file, Path) and not file.exists():
+        raise LedgerError(f"there is no backup at {file}. Check the path.")
+    Ledger.restore(file, path, **author).close()
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def settle_dataset(
+    path: Location,
+    dataset: str,
+    spent: float | None,
+    *,
+    everything: bool,
+    as_json: bool,
+    **author: Unpack[LedgerOptions],
+) -> None:
+    """Record what was spent on a data set since the backup from which its ledger was restored."""
+    if (spent is None) != everything:
+        raise ParameterError("--spent EPSILON or --all must be given: what was spent since the backup was made.")
+    with open_ledger(path, **author) as ledger:
+        ledger.settle(dataset, "all" if spent is None else spent)
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def confirm_move(path: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Record that a ledger was moved, and print it."""
+    if isinstance(path, Path) and not path.exists():
+        raise LedgerError(f"there is no ledger at {path}. Check the path.")
+    Ledger.moved(path, **author).close()
+    with output_after_work():
+        show_ledger(path, as_json=as_json)
+
+
+def copy_ledger(source: Location, target: Location, *, as_json: bool, **author: Unpack[LedgerOptions]) -> None:
+    """Copy a ledger to a new place, where it is charged from now on, and print the copy."""
+    with open_ledger(source):
+        pass
+    options: LedgerOptions = {**author, "timeout": _COPY_TIMEOUT}
+    Ledger.copy(source, target, **options)
+    with output_after_work():
+        if not as_json:
+            click.echo(f"{source} was copied to {target}, and is charged there only from now on.")
+        show_ledger(target, as_json=as_json)
+
+
+def print_roles(path: Location) -> None:
+    """Print the SQL for the roles of a ledger in PostgreSQL."""
+    if isinstance(path, Path):
+        raise ParameterError("LEDGER must be the URL of a ledger in PostgreSQL: files have no roles.")
+    click.echo(roles_sql(path.schema), nl=False)
+
+
+def show_whatif(
+    path: Location, dataset: str, allowance: str | None, epsilon: float, delta: float, *, as_json: bool
+) -> None:
+    """Print what would be left of a data set's total, or of an allowance, after a release."""
     privacy = Privacy(epsilon, delta)
     with open_ledger(path) as ledger:
-        before = ledger.remaining(dataset)
-        after = ledger.whatif(dataset, Gaussian(privacy.mu))
+        before = ledger.remaining(dataset, allowance=allowance)
+        after = ledger.whatif(dataset, Gaussian(privacy.mu), allowance=allowance)
     if as_json:
         echo_json(
             {
                 "dataset": dataset,
+                "allowance": allowance,
                 "delta": before.delta,
                 "epsilon_left_before": before.epsilon,
                 "epsilon_left_after": after.epsilon,
@@ -175,4 +312,4 @@ def show_whatif(path: Path, dataset: str, epsilon: float, delta: float, *, as_js
         )
         return
     rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
-    click.echo(format_table([dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows))
+    click.echo(format_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows))

@@ -200,6 +200,7 @@ def _release_dataset(job: _ReleaseJob) -> None:
             force=options.force,
             ledger=target.ledger,
             dataset=target.dataset,
+            allowance=target.allowance,
         )
         ledger = target.summarise()
     with output_after_work():

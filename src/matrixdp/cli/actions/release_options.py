@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.progress import Progress
+from matrixdp.ledger.location import Location
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
@@ -23,10 +24,16 @@ class ReleaseOptions:
 
     data: tuple[str, ...]
     out: Path
-    ledger: Path | None
+    ledger: Location | None
     ledger_timeout: float
     dataset: str | None
     request: str | None
+    allowance: str | None
+    wait: float
+    actor: str | None
+    purpose: str | None
+    anchor_to: Path | None
+    anchor_command: str | None
     missing: str
     delimiter: str | None
     workers: str | None

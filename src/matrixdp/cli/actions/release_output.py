@@ -101,6 +101,7 @@ def _collect_facts(
     if ledger is not None:
         facts["ledger"] = {
             "dataset": ledger.dataset,
+            "allowance": ledger.allowance,
             "epsilon_left_before": ledger.left_before,
             "epsilon_left_after": ledger.left_after,
             "head": {"entry": ledger.entry, "hash": ledger.hash},

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, design_options, json_option, name_option, split_options
+from matrixdp.cli.options import LEDGER, PATH, design_options, json_option, name_option, split_options
 from matrixdp.cli.styles import Command
 
 
@@ -18,8 +18,9 @@ from matrixdp.cli.styles import Command
 @design_options
 @click.option("--plot", type=PATH, help="Draw the noise ellipse of two features and all standard deviations, as SVG.")
 @click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
-@click.option("--ledger", type=PATH, help="Show what would be left in this ledger.")
+@click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="Show what would be left in this ledger.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
+@name_option("--allowance", help="The allowance of the data set that would pay. [default: what is not allotted]")
 @json_option
 def design(**options: Any) -> None:
     """Show how accurate a release would be and what it would cost. Reads no data."""

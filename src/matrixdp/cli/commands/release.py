@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, delimiter_option, design_options, json_option, name_option, split_options
+from matrixdp.cli.options import (
+    LEDGER,
+    PATH,
+    author_options,
+    delimiter_option,
+    design_options,
+    json_option,
+    name_option,
+    split_options,
+)
 from matrixdp.cli.styles import Command
 
 
@@ -17,8 +26,9 @@ from matrixdp.cli.styles import Command
 )
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
 @design_options
-@click.option("--ledger", type=PATH, help="The ledger that the release is charged to.")
+@click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="The ledger that the release is charged to.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
+@name_option("--allowance", help="The allowance of the data set that pays. [default: what is not allotted]")
 @click.option(
     "--ledger-timeout",
     type=click.FloatRange(min=0),
@@ -26,8 +36,26 @@ from matrixdp.cli.styles import Command
     show_default=True,
     help="Seconds to wait while another process uses the ledger.",
 )
+@author_options
+@click.option(
+    "--anchor-to",
+    type=PATH,
+    help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
+)
+@click.option(
+    "--anchor-command",
+    metavar="COMMAND",
+    help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
+)
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
 @name_option("--request", help="An id. A second run with the same id returns the same release at no cost.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for another process that releases the same --request.",
+)
 @click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
 @click.option(
@@ -58,8 +86,15 @@ def release(no_ledger: bool, **options: Any) -> None:
         )
     if options["ledger"] is not None and no_ledger:
         raise click.UsageError("--ledger and --no-ledger cannot be used together.")
+    if no_ledger and options["allowance"] is not None:
+        raise click.UsageError("--allowance must be left out with --no-ledger: it is a part of a ledger's total.")
     if no_ledger and options["request"] is not None:
         raise click.UsageError("--request must be left out with --no-ledger: the ledger stores releases by their ids.")
+    anchors = [options["anchor_to"], options["anchor_command"]]
+    if no_ledger and anchors != [None, None]:
+        raise click.UsageError("--anchor-to and --anchor-command must be left out with --no-ledger.")
+    if None not in anchors:
+        raise click.UsageError("--anchor-to and --anchor-command cannot be used together.")
     from matrixdp.cli.actions.design_options import DesignOptions
     from matrixdp.cli.actions.release import run_release
     from matrixdp.cli.actions.release_options import ReleaseOptions

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from matrixdp.errors import LedgerError
+from matrixdp.ledger.author import Author
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.schema import migrate
-from matrixdp.ledger.store import connect, ledger_error
+from matrixdp.ledger.sqlite.schema import migrate
+from matrixdp.ledger.sqlite.store import SQLiteTransaction, connect, ledger_error
 
 
-def create_file(path: Path, timeout: float) -> None:
-    """Create a ledger at `path`, durable when this returns. Raises a `LedgerError` if the path exists."""
+def create_file(path: Path, timeout: float, author: Author, fill: Callable[[Journal], object]) -> None:
+    """Create a ledger at `path` with the entries that `fill` appends, durable when this returns.
+
+    Raises a `LedgerError` if the path exists.
+    """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
@@ -28,21 +32,19 @@ def create_file(path: Path, timeout: float) -> None:
             f"{path} cannot be created: {error.strerror}. Choose a path in a writable directory."
         ) from None
     try:
-        _write_first_entry(path, timeout)
+        _write_entries(path, timeout, author, fill)
     except BaseException:
         path.unlink()
         raise
     _sync_directory(path.parent)
 
 
-def _write_first_entry(path: Path, timeout: float) -> None:
+def _write_entries(path: Path, timeout: float, author: Author, fill: Callable[[Journal], object]) -> None:
     try:
         with contextlib.closing(connect(path, timeout)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            migrate(connection)
+            migrate(connection, path)
             connection.execute("BEGIN IMMEDIATE")
-            # The first entry is unique to this ledger, and every later hash depends on it.
-            Journal(connection, path).append("create", {"ledger": secrets.token_hex(16)})
+            fill(Journal(SQLiteTransaction(connection), str(path), author))
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise ledger_error(error, path) from error

@@ -1,0 +1,133 @@
+"""Anchors: the number and hash of the last entry, kept outside of the ledger, so that a roll-back shows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
+from matrixdp.ledger.chain import Head
+from matrixdp.ledger.journal import Journal
+
+_TAIL = 1 << 16  # bytes at the end of a file, in which the lines of processes that write at the same time can be mixed
+
+
+class Anchor(ABC):
+    """Where a ledger's last entry is recorded after each charge."""
+
+    @abstractmethod
+    def check(self, journal: Journal) -> None:
+        """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
+
+    @abstractmethod
+    def record(self, head: Head) -> None:
+        """Record the last entry, durable when this returns."""
+
+
+@dataclass(frozen=True)
+class FileAnchor(Anchor):
+    """A file with one line ``ENTRY:HASH`` for each charge. It is best kept where the ledger's users cannot alter it."""
+
+    path: Path
+
+    def check(self, journal: Journal) -> None:
+        """Compare the last line with the ledger, and make sure that another one can be written."""
+        last = self.read()
+        if last is not None:
+            row = journal.row("entry", last.entry)
+            if row is None or row.hash != last.hash:
+                raise LedgerError(
+                    f"{journal.location} was replaced by an earlier copy, or {self.path} belongs to another ledger: "
+                    f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "
+                    f"it is lost: matrixdp ledger restore {journal.location} NEW, with a new anchor file."
+                )
+
+    def read(self) -> Head | None:
+        """The last entry that was recorded, or None if there is none yet."""
+        with self._errors(), os.fdopen(self._open(), "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - _TAIL))
+            lines = stream.read().split(b"\n")
+        complete = lines[1 if size > _TAIL else 0 : -1]  # a line without its end was interrupted
+        try:
+            heads = [parse_anchor(line.decode()) for line in complete if line]
+        except (UnicodeDecodeError, ParameterError):
+            raise LedgerError(
+                f"{self.path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose "
+                "another file."
+            ) from None
+        return max(heads, key=lambda head: head.entry, default=None)
+
+    def record(self, head: Head) -> None:
+        """Append a line."""
+        with self._errors(), os.fdopen(self._open(), "rb+", buffering=0) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 1))
+            start = b"\n" if size and stream.read(1) != b"\n" else b""
+            stream.write(start + f"{head.entry}:{head.hash}\n".encode())
+            os.fsync(stream.fileno())
+
+    def _open(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise LedgerError(
+                f"the anchor file {self.path} cannot be written: {error.strerror}. Nothing was released."
+            ) from None
+
+
+@dataclass(frozen=True)
+class CallAnchor(Anchor):
+    """A function that is called with the last entry after each charge. It can record, but not check."""
+
+    function: Callable[[Head], object]
+
+    def check(self, journal: Journal) -> None:
+        """Nothing is known about earlier entries."""
+
+    def record(self, head: Head) -> None:
+        """Call the function."""
+        try:
+            self.function(head)
+        except MatrixDPError:
+            raise
+        except Exception as error:
+            raise LedgerError(
+                f"entry {head.entry} was charged, but its anchor could not be recorded ({type(error).__name__}: "
+                f"{error}). Nothing was released, and the charge stays spent."
+            ) from error
+
+
+def make_anchor(value: str | os.PathLike[str] | Callable[[Head], object] | None) -> Anchor | None:
+    """The anchor that an argument names: a file, a function, or none."""
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike):
+        return FileAnchor(Path(value).absolute())
+    if callable(value):
+        return CallAnchor(value)
+    raise ParameterError(f"anchor must be a path or a function, got {show(value)} instead.")
+
+
+def parse_anchor(text: str) -> Head:
+    """The head that ``ENTRY:HASH`` names, or a `ParameterError`.
+
+    Examples
+    --------
+    >>> parse_anchor("12:ab34")
+    Head(entry=12, hash='ab34')
+    """
+    entry, mark, digest = text.partition(":")
+    if not mark or not entry.isdecimal() or len(entry) > 18 or not digest or not digest.isalnum():
+        raise ParameterError(
+            f"an anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {show(text)} instead."
+        )
+    return Head(int(entry), digest)

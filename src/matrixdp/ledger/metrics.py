@@ -1,0 +1,164 @@
+"""The state of a ledger for monitoring: the text format of Prometheus, and a check for budgets that run low."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from matrixdp.errors import ParameterError, show
+from matrixdp.ledger.values import Allowance, Remaining, Summary
+
+_THRESHOLD = re.compile(r"([0-9]{0,9}\.?[0-9]{1,18}(?:[eE]-?[0-9]{1,3})?)(%?)")
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A budget below which a data set or an allowance runs low.
+
+    Parameters
+    ----------
+    value : float
+    relative : bool
+        Whether `value` is a share of the total, or of the allowance's size, instead of an epsilon.
+
+    Examples
+    --------
+    >>> Threshold.parse("0.5"), Threshold.parse("10%")
+    (Threshold(value=0.5, relative=False), Threshold(value=0.1, relative=True))
+    """
+
+    value: float
+    relative: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Threshold:
+        """The threshold that a text names: an epsilon such as ``"0.5"``, or a share such as ``"10%"``."""
+        found = _THRESHOLD.fullmatch(text)
+        value = float(found[1]) if found else math.nan
+        if found is None or not 0 < value < math.inf or (found[2] and value > 100):
+            raise ParameterError(
+                f"the threshold must be a positive epsilon, or a share of up to 100%, got {show(text)} instead."
+            )
+        return cls(value / 100, relative=True) if found[2] else cls(value, relative=False)
+
+
+def find_low(summaries: Iterable[Summary], threshold: Threshold) -> list[str]:
+    """Messages about data sets and allowances with less than `threshold` left.
+
+    A data set counts with all that is not spent, whether it is allotted or not; a returned allowance does not count.
+    """
+    return [message for summary in summaries for message in _low_parts(summary, threshold)]
+
+
+def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) -> str:
+    """The state of a ledger in the text format of Prometheus.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        The data sets.
+    entries : int
+        The number of the ledger's last entry.
+    now : datetime
+        The time to which ages are given.
+    """
+    datasets = [({"dataset": summary.registration.dataset}, summary) for summary in summaries]
+    allowances = [
+        ({"dataset": found.dataset, "allowance": found.name}, found)
+        for summary in summaries
+        for found in summary.allowances
+        if not found.returned
+    ]
+    lines = list(_render_family("entries_total", "Entries of the ledger.", [({}, entries)]))
+    for name, text, measure in _DATASET_METRICS:
+        lines += _render_family(name, text, [(labels, measure(summary, now)) for labels, summary in datasets])
+    for name, text, size in _ALLOWANCE_METRICS:
+        lines += _render_family(name, text, [(labels, size(allowance)) for labels, allowance in allowances])
+    return "\n".join(lines) + "\n"
+
+
+def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:
+    """The lines of one metric; samples that are None are left out."""
+    kind = "counter" if name.endswith("_total") else "gauge"
+    yield f"# HELP matrixdp_ledger_{name} {text}"
+    yield f"# TYPE matrixdp_ledger_{name} {kind}"
+    for labels, value in samples:
+        if value is not None:
+            number = repr(value) if math.isfinite(value) else "+Inf"
+            yield f"matrixdp_ledger_{name}{_format_labels(labels)} {number}"
+
+
+def _low_parts(summary: Summary, threshold: Threshold) -> Iterator[str]:
+    registration, limit = summary.registration, threshold.value
+    parts: list[tuple[str, Remaining, float, float]] = [
+        (repr(registration.dataset), summary.unspent, summary.total_mu, registration.reserve.epsilon)
+    ]
+    parts += [
+        (f"the allowance {found.name!r} of {found.dataset!r}", found.left, found.mu, found.epsilon)
+        for found in summary.allowances
+        if not found.returned
+    ]
+    for name, left, mu, epsilon in parts:
+        if threshold.relative:
+            # Where there is no Gaussian account, the reserve's epsilon counts.
+            share = (left.mu / mu) ** 2 if mu else left.reserve.epsilon / epsilon
+            if share < limit:
+                yield f"{name} has {share * 100:.4g}% of its budget left, less than {limit * 100:.4g}%."
+        elif (has := left.epsilon + left.reserve.epsilon) < limit:
+            yield f"{name} has epsilon {has:.4g} left, less than {limit:.4g}."
+
+
+def _age(time: str | None, now: datetime) -> float | None:
+    """Seconds since `time`; 0 if the clock was set back since."""
+    return None if time is None else max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
+
+
+def _format_labels(labels: dict[str, str]) -> str:
+    r"""Labels with backslashes, quotes and line feeds escaped.
+
+    Examples
+    --------
+    >>> print(_format_labels({"dataset": 'a "b" \\ c'}))
+    {dataset="a \"b\" \\ c"}
+    """
+    if not labels:
+        return ""
+    escaped = {
+        name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, value in labels.items()
+    }
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+
+
+_DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | None]], ...] = (
+    ("budget_epsilon", "Total epsilon.", lambda found, _: found.registration.privacy.epsilon),
+    ("budget_delta", "Total delta.", lambda found, _: found.registration.privacy.delta),
+    ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda found, _: found.total_mu**2),
+    ("spent_epsilon", "Epsilon of a total as large as what is spent.", lambda found, _: found.spent_epsilon),
+    ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda found, _: found.spent_mu**2),
+    ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda found, _: found.unspent.epsilon),
+    ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda found, _: found.unspent.mu**2),
+    ("left_epsilon", "Epsilon that is neither spent nor allotted.", lambda found, _: found.left.epsilon),
+    ("left_mu_squared", "Sum of mu^2 that is neither spent nor allotted.", lambda found, _: found.left.mu**2),
+    ("reserve_unspent_epsilon", "Unspent epsilon of the reserve.", lambda found, _: found.unspent.reserve.epsilon),
+    ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda found, _: found.unspent.reserve.delta),
+    ("charges_total", "Charges.", lambda found, _: found.counts.charges),
+    ("unfinished_charges", "Charges without a stored release.", lambda found, _: found.counts.unfinished),
+    (
+        "unsettled",
+        "Whether a restored ledger awaits what was spent.",
+        lambda found, _: int(found.restored_from is not None),
+    ),
+    ("last_charge_age_seconds", "Time since the last charge.", lambda found, now: _age(found.counts.last_charge, now)),
+    (
+        "oldest_unfinished_charge_age_seconds",
+        "Time since the first of the charges without a stored release.",
+        lambda found, now: _age(found.counts.oldest_unfinished, now),
+    ),
+)
+_ALLOWANCE_METRICS: tuple[tuple[str, str, Callable[[Allowance], float]], ...] = (
+    ("allowance_epsilon", "Size of the allowance.", lambda found: found.epsilon),
+    ("allowance_left_epsilon", "Epsilon left of the allowance.", lambda found: found.left.epsilon),
+)

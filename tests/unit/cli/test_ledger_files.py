@@ -1,0 +1,126 @@
+"""Backups, restored and moved ledgers, anchors, authors and pending requests, on the command line."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from matrixdp import Ledger
+from unit.cli.conftest import argv
+
+
+def test_a_ledger_is_backed_up_restored_and_settled(clinic, matrixdp):
+    saved = matrixdp("ledger", "backup", "clinic.db", "backup.db", "--json").json()
+    assert saved["entry"] == 2
+    assert "matrixdp ledger restore again.db LEDGER" in matrixdp("ledger", "backup", "clinic.db", "again.db").out
+    assert matrixdp(*argv()).code == 0
+    refused = matrixdp("ledger", "restore", "backup.db", "clinic.db")
+    assert refused.code == 4
+    assert "clinic.db already exists and is not replaced" in refused.err
+    Path("clinic.db").rename("lost.db")
+    shown = matrixdp("ledger", "restore", "backup.db", "clinic.db")
+    assert shown.code == 0
+    assert "--dataset clinic --spent EPSILON (or --all)" in shown.out
+    refused = matrixdp(*argv(), "--force")
+    assert refused.code == 4
+    assert "was restored from a backup that ends at entry 2" in refused.err
+    settle = ("ledger", "settle", "clinic.db", "--dataset", "clinic")
+    assert matrixdp(*settle).code == matrixdp(*settle, "--all", "--spent", "1").code == 2
+    settled = matrixdp(*settle, "--spent", "1", "--actor", "ann", "--json").json()
+    assert settled["datasets"][0]["restored_from"] is None
+    assert settled["datasets"][0]["epsilon_left"] < 4
+    assert matrixdp(*argv(), "--force").code == 0
+    assert matrixdp(*settle, "--all").code == 0
+    assert matrixdp(*argv(), "--force").code == 4
+    assert matrixdp("ledger", "verify", "clinic.db").code == 0
+
+
+def test_a_missing_backup_is_an_error(clinic, matrixdp):
+    assert "there is no backup at nowhere.db" in matrixdp("ledger", "restore", "nowhere.db", "new.db").err
+    assert not Path("new.db").exists()
+
+
+def test_a_copy_is_refused_and_a_move_confirmed(clinic, matrixdp):
+    shutil.copy("clinic.db", "copy.db")
+    words = ["copy.db" if word == "clinic.db" else word for word in argv()]
+    refused = matrixdp(*words)
+    assert refused.code == 4
+    assert "is a copy of the ledger" in refused.err
+    assert matrixdp("ledger", "moved", "copy.db").code == 4
+    Path("clinic.db").unlink()
+    assert matrixdp("ledger", "moved", "copy.db", "--purpose", "new disk").code == 0
+    assert matrixdp(*words).code == 0
+    assert matrixdp("ledger", "moved", "nowhere.db").code == 4
+
+
+def test_a_verified_anchor_is_resumed(clinic, matrixdp):
+    verified = matrixdp("ledger", "verify", "clinic.db", "--json").json()
+    assert matrixdp(*argv()).code == 0
+    anchor = f"{verified['entry']}:{verified['hash']}"
+    resumed = matrixdp("ledger", "verify", "clinic.db", "--anchor", anchor, "--resume")
+    assert resumed.code == 0
+    assert "2 since the anchor entries" in resumed.out
+    assert matrixdp("ledger", "verify", "clinic.db", "--resume").code == 2
+
+
+def test_the_history_shows_who_and_why(clinic, matrixdp):
+    assert matrixdp(*argv(), "--actor", "ann@clinic", "--purpose", "annual report").code == 0
+    (charge,) = matrixdp("ledger", "history", "clinic.db", "--json").json()
+    assert (charge["actor"], charge["purpose"]) == ("ann@clinic", "annual report")
+    assert charge["version"]
+    shown = matrixdp("ledger", "history", "clinic.db").out
+    assert "ann@clinic" in shown
+    assert "annual report" in shown
+
+
+def test_a_roll_back_shows_by_its_anchor(clinic, matrixdp):
+    anchored = (*argv(), "--force", "--anchor-to", "anchors.txt")
+    assert matrixdp(*anchored).code == 0
+    assert len(Path("anchors.txt").read_text().splitlines()) == 1
+    Path("anchors.txt").write_text("99:abc\n")
+    refused = matrixdp(*anchored)
+    assert refused.code == 4
+    assert "the anchored entry 99 is not in it" in refused.err
+    assert len(Ledger.open("clinic.db").history()) == 1
+
+
+def test_an_anchor_is_given_to_a_command(clinic, matrixdp):
+    Path("note.py").write_text("import sys; open('noted.txt', 'a').write(sys.argv[-1])")
+    assert matrixdp(*argv(), "--anchor-command", f"{sys.executable} note.py").code == 0
+    assert Path("noted.txt").read_text().startswith("3:")
+    failed = matrixdp(*argv(), "--force", "--anchor-command", "false")
+    assert failed.code == 4
+    assert "entry 5 was charged, but --anchor-command failed with code 1" in failed.err
+    assert "The budget is spent" in failed.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--anchor-command", "no-such-program"),
+        ("--anchor-command", "'"),
+        ("--anchor-command", "true", "--anchor-to", "anchors.txt"),
+    ],
+)
+def test_a_wrong_anchor_is_found_before_the_charge(clinic, matrixdp, words):
+    assert matrixdp(*argv(), *words).code == 2
+    assert Ledger.open("clinic.db").history() == []
+
+
+def test_a_pending_request_has_its_own_exit_code(clinic, matrixdp, monkeypatch):
+    def die(*_):
+        raise MemoryError
+
+    request = ("--request", "may", "--wait", "0")
+    with monkeypatch.context() as patch:
+        patch.setattr("matrixdp.release.matrix.add_noise", die)
+        assert matrixdp(*argv(), *request).code == 2
+    pending = matrixdp(*argv(), *request)
+    assert pending.code == 7
+    assert "request 'may' of 'clinic' was charged by" in pending.err
+    assert "run the same command again, with --wait SECONDS" in pending.err
+    assert "new --request" in pending.err
+    assert "Python" not in pending.err
+    assert "ledger.stored" not in pending.err
+    assert len(Ledger.open("clinic.db").history()) == 1
