@@ -65,11 +65,11 @@ def test_what_is_shown_can_be_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = [
-        f"{rng.uniform(20, 80):.1f},{rng.normal(26, 4):.1f},{rng.normal(120, 15):.0f},{rng.choice(['yes', 'no'])},"
-        f"{rng.choice(['ill', 'well'])}"
+        f"{rng.uniform(20, 80):.1f},{rng.normal(26, 4):.1f},{rng.normal(120, 15):.0f},"
+        f"{rng.choice(['north', 'south', 'x'])},{rng.choice(['yes', 'no'])},{rng.choice(['ill', 'well'])}"
         for _ in range(2000)
     ]
-    Path("clinic.csv").write_text("\n".join(["age,bmi,pressure,smoker,outcome", *rows]) + "\n")
+    Path("clinic.csv").write_text("\n".join(["age,bmi,pressure,ward,smoker,outcome", *rows]) + "\n")
     Path("edges.csv").write_text("source,target\nann,bob\nbob,cem\n")
     ran = 0
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE):

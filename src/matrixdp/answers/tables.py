@@ -218,25 +218,35 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
             [view.variance(0, 0)],
         ]
     )
-    sums = np.zeros((k + m + 1, k * m))
-    places = np.arange(k * m).reshape(k, m)
-    for i in range(k):
-        sums[i, places[i]] = 1.0
-    for j in range(m):
-        sums[k + j, places[:, j]] = 1.0
-    sums[-1] = 1.0
-    gain = np.linalg.solve(variance * (sums @ sums.T) + np.diag(spread), variance * sums).T
-    adjusted = cells.ravel() + gain @ (totals - sums @ cells.ravel())
-    covariance_of_sums = sums @ (variance * sums.T) - (sums @ gain) @ (variance * (sums @ sums.T))
-    cell_variances = variance - variance * np.einsum("ik,ki->i", gain, sums)
+    # Sums of cells: rows, columns, all. `overlap` counts the cells that two sums have in common, so that the covariance
+    # of the sums is `variance * overlap`, and no matrix has one column for each cell.
+    overlap = np.block(
+        [
+            [m * np.eye(k), np.ones((k, m)), np.full((k, 1), m)],
+            [np.ones((m, k)), k * np.eye(m), np.full((m, 1), k)],
+            [np.full((1, k), m), np.full((1, m), k), np.full((1, 1), k * m)],
+        ]
+    )
+    inverse = np.linalg.inv(variance * overlap + np.diag(spread))
+    shift = variance * (inverse @ (totals - _sum_cells(cells)))
+    adjusted = cells + shift[:k, None] + shift[k:-1] + shift[-1]
+    own, last = np.diagonal(inverse), inverse[-1]
+    explained = own[:k, None] + own[k:-1] + own[-1] + 2 * (inverse[:k, k:-1] + last[:k, None] + last[k:-1])
+    cell_variances = variance - variance**2 * explained
+    covariance_of_sums = variance * overlap - variance**2 * (overlap @ inverse @ overlap)
     value, std = np.empty((k + 1, m + 1)), np.empty((k + 1, m + 1))
-    fitted, sum_std = sums @ adjusted, np.sqrt(np.maximum(np.diagonal(covariance_of_sums), 0.0))
-    value[:k, :m], std[:k, :m] = adjusted.reshape(k, m), np.sqrt(np.maximum(cell_variances, 0.0)).reshape(k, m)
+    fitted, sum_std = _sum_cells(adjusted), np.sqrt(np.maximum(np.diagonal(covariance_of_sums), 0.0))
+    value[:k, :m], std[:k, :m] = adjusted, np.sqrt(np.maximum(cell_variances, 0.0))
     value[:k, m], value[k, :m], value[k, m] = fitted[:k], fitted[k : k + m], fitted[-1]
     std[:k, m], std[k, :m], std[k, m] = sum_std[:k], sum_std[k : k + m], sum_std[-1]
     if spread[-1] == 0:
         std[k, m] = 0.0
     return NamedEstimate(value, std, (*one.levels, "all"), (*other.levels, "all"))
+
+
+def _sum_cells(cells: Floats) -> Floats:
+    """Sums of the rows, of the columns and of all cells, of shape (k + m + 1,)."""
+    return np.concatenate([cells.sum(axis=1), cells.sum(axis=0), [cells.sum()]])
 
 
 def covariance_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:

@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 # Help pages need these names without importing the modules that define them; a test checks that they agree.
 QUERIES = (
+    "everything",
+    "means",
+    "table",
     "moments",
     "covariance",
     "correlation",
@@ -135,7 +138,14 @@ design_options = combine_options(
         show_default=True,
         help="How the size of the noise is determined; all but 'exact' are the paper's.",
     ),
-    click.option("--cells", metavar="ROWS,COLUMNS", help="The two columns that --query counts tabulates."),
+    click.option("--columns", metavar="NAME,...", help="Columns of the schema to release. [default: all]"),
+    click.option(
+        "--by",
+        metavar="NAME,...",
+        help="Categories: the same for each of their levels, at no further cost. For everything, means, table, "
+        "covariance and correlation.",
+    ),
+    click.option("--cells", metavar="ROWS,COLUMNS", help="The two columns that --query table and counts tabulate."),
     click.option("--points", type=PATH, help="Public points for --query gram: a table or a NPY file."),
     click.option(
         "--kernel",

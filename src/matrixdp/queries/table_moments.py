@@ -182,8 +182,9 @@ class TableMoments(MatrixQuery):
 
     def subject(self, records: str) -> str:
         """One sentence on what is released."""
-        numbers, categories = len(self.used.numbers), len(self.used.categories)
-        what = f"{numbers:,} columns of numbers and {categories:,} of categories"
+        counts = {"numbers": len(self.used.numbers), "categories": len(self.used.categories)}
+        parts = [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counts.items() if count]
+        what = " and ".join(parts)
         groups = f", for each of {self.groups:,} groups by {' and '.join(self.by)}" if self.by else ""
         return f"The moments{records} of {what}{groups}."
 

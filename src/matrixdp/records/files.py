@@ -166,6 +166,11 @@ class Files(Source):
         """Return the names of the columns of the first file."""
         return sanitise_errors(self.files[0].place, self.files[0].column_names)
 
+    def fields(self) -> dict[str, Any]:
+        """Return the Arrow fields of the first file's columns by their names, None where the type is unknown."""
+        known = sanitise_errors(self.files[0].place, lambda: self.files[0].reader.fields()) or []
+        return dict.fromkeys(self.column_names()) | {field.name: field for field in known}
+
     def require(self, columns: Sequence[str]) -> None:
         """Raise a `DataError` unless the first file has the columns."""
         sanitise_errors(self.files[0].place, self.files[0].require_columns, columns)

@@ -49,6 +49,10 @@ class TableReader(ABC):
     def column_names(self) -> list[str]:
         """Return the names of the columns."""
 
+    def fields(self) -> list[Any] | None:
+        """Return the Arrow fields of the columns (names, types, nullable), or None if types are unknown."""
+        return None
+
     @abstractmethod
     def count(self) -> int:
         """Return the number of records."""
@@ -103,8 +107,12 @@ class ParquetReader(TableReader):
 
     def column_names(self) -> list[str]:
         """Return the names in the schema."""
+        return [field.name for field in self.fields()]
+
+    def fields(self) -> list[Any]:
+        """Return the fields of the schema."""
         with self._file() as file:
-            return list(file.schema_arrow.names)
+            return list(file.schema_arrow)
 
     def count(self) -> int:
         """Return the number of rows in the footer."""
@@ -166,7 +174,11 @@ class FeatherReader(TableReader):
 
     def column_names(self) -> list[str]:
         """Return the names in the schema."""
-        return list(self._open().schema.names)
+        return [field.name for field in self.fields()]
+
+    def fields(self) -> list[Any]:
+        """Return the fields of the schema."""
+        return list(self._open().schema)
 
     def count(self) -> int:
         """Return the number of records of all batches, of which one column is read."""

@@ -47,6 +47,8 @@ class DatasetRelease(Guaranteed):
         Version of matrixdp that made the release.
     simulation : bool
         Whether the noise can be reproduced from a seed. Such a release protects nothing.
+    missing : 'error' or 'midpoint'
+        Whether missing values, if there were any, were replaced by the middle of their bounds.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class DatasetRelease(Guaranteed):
     files: tuple[str, ...]
     version: str = __version__
     simulation: bool = False
+    missing: str = "error"
 
     @property
     def std(self) -> Floats:
@@ -89,8 +92,8 @@ class DatasetRelease(Guaranteed):
         files = tuple(content["files"])
         if content["format"] != _FORMAT or any(not isinstance(name, str) or Path(name).name != name for name in files):
             raise KeyError("format")
-        design, version, simulation = read_facts(content)
-        found = cls(place, design, files, version, simulation)
+        design, version, simulation, missing = read_facts(content)
+        found = cls(place, design, files, version, simulation, missing)
         check_rowwise(found.design)
         if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
             raise ParameterError("std of the text does not match its design; it was altered.")
@@ -163,7 +166,7 @@ def release_dataset(
         places = str(folder.path), str(folder.drafts)
         task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, names)
         files = _written(records, task)
-        released = DatasetRelease(folder.place, design, files, simulation=simulation)
+        released = DatasetRelease(folder.place, design, files, simulation=simulation, missing=missing)
         _finish(folder, released)
         if account is not None and receipt is not None:
             account.complete(receipt, released.to_json)

@@ -78,7 +78,7 @@ def release(
             matrix = add_noise(design, prepared, Stream() if stream is None else stream)
         else:
             matrix, simulation = answer(design, prepared), True
-    released = Release(design.query.finish(matrix), design, simulation=simulation)
+    released = Release(design.query.finish(matrix), design, simulation=simulation, missing=missing)
     if account is not None and receipt is not None:
         account.complete(receipt, released.to_json)
     return released

@@ -17,6 +17,7 @@ from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
 from matrixdp.design.design import Design
+from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.serialise import from_json_content, to_json_content
@@ -32,6 +33,7 @@ class Guaranteed:
     design: Design
     version: str
     simulation: bool
+    missing: str
 
     @property
     def privacy(self) -> Privacy:
@@ -57,6 +59,7 @@ class Guaranteed:
             "neighbours": str(self.neighbours),
             "mu": self.mu,
             "design": to_json_content(self.design),
+            **({} if self.missing == "error" else {"missing": self.missing}),
         }
 
 
@@ -72,12 +75,15 @@ class Release(Guaranteed):
         Of the software that made it.
     simulation : bool
         Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+    missing : 'error' or 'midpoint'
+        Whether missing values, if there were any, were replaced by the middle of their bounds.
     """
 
     matrix: Floats
     design: Design
     version: str = __version__
     simulation: bool = False
+    missing: str = "error"
 
     @property
     def std(self) -> Floats:
@@ -93,6 +99,7 @@ class Release(Guaranteed):
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
         spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        mark += ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS" if self.missing == "midpoint" else ""
         kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
         return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
 
@@ -192,8 +199,8 @@ def reading(message: str) -> Iterator[None]:
         raise ParameterError(message) from None
 
 
-def read_facts(content: Any, shape: tuple[int, ...] | None = None) -> tuple[Design, str, bool]:
-    """Design, version and mark of a simulation that `Guaranteed.facts` wrote, after a check of the design.
+def read_facts(content: Any, shape: tuple[int, ...] | None = None) -> tuple[Design, str, bool, str]:
+    """Design, version, mark of a simulation and `missing` that `Guaranteed.facts` wrote, after a check of the design.
 
     `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
     """
@@ -205,4 +212,6 @@ def read_facts(content: Any, shape: tuple[int, ...] | None = None) -> tuple[Desi
     design.check_once()
     if (content["mu"], content["neighbours"]) != (design.distance, design.neighbours):
         raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
-    return design, version, simulation
+    missing = content.get("missing", "error")
+    check_missing(missing)
+    return design, version, simulation, missing

@@ -8,12 +8,18 @@ import numpy as np
 
 from matrixdp.answers.moments import Estimate
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import MatrixQuery, TableMoments
 from matrixdp.release import Release
+from matrixdp.report.answer_tables import SUMMARIES, AnswerTable, make_answers
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
 from matrixdp.types import Floats
 
-KINDS = ("matrix", "covariance", "correlation")
+KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
+REPLACED = (
+    "Missing values, if there were any, were replaced by the middle of their bounds (except in columns with missing = "
+    "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
+    "error bar shows it. Without this bias: describe such columns with missing = true."
+)
 
 
 @dataclass(frozen=True)
@@ -62,12 +68,14 @@ class ReportContent:
         Largest absolute value that each entry can have; pictures show entries relative to it.
     release : Release or MechanismRelease
     mechanism : MechanismFacts
-    kind : 'matrix', 'covariance' or 'correlation'
+    kind : 'matrix', 'covariance', 'correlation', 'means', 'table' or 'everything'
     mean : Estimate, optional
         Means of the features, where they follow from the release.
     ledger : LedgerSummary, optional
     notes : tuple of str
         Further sentences on how the noise was generated.
+    answers : tuple of AnswerTable
+        What follows from the moments of a table. For the last three kinds they are shown in place of the matrix.
     """
 
     title: str
@@ -82,6 +90,19 @@ class ReportContent:
     mean: Estimate | None = None
     ledger: LedgerSummary | None = None
     notes: tuple[str, ...] = ()
+    answers: tuple[AnswerTable, ...] = ()
+
+    @property
+    def summary(self) -> bool:
+        """Whether answers are shown in place of the matrix."""
+        return self.kind in SUMMARIES
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What readers of the numbers must know besides their error bars."""
+        query = self.mechanism.query
+        replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
+        return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
     @property
     def square(self) -> bool:
@@ -107,8 +128,8 @@ def make_content(
     Parameters
     ----------
     release : Release or MechanismRelease
-    kind : 'matrix', 'covariance' or 'correlation'
-        The last two are for a `Release` of moments.
+    kind : 'matrix', 'covariance', 'correlation', 'means', 'table' or 'everything'
+        Covariances and correlations are for a `Release` of moments, the last three for one of the moments of a table.
     ledger : LedgerSummary, optional
         If the release was charged to a ledger.
     notes : tuple of str, optional
@@ -137,7 +158,38 @@ def make_content(
         ledger=ledger,
         notes=notes,
     )
-    return content if kind == "matrix" else _show_estimate(content, kind)
+    if kind == "matrix":
+        return content
+    return _show_answers(content, kind) if isinstance(query, TableMoments) else _show_estimate(content, kind)
+
+
+def _show_answers(content: ReportContent, kind: str) -> ReportContent:
+    """What follows from the moments of a table; a covariance or correlation in place of the released moments."""
+    release, query = content.release, content.mechanism.query
+    if not isinstance(release, Release):
+        raise ParameterError(f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)}.")
+    assert isinstance(query, TableMoments)
+    answers = make_answers(release, kind)
+    if kind in SUMMARIES:
+        titles = {"means": "means", "everything": "summary of a table"}
+        title = titles.get(kind) or f"table of {' and '.join(column.name for column in query.used.categories)}"
+        return replace(content, title=title, kind=kind, answers=answers)
+    main = next(answer for answer in answers if answer.name == kind)
+    names = main.estimate.rows
+    bounds = query.used.bounds
+    assert bounds is not None  # otherwise there is no covariance
+    scale = np.multiply.outer(bounds.halfwidths, bounds.halfwidths) if kind == "covariance" else np.ones((1, 1))
+    return replace(
+        content,
+        title=kind,
+        matrix=main.estimate.value,
+        std=main.estimate.std,
+        rows=names,
+        columns=names,
+        scale=scale,
+        kind=kind,
+        answers=tuple(answer for answer in answers if answer is not main),
+    )
 
 
 def _show_estimate(content: ReportContent, kind: str) -> ReportContent:
@@ -147,6 +199,8 @@ def _show_estimate(content: ReportContent, kind: str) -> ReportContent:
         raise ParameterError(
             f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)} instead."
         )
+    if kind in SUMMARIES:
+        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {content.mechanism.query.title}.")
     estimate = release.covariance() if kind == "covariance" else release.correlation()
     bounds = content.mechanism.query.moment_bounds
     assert bounds is not None  # otherwise the line above raises

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 
 from matrixdp.design import Design
 from matrixdp.release import Release
+from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent, has_equal_rows, make_content
 from matrixdp.report.html import render_page
-from matrixdp.report.pictures import draw_matrix, draw_std
+from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
 from matrixdp.types import Floats
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet runs
@@ -34,12 +36,25 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
 
     Notes
     -----
+    Answers from the moments of a table are written as one CSV file for each kind, with one number to a line.
     A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
     single quote before it; the other files have the names as they are. The Parquet file is left out if `pyarrow` is not
     installed, and files of error bars if these are unknown.
     """
     place = Path(folder)
     (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
+    if content.answers:
+        _write_answers(place, content)
+    if content.caveats:
+        (place / "notes.txt").write_text("\n".join(content.caveats) + "\n", encoding="utf-8")
+    if not content.summary:
+        _write_matrix(place, content)
+    names = sorted(path.name for path in place.iterdir())
+    (place / "report.html").write_text(render_page(content, files=names), encoding="utf-8")
+    return ["report.html", *names]
+
+
+def _write_matrix(place: Path, content: ReportContent) -> None:
     np.save(place / "matrix.npy", content.matrix)
     _write_csv(place / "matrix.csv", content.columns, content.row_names, content.matrix)
     _write_parquet(place / "matrix.parquet", content)
@@ -50,9 +65,33 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     if content.mean is not None:
         table = np.stack([content.mean.value, content.mean.std], axis=1)
         _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table)
-    names = sorted(path.name for path in place.iterdir())
-    (place / "report.html").write_text(render_page(content, files=names), encoding="utf-8")
-    return ["report.html", *names]
+
+
+def _write_answers(place: Path, content: ReportContent) -> None:
+    """One CSV file for each kind of answer, and a picture of the correlations."""
+    files: dict[str, list[AnswerTable]] = {}
+    for answer in content.answers:
+        files.setdefault(answer.name, []).append(answer)
+    for name, answers in files.items():
+        with (place / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(_list_lines(answers, content.mechanism.query))
+    if "correlation" in files and len(files["correlation"][0].estimate.rows) > 1:
+        (place / "correlation.svg").write_text(draw_correlation(files["correlation"][0]), encoding="utf-8")
+
+
+def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any]]:
+    """Lines of a CSV file with one number and its error bar each; empty where there are too few records."""
+    by = query.by
+    yield [*map(_quote_formula, by), "table", "row", "column", "value", "std"]
+    for answer in answers:
+        estimate = answer.estimate
+        for i, row in enumerate(estimate.rows):
+            levels = query.group_levels[i] if answer.name == "groups" else answer.group
+            group = [_quote_formula(level) for level in levels] or [""] * len(by)
+            for j, column in enumerate(estimate.columns):
+                numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
+                shown = ["" if not math.isfinite(number) else number for number in numbers]
+                yield [*group, *map(_quote_formula, (answer.title, row, column)), *shown]
 
 
 def rehearse_folder(design: Design, kind: str, folder: str | os.PathLike[str]) -> None:
@@ -61,7 +100,7 @@ def rehearse_folder(design: Design, kind: str, folder: str | os.PathLike[str]) -
     Parameters
     ----------
     design : Design
-    kind : 'matrix', 'covariance' or 'correlation'
+    kind : one of `KINDS`
     folder : path
         An existing folder, which is left as it was.
     """

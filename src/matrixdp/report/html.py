@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from matrixdp.report.answer_tables import TOO_FEW, AnswerTable
 from matrixdp.report.content import ReportContent
+from matrixdp.report.mean_plot import draw_means
 from matrixdp.report.numbers import format_estimate, format_number
-from matrixdp.report.pictures import draw_matrix, draw_std
+from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
 from matrixdp.report.svg import FONT, escape_text
 from matrixdp.report.words import (
     describe_guarantee,
@@ -21,6 +24,13 @@ from matrixdp.report.words import (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _TABLE_COLUMNS = 10  # a wider matrix is shown as a picture only
 _TABLE_ROWS = 20
+_ANSWER_ROWS, _ANSWER_COLUMNS = 60, 20
+_MOST_TABLES, _MOST_GROUPS = 20, 24  # of a section, and of a page
+_SECTIONS = {
+    "levels": "Levels of the categories",
+    "means_by_level": "Means by level",
+    "table": "Records by two categories",
+}
 _STYLE = f"""
 :root{{color-scheme:light dark;--ink:#1c2330;--soft:#5b6472;--line:#d9dee6;--card:#ffffff;--page:#f4f6f9}}
 @media (prefers-color-scheme:dark){{:root{{--ink:#e6e9ef;--soft:#a3acba;--line:#333b47;--card:#1a1f28;--page:#11151b}}}}
@@ -37,7 +47,8 @@ table{{margin-bottom:14px;border-collapse:collapse;font-size:.9rem;font-variant-
 th,td{{padding:4px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}}
 th{{font-weight:600}} th[scope=row],tr th:first-child,.facts th,.facts td{{text-align:left}}
 .facts td{{white-space:normal}}
-.bar{{color:var(--soft)}}
+.bar,.weak{{color:var(--soft)}}
+h3{{font-size:1rem;margin:1.2em 0 .4em}}
 .warning{{border:2px solid #c2410c;border-radius:10px;padding:12px 18px;margin:18px 0;font-weight:600}}
 code{{font-size:.9em}} footer{{color:var(--soft);font-size:.9rem}}
 svg{{display:block}} figure{{margin:0}}
@@ -65,8 +76,7 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         f'<p class="lead">{escape_text(subject)}</p>',
         _render_warnings(content),
         _render_section("At a glance", _render_facts(content, subject)),
-        _render_section("The matrix", _render_figure(draw_matrix(content, inline=True))),
-        _render_section("How precise it is", _render_precision(content)),
+        *_render_results(content),
         _render_section("How to read it", _render_list(explain_error_bars(content))),
         _render_section(
             "The guarantee",
@@ -86,8 +96,19 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     )
 
 
+def _render_results(content: ReportContent) -> list[str]:
+    answers = render_answers(content)
+    if content.summary:
+        return answers
+    return [
+        _render_section("The matrix", _render_figure(draw_matrix(content, inline=True))),
+        _render_section("How precise it is", _render_precision(content)),
+        *answers,
+    ]
+
+
 def _render_warnings(content: ReportContent) -> str:
-    warnings = list(content.mechanism.warnings)
+    warnings = [*content.mechanism.warnings, *content.caveats]
     if content.release.simulation:
         warnings.append("Simulation. Anyone who knows the seed can repeat the noise, so this release protects nobody.")
     if content.ledger is None:
@@ -103,7 +124,7 @@ def _render_facts(content: ReportContent, subject: str) -> str:
         "Neighbours": mechanism.query.adjacency,
         "Protects": mechanism.query.protects,
         "Spent": mechanism.cost,
-        "Error bars": _describe_range(content),
+        **({} if content.summary else {"Error bars": _describe_range(content)}),
         "Ledger": "none used" if content.ledger is None else f"charged to {content.ledger.dataset}",
         "Software": f"matrixdp {release.version}" + (" (simulation)" if release.simulation else ""),
     }
@@ -150,6 +171,71 @@ def _render_matrix(content: ReportContent) -> str:
 def _render_entry(value: float, std: float) -> str:
     number, bar = format_estimate(float(value), float(std))
     return f'{number} <span class="bar">± {bar}</span>' if bar else number
+
+
+def render_answers(content: ReportContent) -> list[str]:
+    """Sections with the answers from the moments of a table: for all records, then for each group."""
+    by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
+    sections: list[str] = []
+    groups: dict[tuple[str, ...], list[AnswerTable]] = {}
+    for answer in content.answers:
+        if answer.group:
+            groups.setdefault(answer.group, []).append(answer)
+    whole = [answer for answer in content.answers if not answer.group]
+    by_file: dict[str, list[AnswerTable]] = {}
+    for answer in whole:
+        by_file.setdefault(answer.name, []).append(answer)
+    notes = "".join(f'<p class="weak">{escape_text(line)}</p>' for line in content.caveats)
+    for name, tables in by_file.items():
+        shown = tables[:_MOST_TABLES]
+        more = len(tables) - len(shown)
+        body = "".join(_render_answer(table, heading=len(tables) > 1) for table in shown)
+        body += f"<p>{more:,} more are in <code>{name}.csv</code>.</p>" if more else ""
+        title = tables[0].title if len(tables) == 1 else _SECTIONS[name]
+        sections.append(_render_section(title, notes + _render_picture(content, name, tables[0]) + body))
+    for group, tables in list(groups.items())[:_MOST_GROUPS]:
+        title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
+        sections.append(_render_section(title, notes + _render_group(tables)))
+    if len(groups) > _MOST_GROUPS:
+        rest = f"<p>{len(groups) - _MOST_GROUPS:,} more groups are in the CSV files.</p>"
+        sections.append(_render_section("Other groups", rest))
+    return sections
+
+
+def _render_group(tables: Sequence[AnswerTable]) -> str:
+    means = [table.estimate.reliable[:, 0] for table in tables if table.name == "means"]
+    if means and not np.concatenate(means).any():
+        return f"<p>{TOO_FEW.capitalize()} records: noise hides how many there are.</p>"
+    return "".join(_render_answer(table, heading=True) for table in tables[:_MOST_TABLES])
+
+
+def _render_picture(content: ReportContent, name: str, answer: AnswerTable) -> str:
+    if name == "correlation" and len(answer.estimate.rows) > 1:
+        return _render_figure(draw_correlation(answer, inline=True))
+    if name in ("means", "groups"):
+        image = draw_means(content, answer, inline=True)
+        return "" if image is None else _render_figure(image)
+    return ""
+
+
+def _render_answer(answer: AnswerTable, *, heading: bool) -> str:
+    estimate = answer.estimate
+    columns = min(len(estimate.columns), _ANSWER_COLUMNS)
+    rows = [
+        [_render_cell(*pair) for pair in zip(values[:columns], bars[:columns], strict=True)]
+        for values, bars in zip(estimate.value[:_ANSWER_ROWS], estimate.std[:_ANSWER_ROWS], strict=True)
+    ]
+    title = f"<h3>{escape_text(answer.title)}</h3>" if heading else ""
+    table = _render_table([answer.label, *estimate.columns[:columns]], estimate.rows[:_ANSWER_ROWS], rows)
+    cut = columns < len(estimate.columns) or len(estimate.rows) > _ANSWER_ROWS
+    return title + table + (f"<p>The rest is in <code>{answer.name}.csv</code>.</p>" if cut else "")
+
+
+def _render_cell(value: float, std: float) -> str:
+    if not math.isfinite(value):
+        return f'<span class="weak">{TOO_FEW}</span>'
+    cell = _render_entry(value, std)
+    return f'<span class="weak">{cell}</span>' if math.isfinite(std) and abs(value) < 2 * std else cell
 
 
 def _render_table(header: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.queries import MatrixQuery
+from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent, has_equal_rows
 from matrixdp.report.ellipse import draw_ellipse
 from matrixdp.report.heatmap import MAX_SIDE, count_shown_rows, draw_heatmap
@@ -31,6 +32,21 @@ def draw_matrix(content: ReportContent, *, inline: bool = False) -> str:
         percent=relative,
     )
     return make_image([drawing], _describe(content), inline=inline)
+
+
+def draw_correlation(answer: AnswerTable, *, inline: bool = False) -> str:
+    """Heat map of the correlations of a table's numbers."""
+    estimate = answer.estimate
+    drawing = draw_heatmap(
+        estimate.value,
+        estimate.rows,
+        estimate.columns,
+        shade=estimate.value,
+        std=estimate.std,
+        title="Private correlation",
+        legend="colour: correlation; dot: within two error bars of zero",
+    )
+    return make_image([drawing], "Private correlation", inline=inline)
 
 
 def draw_std(content: ReportContent, *, inline: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from matrixdp.report.numbers import format_estimate, format_number, make_visible, shorten
@@ -33,9 +34,17 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_matrix(
-    values: Floats, rows: Sequence[str], columns: Sequence[str], std: Floats | None = None, *, digits: int = 3
+    values: Floats,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    std: Floats | None = None,
+    *,
+    digits: int = 3,
+    undefined: str = "–",
 ) -> str:
     """Text of the first twelve rows and eight columns of a matrix, with error bars where `std` is given.
+
+    `undefined` is shown for NaN.
 
     Examples
     --------
@@ -48,6 +57,8 @@ def format_matrix(
     height, width = min(len(rows), 12), min(len(columns), 8)
 
     def cell(i: int, j: int) -> str:
+        if math.isnan(values[i, j]):
+            return undefined
         if std is None:
             return format_number(float(values[i, j]), digits)
         number, bar = format_estimate(float(values[i, j]), float(std[i, j]))
@@ -57,4 +68,4 @@ def format_matrix(
     body = [[shorten(rows[i], 20), *(cell(i, j) for j in range(width)), *(["…"] * more)] for i in range(height)]
     if height < len(rows):
         body.append(["…", *([""] * (width + more))])
-    return format_table(["", *(shorten(name, 16) for name in columns[:width]), *([""] * more)], body)
+    return format_table(["", *(shorten(name, 18) for name in columns[:width]), *([""] * more)], body)

@@ -20,8 +20,14 @@ def describe_subject(content: ReportContent) -> str:
         records = f" of about {count:,} records (a public figure; their true number is private)"
     if content.title == query.title:
         return query.subject(records)
+    if content.answers:
+        return f"The {content.title}{records}, computed from {_lower_first(query.subject(''))}"
     height, width = content.matrix.shape
     return f"The {content.title}{records}, {height:,} x {width:,}."
+
+
+def _lower_first(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def describe_guarantee(mechanism: MechanismFacts) -> str:
@@ -58,6 +64,8 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "Each number is the true one changed by the mechanism. The error bars are unknown: the mechanism does not "
             "say how large its noise is."
         ]
+    elif content.summary:
+        lines = _explain_answers()
     else:
         lines = [
             "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
@@ -71,13 +79,15 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
             "private and is not recorded."
         )
-    if content.kind != "matrix":
+    if content.answers:
+        lines += _explain_missing(content)
+    elif content.kind != "matrix":
         lines.append(
             f"The {content.title} and its error bars were computed from the released mean and second moment, to first "
             "order in the noise. This uses no privacy budget. A dash marks an entry that cannot be computed because of "
             "the noise."
         )
-    if content.square and content.kind != "correlation":
+    if content.square and content.kind != "correlation" and not content.summary:
         lines.append(
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
             "matrixdp.answers.nearest_psd(matrix, std) returns the nearest possible one, where std are the error bars, "
@@ -94,6 +104,29 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "Every record has noise of its own, large enough to hide it: use averages of rows, not single rows."
         )
     return lines
+
+
+def _explain_answers() -> list[str]:
+    return [
+        "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
+        "noise, to first order: the true number is within one error bar in about 68 of 100 cases, within two in 95.",
+        "“Too few” marks a number that would be computed from so few records that noise hides their number. A number "
+        "in grey is within two error bars of zero: it could be noise alone.",
+        "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget. Counts and totals "
+        "are adjusted to each other, so that they add up; a small count can be negative.",
+        "The error bars cover only the noise that protects privacy. How far these data are from the population that "
+        "they come from is a separate question, with its own error bars.",
+    ]
+
+
+def _explain_missing(content: ReportContent) -> list[str]:
+    columns = getattr(content.mechanism.query, "columns", ())
+    if not any(column.missing for column in columns):
+        return []
+    return [
+        "Where values may be missing, each number is computed from the records in which all of its columns are there, "
+        "and nothing is filled in. That describes all records only if values are missing at random."
+    ]
 
 
 def describe_ledger(ledger: LedgerSummary | None) -> list[str]:

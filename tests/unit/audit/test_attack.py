@@ -1,5 +1,7 @@
 """Attacks find what is attainable, never exceed true claims, and catch functions whose sensitivity is too small."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,29 @@ def test_an_unknown_domain_is_an_error():
 def test_an_attack_stops_in_time():
     design = mdp.make_design(mdp.Moments(BOX, 3), PRIVACY)
     assert attack(design, starts=10**6, seconds=0.0).pairs < 10_000
+
+
+class Narrow(mdp.TableMoments):
+    """Moments of a table that claim the sensitivity of more records than there are."""
+
+    @property
+    def sensitivity(self):
+        return dataclasses.replace(super().sensitivity, records=self.records + 1)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("by", [(), ("ward",)])
+def test_moments_of_a_table_hold_and_too_small_a_sensitivity_is_found(by, neighbours):
+    columns = mdp.Columns(
+        [
+            mdp.Number("age", 0, 120, missing=True),
+            mdp.Number("bmi", 10, 50),
+            mdp.Category("ward", ("a", "b"), other=True),
+            mdp.YesNo("smoker", missing=True),
+        ]
+    )
+    for kind, broken in ((mdp.TableMoments, False), (Narrow, True)):
+        design = mdp.make_design(kind(columns, 8, by=by, neighbours=neighbours), mdp.Privacy(1, 1e-6))
+        found = attack(design, starts=3, seconds=60)
+        assert found.broken == broken
+        assert found.ratio > 0.99

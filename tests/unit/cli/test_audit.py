@@ -45,9 +45,10 @@ def test_a_design(clinic, matrixdp):
 
 
 def test_all_designs_of_a_schema(clinic, matrixdp):
-    done = matrixdp("audit", "--schema", "schema.toml", *BUDGET, "--starts", 1, "--json")
+    done = matrixdp("audit", "--schema", "table.toml", *BUDGET, "--starts", 1, "--json")
+    assert done.code == 0, done.err
     subjects = [result["subject"].split()[0] for result in done.json()["results"]]
-    assert subjects == ["moments", "second-moment", "identity", "gram", "counts"]
+    assert subjects == ["everything", "moments", "second-moment", "identity", "gram", "counts"]
     Path("graph.toml").write_text("[graph]\nnodes = 4\n")
     done = matrixdp("audit", "--schema", "graph.toml", *BUDGET, "--starts", 1, "--json")
     assert [result["subject"] for result in done.json()["results"]] == [

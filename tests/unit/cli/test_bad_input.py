@@ -130,7 +130,7 @@ CASES = {
     ),
     "counts without cells": (NOTHING, argv("clinic.csv", "counts"), USAGE, ["--cells"]),
     "counts of numbers": (
-        NOTHING, (*argv("clinic.csv", "counts"), "--cells", "age,smoker"), USAGE, ["'age'", "categories"],
+        NOTHING, (*argv("clinic.csv", "counts"), "--cells", "age,smoker"), USAGE, ["'age'", "levels"],
     ),
     "an unknown category": (
         edit("bad.csv", 5, 2, "77.7654321"), (*argv("bad.csv", "counts"), "--cells", "smoker,outcome"), DATA,

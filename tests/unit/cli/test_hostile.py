@@ -6,15 +6,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as matrixdp_package
 from matrixdp.cli.actions import release as releasing
-from matrixdp.cli.actions.schema_file import make_template, read_schema
+from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import run
-from unit.cli.conftest import BUDGET, SCHEMA, argv, make_table, read_charges
+from unit.cli.conftest import BUDGET, SCHEMA, TABLE, argv, make_table, read_charges
 
 USAGE, DATA = 2, 3
 BOUND = "[columns.age]\nlower = {}\nupper = 90\n"
@@ -85,9 +87,10 @@ def test_mistakes_are_no_internal_errors(clinic, matrixdp, name):
 def test_escapes_in_column_names_do_not_reach_the_terminal(clinic, matrixdp):
     names = ["a\x1b[31m", "b\x9b2J", "=c"]
     Path("data.csv").write_text(",".join(names) + "\n" + "0.5,0.5,0.5\n" * 20)
-    template = make_template(names, "da\nta.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1")
+    fields = {name: pa.field(name, pa.float64()) for name in names}
+    template = make_template(fields, "da\nta.csv").replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1")
     Path("schema.toml").write_text(template)
-    assert list(read_schema(Path("schema.toml")).columns) == names
+    assert read_schema(Path("schema.toml")).columns.names == tuple(names)
     shown = [
         matrixdp("schema", "new", "data.csv"),
         matrixdp("schema", "check", "schema.toml", "--data", "data.csv"),
@@ -104,9 +107,10 @@ def test_escapes_in_column_names_do_not_reach_the_terminal(clinic, matrixdp):
     "name", ['quote"', "back\\slash", "\U0001f600", "\x7f", "é", "new\nline", "a.b", "", "x\u2028y"]
 )
 def test_a_template_can_be_read_for_any_name(tmp_path, name):
-    template = make_template([name], "data.csv").replace('""\n', "0\n", 1).replace('""\n', "1\n", 1)
-    (tmp_path / "s.toml").write_text(template if name else template.replace('lower = ""', "lower = 0"))
-    assert list(read_schema(tmp_path / "s.toml").columns) == [name]
+    template = make_template({name: pa.field(name, pa.float64())}, "data.csv")
+    (tmp_path / "s.toml").write_text(template.replace('lower = ""', "lower = 0").replace('upper = ""', "upper = 1"))
+    columns = read_schema(tmp_path / "s.toml").columns
+    assert columns is None if not name else columns.names == (name,)
 
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(matrixdp_package.__file__).parents[1])}
@@ -236,7 +240,7 @@ NAMES = ["age", "bmi", "age,bmi", "x,x", "smoker,outcome", ",", "=", "age=1", "a
          "."]
 # fmt: on
 POOLS = {
-    "--query": [*releasing.TABLES, "gram", "counts", "adjacency", "laplacian", "x"],
+    "--query": [*releasing.TABLES, "means", "table", "everything", "gram", "counts", "adjacency", "laplacian", "x"],
     "--epsilon": [*NUMBERS, "1", "1e-5", "50"],
     "--delta": [*NUMBERS, "1e-6", "0.5", "1e-300"],
     "--records": [*NUMBERS, "500", "1125899906842624"],
@@ -246,12 +250,16 @@ POOLS = {
     "--directions-share": [*NUMBERS, "0.5", "0.999999999999"],
     "--calibration": ["exact", "theorem2", "theorem2-corrected", "theorem2-psd"],
     "--cells": NAMES,
+    "--columns": NAMES,
+    "--by": ["smoker", "smoker,outcome", *NAMES],
     "--points": NAMES,
     "--kernel": ["gaussian", "laplacian"],
     "--bandwidth": NUMBERS,
 }
 SCHEMAS = {
     "plain": SCHEMA,
+    "table": TABLE,
+    "missing": TABLE.replace("upper = 45", "upper = 45\nmissing = true"),
     "tiny": BOUND.format("89.99999999999999"),
     "wide": "[columns.age]\nlower = -1e59\nupper = 1e59\n[columns.bmi]\nlower = 0\nupper = 1e-59\n",
     "ball": "radius = 1e-50\n" + SCHEMA,

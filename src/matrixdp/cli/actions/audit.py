@@ -30,13 +30,14 @@ from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import QUERIES
 from matrixdp.design import Design, make_design
+from matrixdp.domain.columns import Category
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.output_folder import OutputFolder
 
 _RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
-_SHOWN_AS_MOMENTS = ("covariance", "correlation")
+_SHOWN_AS_OTHERS = ("covariance", "correlation", "means", "table")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,9 @@ def _audit_schema(path: Path | None, options: dict[str, Any], chosen: AuditOptio
     for query in [options["query"]] if options["query"] else _possible_queries(schema):
         named = {**options, "query": query, "epsilon": privacy.epsilon, "delta": privacy.delta}
         if query == "counts" and options["query"] is None:
-            named["cells"] = ",".join(_categorical(schema)[:2])
+            named["cells"] = ",".join(_pairable(schema)[:2])
+        if query not in ("counts", "everything", *GRAPHS) and options["query"] is None:
+            named["columns"] = ",".join(_complete_numbers(schema))
         design_options = DesignOptions(schema=path, **named)
         records = None if query in GRAPHS else _RECORDS if options["records"] is None else options["records"]
         if design_options.learned:
@@ -94,19 +97,27 @@ def _audit_schema(path: Path | None, options: dict[str, Any], chosen: AuditOptio
 
 
 def _possible_queries(schema: Schema) -> list[str]:
-    """Queries that a schema allows; covariances and correlations are read off moments."""
-    bounded = len(_categorical(schema)) < len(schema.columns)
+    """Queries that a schema allows; those that are read off the moments of numbers or of a table are left out."""
+    numbers = bool(_complete_numbers(schema))
     allowed = {
-        name: schema.graph is not None if name in GRAPHS else bounded
+        name: schema.graph is not None if name in GRAPHS else numbers
         for name in QUERIES
-        if name not in _SHOWN_AS_MOMENTS
+        if name not in _SHOWN_AS_OTHERS
     }
-    allowed["counts"] = len(_categorical(schema)) > 1
+    allowed["counts"] = len(_pairable(schema)) > 1
+    allowed["everything"] = schema.columns is not None
     return [name for name, possible in allowed.items() if possible]
 
 
-def _categorical(schema: Schema) -> list[str]:
-    return [name for name, column in schema.columns.items() if column.categories is not None]
+def _complete_numbers(schema: Schema) -> list[str]:
+    """Columns of numbers that are not missing."""
+    return [] if schema.columns is None else [one.name for one in schema.columns.numbers if not one.missing]
+
+
+def _pairable(schema: Schema) -> list[str]:
+    """Categories that --query counts can use."""
+    categories = () if schema.columns is None else schema.columns.categories
+    return [one.name for one in categories if isinstance(one, Category) and not (one.other or one.missing)]
 
 
 def _audit_object(name: str, thing: Any, schema: Path | None, options: dict[str, Any], chosen: AuditOptions) -> Finding:
@@ -128,7 +139,7 @@ def _attack(
     name: str, design: Design, chosen: AuditOptions, schema: Path | None = None, records: int | None = None
 ) -> Finding:
     generate = None if chosen.generate is None else _import_object(chosen.generate, "--generate")
-    bounds = None if schema is None or generate is not None else read_schema(schema).bounds()
+    bounds = None if schema is None or generate is not None else read_schema(schema).number_bounds()
     found = attack(
         design, generate=generate, bounds=bounds, records=records, starts=chosen.starts, seconds=chosen.seconds
     )

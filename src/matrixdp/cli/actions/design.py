@@ -20,12 +20,14 @@ from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import share_mu
+from matrixdp.report.answer_tables import SUMMARIES, AnswerTable, predict_answers
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.numbers import make_visible
 from matrixdp.report.pictures import draw_design, feature_names
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
+_MOST_TABLES = 12
 _EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -47,7 +49,7 @@ def run_design(
         left = _preview_ledger(ledger, require_dataset(dataset), allowance, options, design)
     with refuse_extremes():
         if plot is not None:
-            pair = _parse_pair(features, feature_names(design.query))
+            pair = _parse_pair(features, design)
             write_file(plot, draw_design(design, pair), option="plot")
         if as_json:
             echo_json(_collect_facts(options, design, left))
@@ -69,8 +71,13 @@ def _preview_ledger(
     return before.epsilon, after.epsilon
 
 
-def _parse_pair(features: str | None, names: Sequence[str]) -> tuple[int, int] | None:
-    """Numbers of the two features of --features; by default the first two, if there are two."""
+def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
+    """Numbers of the two features of --features; by default the first two, if there are two. None for a table."""
+    names = feature_names(design.query)
+    if design.query.places is not None:
+        if features is not None:
+            raise ParameterError("--features must be left out for the moments of a table, which have no noise ellipse.")
+        return None
     if features is None:
         return (0, 1) if len(names) > 1 else None
     chosen = [name.strip() for name in features.split(",")]
@@ -86,8 +93,11 @@ def _predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequen
     distributed uniformly within their bounds.
     """
     rows, columns = design.query.entry_names
-    if options.kind == "matrix":
+    if options.kind == "matrix" or options.kind in SUMMARIES:
         return design.std, rows, columns
+    if design.query.places is not None:
+        found = next(one.estimate for one in predict_answers(design, options.kind) if one.name == options.kind)
+        return found.std, found.rows, found.columns
     assert design.query.moment_bounds is not None
     moments = np.diag(np.concatenate([[1.0], design.query.moment_bounds.halfwidths**2 / 3]))
     estimate = (covariance if options.kind == "covariance" else correlation)(moments, design)
@@ -145,6 +155,12 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "std": (std[:1] if equal_rows else std).tolist(),
         "budgets": _vary_epsilon(options, design),
     }
+    if design.query.places is not None:
+        facts["answers"] = [
+            {"title": answer.title, "rows": answer.estimate.rows, "columns": answer.estimate.columns, "std": bars}
+            for answer in _list_predictions(options, design)
+            for bars in [answer.estimate.std.tolist()]
+        ]
     if left is not None:
         facts["ledger"] = {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}
     return facts
@@ -152,6 +168,36 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
 
 def _print_design(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> None:
     click.echo(make_visible(design.explain(), keep="\n"))
+    if options.kind in SUMMARIES:
+        _print_predictions(options, design)
+    else:
+        _print_std(options, design)
+    errors = [
+        [f"{row['epsilon']:g}", f"{row['median_std']:.3g}", f"{row['largest_std']:.3g}", f"{row['relative_error']:.2%}"]
+        for row in _vary_epsilon(options, design)
+    ]
+    header = ["epsilon", "median std", "largest std", "relative to range"]
+    _print_section("Error at other epsilons", format_table(header, errors))
+    _print_section("Cost in the ledger", _describe_cost(options, design, left))
+
+
+def _list_predictions(options: DesignOptions, design: Design) -> list[AnswerTable]:
+    """What a report shows of all records, and of all groups in one table."""
+    return [answer for answer in predict_answers(design, options.kind) if not answer.group]
+
+
+def _print_predictions(options: DesignOptions, design: Design) -> None:
+    for answer in _list_predictions(options, design)[:_MOST_TABLES]:
+        estimate = answer.estimate
+        table = format_matrix(estimate.std, estimate.rows, estimate.columns)
+        _print_section(make_visible(f"Predicted standard deviation of: {answer.title}"), table)
+    click.echo(
+        "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups\n"
+        "  and where values are missing"
+    )
+
+
+def _print_std(options: DesignOptions, design: Design) -> None:
     std, rows, columns = _predict_std(options, design)
     subject, note = "every entry", ""
     if has_equal_rows(std):
@@ -160,13 +206,6 @@ def _print_design(options: DesignOptions, design: Design, left: tuple[float, flo
         subject += f" of the {options.kind}"
         note = "\n  for uncorrelated features that fill their bounds evenly; larger for features that do not"
     _print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
-    errors = [
-        [f"{row['epsilon']:g}", f"{row['median_std']:.3g}", f"{row['largest_std']:.3g}", f"{row['relative_error']:.2%}"]
-        for row in _vary_epsilon(options, design)
-    ]
-    header = ["epsilon", "median std", "largest std", "relative to range"]
-    _print_section("Error at other epsilons", format_table(header, errors))
-    _print_section("Cost in the ledger", _describe_cost(options, design, left))
 
 
 def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> str:

@@ -13,6 +13,15 @@ import numpy as np
 from matrixdp.checks import check_integer, check_number
 from matrixdp.cli.actions.input_files import read_matrix, read_points
 from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
+from matrixdp.cli.actions.table_query import (
+    MATRICES,
+    SUMMARIES,
+    build_table_query,
+    choose_numbers,
+    is_table_query,
+    require_complete,
+    split_names,
+)
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.privacy import Neighbours, Privacy
@@ -56,6 +65,8 @@ class DesignOptions:
     directions_share: float = 0.2
     calibration: str = "exact"
     cells: str | None = None
+    columns: str | None = None
+    by: str | None = None
     points: Path | None = None
     kernel: str = "gaussian"
     bandwidth: float = 1.0
@@ -72,15 +83,15 @@ class DesignOptions:
 
     @property
     def kind(self) -> str:
-        """What the report shows: 'covariance', 'correlation', or the released 'matrix'."""
-        return self.query if self.query in ("covariance", "correlation") else "matrix"
+        """What the report shows: the released 'matrix', or what the query names if it follows from the matrix."""
+        return self.query if self.query in (*MATRICES, *SUMMARIES) else "matrix"
 
     def parse_cells(self) -> tuple[str, str]:
         """The two columns of a table of counts."""
-        names = [name.strip() for name in (self.cells or "").split(",")]
+        names = split_names(self.cells) or []
         if len(names) != 2 or not all(names) or names[0] == names[1]:
             raise ParameterError(
-                "--cells must name two different columns, as in --cells smoker,outcome, for --query counts."
+                f"--cells must name two different columns, as in --cells smoker,outcome, for --query {self.query}."
             )
         return names[0], names[1]
 
@@ -108,6 +119,7 @@ def build_query(options: DesignOptions, schema: Schema, records: int | None) -> 
     """The query that the options name."""
     default = Neighbours.ADD_REMOVE if options.query in GRAPHS else Neighbours.REPLACE
     neighbours = Neighbours.parse(options.neighbours or default)
+    _refuse_unused(options)
     if options.query in GRAPHS:
         if schema.graph is None:
             raise ParameterError(f"{schema.path}: a graph needs [graph] with its public nodes.")
@@ -115,7 +127,9 @@ def build_query(options: DesignOptions, schema: Schema, records: int | None) -> 
         return GRAPHS[options.query](len(nodes), weight, node_names=nodes, neighbours=neighbours)
     assert records is not None  # only graphs have none
     with refuse_extremes():
-        query = _build_table_query(options, schema, records, neighbours)
+        if is_table_query(options, schema):
+            return build_table_query(options, schema, records, neighbours)
+        query = _build_record_query(options, schema, records, neighbours)
     height, width = query.shape
     if options.query not in _ROW_PER_RECORD and max(height, width) > MAX_SIDE + 1:
         raise ParameterError(
@@ -125,11 +139,22 @@ def build_query(options: DesignOptions, schema: Schema, records: int | None) -> 
     return query
 
 
-def _build_table_query(options: DesignOptions, schema: Schema, records: int, neighbours: Neighbours) -> MatrixQuery:
+def _refuse_unused(options: DesignOptions) -> None:
+    """Raise a `ParameterError` for --by and --columns where the query has no use for them."""
+    grouped = (*SUMMARIES, *MATRICES)
+    if options.by is not None and options.query not in grouped:
+        raise ParameterError(f"--by must be left out for --query {options.query}; it is for {', '.join(grouped)}.")
+    if options.columns is not None and (options.query in GRAPHS or options.query == "counts"):
+        raise ParameterError(f"--columns must be left out for --query {options.query}.")
+
+
+def _build_record_query(options: DesignOptions, schema: Schema, records: int, neighbours: Neighbours) -> MatrixQuery:
     if options.query == "counts":
-        rows, columns = (schema.categories(name) for name in options.parse_cells())
+        rows, columns = (schema.pair_levels(name) for name in options.parse_cells())
         return ContingencyTable(rows, columns, records, neighbours=neighbours)
-    bounds = schema.bounds()
+    chosen = choose_numbers(options, schema)
+    require_complete(options, schema, chosen)
+    bounds = schema.bounds(chosen)
     if options.query == "gram":
         points = None if options.points is None else read_points(options.points, bounds.names or ())
         return GramMatrix(
@@ -146,6 +171,8 @@ def build_design(options: DesignOptions, query: MatrixQuery, learned: Floats | N
         check_number(
             options.directions_share, "share (--directions-share)", at_least=_LEAST_SHARE, at_most=1 - _LEAST_SHARE
         )
+    if query.places is not None:
+        return _build_table_design(options, query)
     given = options.directions not in ("standard", "learned")
     directions = read_matrix(Path(options.directions), "directions") if given else learned
     with refuse_extremes():
@@ -157,6 +184,18 @@ def build_design(options: DesignOptions, query: MatrixQuery, learned: Floats | N
             calibration=options.calibration,
             share=1 - options.directions_share if options.learned else 1.0,
         )
+
+
+def _build_table_design(options: DesignOptions, query: MatrixQuery) -> Design:
+    """The design for the moments of a table, whose noise follows from its columns."""
+    for name, default in (("directions", "standard"), ("calibration", "exact")):
+        if getattr(options, name) != default:
+            raise ParameterError(
+                f"--{name} must be {default!r} for --query {options.query} of this schema: the noise of a table "
+                "follows from its columns. Use --importance to weigh them."
+            )
+    with refuse_extremes():
+        return make_design(query, options.privacy)
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def read_pairs(source: Files, columns: tuple[str, str], schema: Schema) -> list[
     """Pairs of categories, one for each record; values are compared with the categories as text."""
     values = []
     for name, column in zip(columns, source.read_columns(columns, as_text=True), strict=True):
-        categories = {str(category): category for category in schema.categories(name)}
+        categories = {str(category): category for category in schema.pair_levels(name)}
         try:
             values.append([categories[str(value)] for value in column])
         except KeyError:

@@ -28,7 +28,7 @@ from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import MatrixQuery, TableMoments
 from matrixdp.records.files import Files, open_files
 from matrixdp.release import release_dataset
 from matrixdp.release.output_folder import OutputFolder
@@ -148,7 +148,8 @@ def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
     elif job.design_options.query == "counts":
         data = read_pairs(job.source, job.design_options.parse_cells(), job.schema)
     else:
-        job.source.require(list(job.query.names or ()))
+        columns = job.query.columns.names if isinstance(job.query, TableMoments) else job.query.names
+        job.source.require(list(columns or ()))
         return MonitoredRecords(job.release_options, job.query, interrupts)
     interrupts.defer()
     return data
@@ -158,7 +159,7 @@ def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> Prin
     """Private principal directions, for their share of the budget."""
     return principal_directions(
         data,
-        job.schema.bounds(),
+        job.query.bounds,  # type: ignore[attr-defined]
         job.design_options.privacy,
         records=job.query.records,  # type: ignore[attr-defined]
         share=job.design_options.directions_share,

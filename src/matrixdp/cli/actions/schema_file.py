@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.errors import ParameterError, show
-from matrixdp.report.numbers import make_visible
 
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
-_HEADER = """\
-# What is public about {name}. Take the bounds from general knowledge of what the values can be (a scale, a physical
-# limit, a rule of the survey), never from the data. Values outside the bounds are moved to the bounds.
-# Delete the columns that are not to be released. For a column of categories, replace the bounds by:
-#   categories = ["yes", "no"]
-
-# Optional: records are also moved into a ball of this radius around the middle of their bounds.
-# radius = 1.0
-# Optional: the public number of records.
-# records = 10000
-"""
-
-
-@dataclass(frozen=True)
-class Column:
-    """Bounds or categories of one column."""
-
-    lower: float | None = None
-    upper: float | None = None
-    categories: tuple[str | int, ...] | None = None
+TYPES = ("number", "category", "yes/no")
+_KEYS = {
+    "number": ("lower", "upper", "missing"),
+    "category": ("levels", "categories", "other", "missing"),
+    "yes/no": ("missing",),
+}
 
 
 @dataclass(frozen=True)
@@ -45,45 +31,85 @@ class Graph:
 
 @dataclass(frozen=True)
 class Schema:
-    """Everything that is public about a table."""
+    """Everything that is public about a table.
+
+    Attributes
+    ----------
+    path : Path
+    columns : Columns or None
+        None if the file describes no columns.
+    radius, records : optional
+    graph : Graph, optional
+    """
 
     path: Path
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: Columns | None = None
     radius: float | None = None
     records: int | None = None
     graph: Graph | None = None
 
-    def bounds(self) -> Bounds:
-        """Bounds of all columns that have them."""
-        bounded = {name: column for name, column in self.columns.items() if column.categories is None}
-        if not bounded:
-            raise ParameterError(f"{self.path}: no column has bounds. Add [columns.NAME] with lower and upper.")
+    def require_columns(self) -> Columns:
+        """The columns, or a `ParameterError` if there are none."""
+        if self.columns is None:
+            raise ParameterError(f"{self.path}: there are no columns. Add [columns.NAME] with lower and upper.")
+        return self.columns
+
+    def choose(self, names: Sequence[str] | None, option: str) -> Columns:
+        """The columns of these names, in the order of the schema, or all of them; `option` named them."""
+        columns = self.require_columns()
+        if names is None:
+            return columns
+        if len(set(names)) != len(names) or not all(names):
+            raise ParameterError(f"{option} must name each column once, as in {option} age,bmi.")
+        for name in names:
+            if name not in columns.names:
+                known = ", ".join(columns.names[:20])
+                raise ParameterError(f"{option}: {self.path} has no column {show(name)}; it has {known}.")
+        return Columns(tuple(column for column in columns if column.name in names))
+
+    def bounds(self, columns: Columns) -> Bounds:
+        """Bounds of `columns`, all of which hold numbers, with the radius of the schema."""
         try:
-            lower = [column.lower for column in bounded.values()]
-            upper = [column.upper for column in bounded.values()]
-            return Bounds(lower, upper, names=list(bounded), radius=self.radius)  # type: ignore[arg-type]
+            lower, upper = [one.lower for one in columns.numbers], [one.upper for one in columns.numbers]
+            return Bounds(lower, upper, names=list(columns.names), radius=self.radius)
         except ParameterError as error:
             raise ParameterError(f"{self.path}: {error}") from None
 
-    def check(self) -> None:
-        """Raise a `ParameterError` unless there are columns, with valid bounds or categories."""
-        if not self.columns or any(column.categories is None for column in self.columns.values()):
-            self.bounds()
+    def number_bounds(self) -> Bounds:
+        """Bounds of all columns, or a `ParameterError` if one of them is a category."""
+        columns = self.require_columns()
+        for column in columns.categories:
+            raise ParameterError(f"{self.path}: column {column.name!r} is a category; only numbers can be used here.")
+        return self.bounds(columns)
 
-    def categories(self, name: str) -> tuple[str | int, ...]:
-        """The public categories of a column."""
-        if name not in self.columns:
-            raise ParameterError(f"{self.path}: there is no [columns.{_quote_key(name)}]. Add it with its categories.")
-        found = self.columns[name].categories
-        if found is None:
-            raise ParameterError(f'{self.path}: column {name!r} needs categories = ["...", "..."] to be counted.')
+    def check(self) -> None:
+        """Raise a `ParameterError` unless there are columns, and a radius fits them."""
+        numbers = self.require_columns().numbers
+        if self.radius is not None:
+            if not numbers:
+                raise ParameterError(f"{self.path}: radius is for columns of numbers, and there are none. Remove it.")
+            self.bounds(Columns(numbers))
+
+    def category(self, name: str) -> Category | YesNo:
+        """The category of this name, or a `ParameterError` that names the file."""
+        columns = self.require_columns()
+        if name not in columns.names:
+            raise ParameterError(f"{self.path}: there is no [columns.{quote_key(name)}]. Add it with its levels.")
+        found = columns[name]
+        if isinstance(found, Number):
+            raise ParameterError(
+                f'{self.path}: column {name!r} holds numbers, and must be a category here. Give it levels = ["...", '
+                '"..."] in place of bounds.'
+            )
         return found
 
-
-def make_template(names: Sequence[str], source: str) -> str:
-    """Text of a schema for the columns `names` of the file `source`, with empty bounds."""
-    columns = (f'[columns.{_quote_key(name)}]\nlower = ""\nupper = ""\n' for name in names)
-    return "\n".join([_HEADER.format(name=make_visible(source)), *columns])
+    def pair_levels(self, name: str) -> tuple[str | int, ...]:
+        """Levels of a category of pairs that are counted by --query counts."""
+        found = self.category(name)
+        if not isinstance(found, Category) or found.other or found.missing:
+            what = "is yes/no" if isinstance(found, YesNo) else "has levels for other or missing values"
+            raise ParameterError(f"{self.path}: column {name!r} {what}: use --query table in place of counts.")
+        return found.levels
 
 
 def read_schema(path: Path) -> Schema:
@@ -99,7 +125,9 @@ def read_schema(path: Path) -> Schema:
     except ValueError as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
     _require_known(content, {"columns", "radius", "records", "graph"}, f"{path}")
-    columns = {name: _parse_column(path, name, entry) for name, entry in _read_table(content, "columns", path).items()}
+    entries = _read_table(content, "columns", path)
+    found = tuple(_parse_column(path, name, entry) for name, entry in entries.items())
+    columns = Columns(found) if found else None
     graph = _parse_graph(path, _read_table(content, "graph", path)) if "graph" in content else None
     radius = _read_number(content, "radius", f"{path}")
     records = content.get("records")
@@ -111,22 +139,72 @@ def read_schema(path: Path) -> Schema:
 def _parse_column(path: Path, name: str, entry: Any) -> Column:
     where = f"{path}: column {name!r}"
     if not isinstance(entry, dict):
-        raise ParameterError(f"{where} must be a table with lower and upper.")
-    _require_known(entry, {"lower", "upper", "categories"}, where)
-    if "categories" in entry:
-        values = entry["categories"]
-        if "lower" in entry or "upper" in entry:
-            raise ParameterError(f"{where} has bounds and categories; remove one of them.")
-        if not isinstance(values, list) or not values or not all(isinstance(value, str | int) for value in values):
-            raise ParameterError(f"{where}: categories must be a list of strings or integers.")
-        return Column(categories=tuple(values))
-    ends = {end: _read_number(entry, end, where) for end in ("lower", "upper")}
-    for end, value in ends.items():
+        raise ParameterError(f"{where} must be a table with lower and upper, or with levels.")
+    if not entry:
+        names = ", ".join(f'"{name}"' for name in TYPES)
+        raise ParameterError(f"{where} has no type yet. Write type = one of {names}, or delete the column.")
+    kind = _find_type(entry, where)
+    _require_known(entry, {"type", *_KEYS[kind]}, f"{where}, of type {kind!r}" if "type" in entry else where)
+    flags = {flag: _read_flag(entry, flag, where) for flag in ("missing", "other") if flag in entry}
+    try:
+        if kind == "number":
+            lower, upper = _read_bounds(entry, where)
+            return Number(name, lower, upper, **flags)
+        if kind == "yes/no":
+            return YesNo(name, **flags)
+        return Category(name, _read_levels(entry, where), **flags)
+    except ParameterError as error:
+        text = str(error)
+        raise (error if text.startswith(str(path)) else ParameterError(f"{path}: {text}")) from None
+
+
+def _find_type(entry: dict[str, Any], where: str) -> str:
+    """The type of a column; without one, what its other entries say."""
+    if "type" not in entry:
+        if {"levels", "categories", "other"} & set(entry):
+            if {"lower", "upper"} & set(entry):
+                raise ParameterError(f"{where} has bounds and levels; remove one of them.")
+            return "category"
+        _require_known(entry, {"type", "levels", *_KEYS["number"]}, where)
+        return "number"
+    kind = entry["type"]
+    if not isinstance(kind, str) or kind not in TYPES:
+        names = ", ".join(f'"{name}"' for name in TYPES)
+        raise ParameterError(f"{where}: type must be one of {names}, got {show(kind)} instead.")
+    return kind
+
+
+def _read_bounds(entry: dict[str, Any], where: str) -> list[float]:
+    found: list[float] = []
+    for end in ("lower", "upper"):
+        value = _read_number(entry, end, where)
         if value is None:
             raise ParameterError(
                 f"{where} has no {end} bound yet. Fill it in from public knowledge, not from the data."
             )
-    return Column(ends["lower"], ends["upper"])
+        found.append(value)
+    return found
+
+
+def _read_levels(entry: dict[str, Any], where: str) -> tuple[str | int, ...]:
+    if "levels" in entry and "categories" in entry:
+        raise ParameterError(f"{where} has levels and categories, which are the same. Keep levels.")
+    key = "categories" if "categories" in entry else "levels"
+    values = entry.get(key)
+    if values is None or values == []:
+        raise ParameterError(f"{where} has no {key} yet. Fill them in from public knowledge, not from the data.")
+    if not isinstance(values, list) or {type(value) for value in values} not in ({str}, {int}):
+        raise ParameterError(f'{where}: {key} must be a list of texts, as in ["yes", "no"], or a list of integers.')
+    if "" in values:
+        raise ParameterError(f"{where} has an empty text among its {key}. For empty values, write missing = true.")
+    return tuple(values)
+
+
+def _read_flag(entry: dict[str, Any], name: str, where: str) -> bool:
+    value = entry[name]
+    if not isinstance(value, bool):
+        raise ParameterError(f"{where}: {name} must be true or false, got {show(value)} instead.")
+    return value
 
 
 def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
@@ -169,7 +247,7 @@ def _require_known(content: dict[str, Any], names: set[str], where: str) -> None
         raise ParameterError(f"{where}: unknown entry {unknown[0]!r}; it must be one of {', '.join(sorted(names))}.")
 
 
-def _quote_key(name: str) -> str:
+def quote_key(name: str) -> str:
     """The name of a column as a TOML key."""
     if name.isascii() and name.replace("_", "").replace("-", "").isalnum():
         return name

@@ -23,8 +23,8 @@ def schema() -> None:
 def new(data: Path, output: Path | None, force: bool, delimiter: str | None) -> None:
     """Write a template of a schema for the table DATA.
 
-    It has the columns of DATA and empty bounds to fill in. Only the names of the columns are read. They are assumed to
-    be public.
+    It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
+    columns are read, never their values; CSV has no types. They are assumed to be public.
     """
     from matrixdp.cli.actions.schema import write_template
 

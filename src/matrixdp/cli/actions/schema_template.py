@@ -1,0 +1,106 @@
+"""The text of a new schema: a type for each column from its Arrow type alone, never from its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matrixdp.cli.actions.schema_file import quote_key
+from matrixdp.report.numbers import make_visible
+
+_HEADER = """\
+# What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
+# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released.
+#
+#   type = "number"     lower and upper are its bounds; values outside are moved to them.
+#   type = "category"   levels = ["a", "b"] or levels = [1, 2]; any other value is an error, unless other = true adds a
+#                       level for all of them.
+#   type = "yes/no"     true, yes, 1 and false, no, 0.
+#   missing = true      values may be missing. Without it a missing value is an error.
+
+# Optional: the public number of records.
+# records = 10000
+# Optional, for columns of numbers that are not missing: records are also moved into a ball of this radius around the
+# middle of their bounds.
+# radius = 1.0
+"""
+_MISSING = "# missing = true"
+_NUMBER = ['type = "number"', 'lower = ""', 'upper = ""']
+_CATEGORY = ['type = "category"', "levels = []", "# other = true"]
+_YES_NO = ['type = "yes/no"']
+_UNKNOWN = [
+    "# Its type is unknown. Keep one of these three, without the number signs:",
+    *(f"# {line}" for line in ('type = "number"', "lower = ", "upper = ")),
+    "#",
+    *(f"# {line}" for line in ('type = "category"', "levels = []", "other = true")),
+    "#",
+    '# type = "yes/no"',
+    "#",
+    "# If values may be missing, also:",
+    _MISSING,
+]
+
+
+def make_template(fields: Mapping[str, Any], source: str) -> str:
+    """Text of a schema for the columns of the file `source`, with empty bounds and levels.
+
+    Parameters
+    ----------
+    fields : mapping of str to Arrow field or None
+        The columns; None where the type is unknown, as in CSV.
+    source : str
+        Name of the file.
+
+    Privacy
+    -------
+    Only names, types and whether a column may be null are used.
+    """
+    columns = (_describe_column(name, field) for name, field in fields.items())
+    return "\n".join([_HEADER.format(name=make_visible(source)), *columns])
+
+
+def _describe_column(name: str, field: Any) -> str:
+    if not name:
+        return "# A column without a name is left out. To use it, give it a name in the file.\n"
+    heading = f"[columns.{quote_key(name)}]"
+    if field is None:
+        return "\n".join([heading, *_UNKNOWN, ""])
+    lines = _propose(field.type)
+    if lines is None:
+        return (
+            f"# {heading} holds {_describe_type(field.type)}, which cannot be used as they are. Make them numbers "
+            "(such as\n# ages, or days since a fixed date) or a category (such as a year) first.\n"
+        )
+    return "\n".join([heading, *lines, *([_MISSING] * field.nullable), ""])
+
+
+def _propose(kind: Any) -> list[str] | None:
+    """The entries for a column of this Arrow type, or None if it cannot be used."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+        return _CATEGORY if _is_text(kind) or types.is_integer(kind) else None
+    if types.is_boolean(kind):
+        return _YES_NO
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return _NUMBER
+    return _CATEGORY if _is_text(kind) else None
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _describe_type(kind: Any) -> str:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_date(kind):
+        return "dates"
+    if types.is_timestamp(kind):
+        return "timestamps"
+    return "times" if types.is_time(kind) or types.is_duration(kind) else "values of another type"

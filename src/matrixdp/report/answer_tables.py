@@ -1,0 +1,146 @@
+"""The tables of a report on the moments of a table: means, levels, cross tables, correlations, for all and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.design import Design
+from matrixdp.queries import TableMoments
+from matrixdp.release import Release
+from matrixdp.types import Floats
+
+SUMMARIES = ("means", "table", "everything")
+TOO_FEW = "too few"
+_MATRICES = ("covariance", "correlation")
+_MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTable:
+    """One table of numbers with error bars.
+
+    Attributes
+    ----------
+    name : str
+        Of the file that it is written to, without the ending.
+    title : str
+    label : str
+        What the rows are.
+    estimate : NamedEstimate
+    group : tuple of str
+        Levels of the group that it is of; empty for all records.
+    """
+
+    name: str
+    title: str
+    label: str
+    estimate: NamedEstimate
+    group: tuple[str, ...] = ()
+
+
+def predict_answers(design: Design, kind: str) -> tuple[AnswerTable, ...]:
+    """The tables of a report for a table of which nothing is missing, with even numbers, levels and groups.
+
+    Numbers fill their bounds evenly, levels and groups are equally frequent, and all are independent. The values are
+    those of this table; the error bars are a prediction for any.
+    """
+    return make_answers(Release(_make_even_moments(design.query), design), kind)
+
+
+def _make_even_moments(query: Any) -> Floats:
+    mean = np.zeros(query.layout.size)
+    mean[0] = 1.0
+    for place in query.places.values():
+        if place.levels:
+            mean[place.value : place.value + len(place.levels)] = 1 / len(place.levels)
+        else:
+            mean[place.observed] = 1.0
+    moments = np.multiply.outer(mean, mean)
+    for name, place in query.places.items():
+        if place.levels:
+            levels = slice(place.value, place.value + len(place.levels))
+            moments[levels, levels] = np.diag(mean[levels])
+        else:
+            number = query.columns.number(name)
+            moments[place.value, place.value] = ((number.upper - number.lower) / 2) ** 2 / 3
+    return np.tile(moments / query.groups, (query.groups, 1))
+
+
+def make_answers(release: Release, kind: str) -> tuple[AnswerTable, ...]:
+    """The tables that a report of this kind shows; post-processing.
+
+    Parameters
+    ----------
+    release : Release
+        Of `TableMoments`.
+    kind : 'means', 'table', 'everything', 'covariance' or 'correlation'
+    """
+    query = release.design.query
+    assert isinstance(query, TableMoments)
+    with np.errstate(all="ignore"):
+        return tuple(_list_answers(release, query, kind))
+
+
+def _list_answers(release: Release, query: TableMoments, kind: str) -> Iterator[AnswerTable]:
+    yield from _answer_group(release, query, kind, ())
+    if not query.by:
+        return
+    yield _describe_groups(release, query)
+    for group in query.group_levels:
+        yield from _answer_group(release, query, kind, group)
+
+
+def _answer_group(release: Release, query: TableMoments, kind: str, group: tuple[str, ...]) -> Iterator[AnswerTable]:
+    """The tables of all records together, or of one group."""
+    chosen = group or None
+    numbers, categories = query.used.numbers, query.used.categories
+    if numbers and kind != "table":
+        yield AnswerTable("means", "Means", "column", release.means(group=chosen), group)
+    if kind in ("means", "everything"):
+        for column in categories:
+            share = _first_column(release.means(column.name, group=chosen))
+            yield AnswerTable("levels", f"Levels of {column.name}", column.name, share, group)
+    if kind == "everything" and numbers:
+        for column in categories:
+            means = release.means(column.name, group=chosen)
+            yield AnswerTable("means_by_level", f"Means by {column.name}", column.name, means, group)
+    if kind in ("table", "everything"):
+        for one, other in combinations(categories, 2):
+            counts = _count(release.table(one.name, other.name, group=chosen), query.records)
+            title = f"{one.name} and {other.name}"
+            yield AnswerTable("table", f"Records by {title}", f"{one.name} \\ {other.name}", counts, group)
+    if len(numbers) ** 2 * (query.groups + 1) > _MOST_PAIRS and group:
+        return
+    for matrix in _MATRICES:
+        if matrix == kind or (kind == "everything" and len(numbers) > 1):
+            found = release.covariance(chosen) if matrix == "covariance" else release.correlation(chosen)
+            assert isinstance(found, NamedEstimate)
+            yield AnswerTable(matrix, matrix.capitalize(), "column", found, group)
+
+
+def _describe_groups(release: Release, query: TableMoments) -> AnswerTable:
+    """Share of the records, and means, of each group in one table."""
+    *first, last = query.by
+    names = tuple(", ".join(levels) for levels in query.group_levels)
+    parts = []
+    seen = dict.fromkeys(levels[:-1] for levels in query.group_levels)
+    for levels in seen:
+        given = dict(zip(first, levels, strict=True))
+        parts.append(release.means(last, group=given or None))
+    value, std = (np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "std"))
+    estimate = NamedEstimate(value, std, names, parts[0].columns)
+    return AnswerTable("groups", f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate)
+
+
+def _first_column(estimate: NamedEstimate) -> NamedEstimate:
+    return NamedEstimate(estimate.value[:, :1], estimate.std[:, :1], estimate.rows, estimate.columns[:1])
+
+
+def _count(shares: NamedEstimate, records: int) -> NamedEstimate:
+    return NamedEstimate(shares.value * records, shares.std * records, shares.rows, shares.columns)

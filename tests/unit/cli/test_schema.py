@@ -1,0 +1,186 @@
+"""Schemas of tables: what is read, what is refused with which remedy, and the templates."""
+
+import datetime
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from matrixdp import Category, Columns, Number, YesNo
+from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.errors import ParameterError
+
+
+def read(folder, text):
+    path = folder / "schema.toml"
+    path.write_text(text)
+    return read_schema(path)
+
+
+def test_all_types_are_read(tmp_path):
+    schema = read(
+        tmp_path,
+        """
+        [columns.age]
+        type = "number"
+        lower = 0
+        upper = 120
+        missing = true
+        [columns.bmi]
+        lower = 15
+        upper = 45
+        [columns.ward]
+        type = "category"
+        levels = ["a", "b"]
+        other = true
+        [columns.code]
+        categories = [1, 2]
+        missing = true
+        [columns.smoker]
+        type = "yes/no"
+        """,
+    )
+    assert schema.columns == Columns(
+        [
+            Number("age", 0, 120, missing=True),
+            Number("bmi", 15, 45),
+            Category("ward", ("a", "b"), other=True),
+            Category("code", (1, 2), missing=True),
+            YesNo("smoker"),
+        ]
+    )
+    schema.check()
+
+
+MISTAKES = {
+    "a level twice": ('levels = ["a", "b", "a"]', ["'a' twice"]),
+    "a category twice": ('categories = ["a", "a"]', ["'a' twice"]),
+    "a level named other": ('levels = ["a", "other"]\nother = true', ["'other' twice"]),
+    "mixed levels": ('levels = ["a", 1]', ["list of texts", "list of integers"]),
+    "levels of booleans": ("levels = [true, false]", ["list of texts"]),
+    "levels of floats": ("levels = [0.5]", ["list of texts"]),
+    "levels that are no list": ('levels = "a"', ["list of texts"]),
+    "an empty level": ('levels = ["a", ""]', ["missing = true"]),
+    "no levels": ("levels = []", ["no levels yet", "public knowledge"]),
+    "a category without levels": ('type = "category"', ["no levels yet"]),
+    "levels and categories": ('levels = ["a"]\ncategories = ["a"]', ["Keep levels"]),
+    "a number with levels": ('type = "number"\nlower = 0\nupper = 1\nlevels = ["a"]', ["'number'", "'levels'"]),
+    "bounds and levels": ('lower = 0\nupper = 1\nlevels = ["a"]', ["remove one of them"]),
+    "a category with bounds": ('type = "category"\nlevels = ["a"]\nlower = 0', ["'category'", "'lower'"]),
+    "yes/no with levels": ('type = "yes/no"\nlevels = ["a"]', ["'yes/no'", "'levels'"]),
+    "an unknown type": ('type = "text"', ['"number", "category", "yes/no"', "'text'"]),
+    "a type that is no text": ("type = 1", ['"number"']),
+    "no type": ("", ["no type yet", '"yes/no"']),
+    "a flag that is no flag": ('lower = 0\nupper = 1\nmissing = "yes"', ["missing must be true or false"]),
+    "a number with other": ("lower = 0\nupper = 1\nother = true", ["bounds and levels"]),
+    "no upper bound": ('type = "number"\nlower = 0', ["no upper bound yet", "not from the data"]),
+    "inverted bounds": ('type = "number"\nlower = 1\nupper = 0', ["below upper"]),
+    "an unknown entry": ("lower = 0\nupper = 1\nlevel = 1", ["unknown entry 'level'"]),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_name_the_file_the_column_and_the_remedy(tmp_path, name):
+    text, expected = MISTAKES[name]
+    with pytest.raises(ParameterError) as caught:
+        read(tmp_path, f"[columns.ward]\n{text}\n")
+    message = str(caught.value)
+    for words in (str(tmp_path / "schema.toml"), "'ward'", *expected):
+        assert words in message
+    assert message.count(str(tmp_path)) == 1
+
+
+def test_check_refuses_a_level_twice(clinic, matrixdp):
+    (clinic.path / "twice.toml").write_text('[columns.smoker]\ncategories = ["yes", "yes"]\n')
+    done = matrixdp("schema", "check", "twice.toml")
+    assert done.code == 2
+    assert "'smoker' has the level 'yes' twice" in done.err
+
+
+TEMPLATE = """\
+
+[columns.age]
+type = "number"
+lower = ""
+upper = ""
+# missing = true
+
+[columns."body mass"]
+type = "number"
+lower = ""
+upper = ""
+
+[columns.ward]
+type = "category"
+levels = []
+# other = true
+# missing = true
+
+[columns.city]
+type = "category"
+levels = []
+# other = true
+# missing = true
+
+[columns.smoker]
+type = "yes/no"
+# missing = true
+
+# [columns.seen] holds dates, which cannot be used as they are. Make them numbers (such as
+# ages, or days since a fixed date) or a category (such as a year) first.
+
+# [columns.at] holds timestamps, which cannot be used as they are. Make them numbers (such as
+# ages, or days since a fixed date) or a category (such as a year) first.
+
+# [columns.visits] holds values of another type, which cannot be used as they are. Make them numbers (such as
+# ages, or days since a fixed date) or a category (such as a year) first.
+"""
+
+
+def typed_table():
+    day = datetime.date(1987, 6, 5)
+    columns = {
+        "age": pa.array([77], pa.int64()),
+        "body mass": pa.array([77.7654321]),
+        "ward": pa.array(["secret"]).dictionary_encode(),
+        "city": pa.array(["secret"]),
+        "smoker": pa.array([True]),
+        "seen": pa.array([day]),
+        "at": pa.array([datetime.datetime(1987, 6, 5)]),
+        "visits": pa.array([[77]]),
+    }
+    fields = [pa.field(name, value.type, nullable=name != "body mass") for name, value in columns.items()]
+    return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+@pytest.mark.parametrize("data", ["typed.parquet", "typed.feather"])
+def test_types_come_from_the_file_and_nothing_from_its_values(tmp_path, monkeypatch, matrixdp, data):
+    monkeypatch.chdir(tmp_path)
+    (pq.write_table if data.endswith("parquet") else feather.write_feather)(typed_table(), data)
+    done = matrixdp("schema", "new", data)
+    assert done.code == 0
+    header, _, columns = done.out.partition("# radius = 1.0\n")
+    assert columns == TEMPLATE
+    assert data in header
+    assert "77" not in done.out
+    assert "secret" not in done.out
+    assert matrixdp("schema", "new", data).out == done.out
+
+
+def test_columns_of_csv_have_a_template_for_each_type(clinic, matrixdp):
+    done = matrixdp("schema", "new", "clinic.csv", "-o", "new.toml")
+    assert done.code == 0
+    text = (clinic.path / "new.toml").read_text()
+    for name in ("age", "bmi", "smoker", "outcome"):
+        block = text.partition(f"[columns.{name}]\n")[2].partition("\n[")[0]
+        assert all(line.startswith("#") for line in block.strip().splitlines())
+        for line in (
+            '# type = "number"',
+            '# type = "category"',
+            "# levels = []",
+            '# type = "yes/no"',
+            "# missing = true",
+        ):
+            assert line in block.splitlines()
+    assert "yes" not in text.replace('"yes/no"', "").replace("true, yes, 1", "")

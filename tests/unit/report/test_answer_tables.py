@@ -1,0 +1,154 @@
+"""Reports on the moments of a table: their words, their numbers, and what noise hides."""
+
+import csv
+import re
+from html import unescape
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.errors import ParameterError
+from matrixdp.report import make_content, render_page
+from matrixdp.report.answer_tables import make_answers, predict_answers
+from matrixdp.report.files import write_folder
+
+COLUMNS = mdp.Columns(
+    [
+        mdp.Number("age", 0, 100, missing=True),
+        mdp.Number("bmi", 10, 50),
+        mdp.Category("ward", ("north", "south", "=east")),
+        mdp.YesNo("smoker"),
+        mdp.Category("outcome", ("well", "ill"), missing=True),
+    ]
+)
+RECORDS = 3000
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, RECORDS)
+    age[rng.random(RECORDS) < 0.2] = np.nan
+    return {
+        "age": age,
+        "bmi": rng.uniform(20, 30, RECORDS),
+        "ward": ["=east", *rng.choice(["north", "south"], RECORDS - 1)],
+        "smoker": rng.random(RECORDS) < 0.25,
+        "outcome": [None if chance < 0.1 else "ill" for chance in rng.random(RECORDS)],
+    }
+
+
+def make_release(by=(), neighbours="replace", epsilon=2, **options):
+    query = mdp.TableMoments(COLUMNS, RECORDS, by=by, neighbours=neighbours)
+    design = mdp.make_design(query, mdp.Privacy(epsilon, 1e-6))
+    return design.release(make_data(), stream=mdp.Stream(0), simulation=True, **options)
+
+
+# What the data of seed 0 and the stream of seed 0 give.
+GOLDEN_MEANS = [
+    "column | mean | standard deviation | share observed",
+    "age | 50.23 ± 0.42 | 17.72 ± 0.51 | 0.811 ± 0.014",
+    "bmi | 24.98 ± 0.16 | 3.09 ± 0.48 | 1",
+]
+GOLDEN_GROUPS = [
+    "ward | share of records | age | bmi",
+    "north | 0.5139 ± 0.0070 | 50.73 ± 0.47 | 25.18 ± 0.18",
+    "south | 0.4808 ± 0.0070 | 50.16 ± 0.51 | 24.86 ± 0.19",
+    "=east | -0.0010 ± 0.0070 | too few | too few",
+]
+
+
+class Text(HTMLParser):
+    """The lines of text of a page, one for each row of a table, heading, paragraph or item."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.lines, self.skipped = [""], 0
+        self.feed(re.sub(r"<(style|svg)\b.*?</\1>", "", page, flags=re.DOTALL))
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("h1", "h2", "h3", "p", "tr", "li", "title", "footer"):
+            self.lines.append("")
+        if tag in ("td", "th") and self.lines[-1]:
+            self.lines[-1] += " | "
+
+    def handle_data(self, data):
+        self.lines[-1] += unescape(data)
+
+
+def read_section(page, title):
+    """The lines of text of one section of a page."""
+    section = re.search(rf"<section><h2>{re.escape(title)}</h2>(.*?)</section>", page, re.DOTALL)
+    assert section, f"there is no section {title!r}"
+    return [line for line in Text(section[1]).lines if line]
+
+
+def test_the_report_of_a_simulation_is_this_text():
+    page = render_page(make_content(make_release(by=["ward"]), "means"), files=["means.csv"])
+    assert read_section(page, "Means") == GOLDEN_MEANS
+    assert read_section(page, "Groups by ward") == GOLDEN_GROUPS
+    assert read_section(page, "ward: =east") == ["Too few records: noise hides how many there are."]
+    assert read_section(page, "How to read it")[-1] == (
+        "Where values may be missing, each number is computed from the records in which all of its columns are there, "
+        "and nothing is filled in. That describes all records only if values are missing at random."
+    )
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("by", [(), ("ward",), ("ward", "smoker")])
+@pytest.mark.parametrize("kind", ["means", "everything", "covariance", "correlation"])
+def test_no_noise_makes_a_report_fail(tmp_path, kind, by, neighbours):
+    release = make_release(by, neighbours)
+    shape, finish = release.matrix.shape, release.design.query.finish
+    extremes = (np.zeros(shape), -np.ones(shape), np.random.default_rng(0).normal(0, 1e6, shape))
+    for matrix in (release.matrix, *map(finish, extremes)):
+        content = make_content(mdp.Release(matrix, release.design), kind)
+        page = render_page(content)
+        assert "nan" not in page.lower().replace("finance", "")
+        assert "inf " not in page
+        for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+            ElementTree.fromstring(svg)
+    write_folder(content, tmp_path)
+
+
+def test_answers_of_all_groups_are_in_the_files(tmp_path):
+    files = write_folder(make_content(make_release(by=["ward"]), "everything"), tmp_path)
+    assert {"means.csv", "groups.csv", "table.csv", "correlation.svg", "release.json", "report.html"} <= set(files)
+    with (tmp_path / "means.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert {line["ward"] for line in lines} == {"", "north", "south", "'=east"}  # a spreadsheet runs no formula
+    assert all(line["value"] == "" for line in lines if line["ward"] == "'=east" and line["column"] == "mean")
+
+
+def test_replaced_values_are_named_beside_the_numbers():
+    release = make_release(missing="midpoint")
+    assert "REPLACED" in str(release)
+    again = mdp.Release.from_json(release.to_json())
+    assert again.missing == "midpoint"
+    page = render_page(make_content(again, "means"))
+    assert any("biases" in line for line in read_section(page, "Means"))
+    assert "midpoint" not in render_page(make_content(make_release(), "means"))
+    assert "missing" not in mdp.Release.from_json(make_release().to_json()).facts("x")
+
+
+def test_the_prediction_is_the_error_of_an_even_table():
+    release = make_release()
+    predicted = {answer.title: answer.estimate for answer in predict_answers(release.design, "everything")}
+    found = {answer.title: answer.estimate for answer in make_answers(release, "everything")}
+    assert predicted.keys() == found.keys()
+    means = predicted["Means"]
+    assert means["age", "mean"] == pytest.approx(50)
+    assert means["bmi", "standard deviation"] == pytest.approx(40 / np.sqrt(12), rel=1e-2)
+    assert predicted["Levels of ward"].value == pytest.approx(1 / 3)
+    assert predicted["Records by ward and smoker"]["all", "all"] == pytest.approx(RECORDS)
+    ratio = found["Levels of smoker"].std / predicted["Levels of smoker"].std
+    assert (np.abs(ratio - 1) < 1e-9).all()
+
+
+def test_kinds_of_tables_need_a_table():
+    bounds = mdp.Bounds([0], [1], names=["x"])
+    release = mdp.make_design(mdp.Moments(bounds, 100), mdp.Privacy(1, 1e-6)).release(np.zeros((100, 1)))
+    with pytest.raises(ParameterError, match="moments of a table"):
+        make_content(release, "everything")
