@@ -73,7 +73,7 @@ class Category:
     """
 
     name: str
-    levels: tuple[Level, ...]
+    levels: Sequence[Level]
     other: bool = False
     missing: bool = False
 
@@ -159,7 +159,7 @@ class Columns:
     ('age', 'ward', 'smoker')
     """
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, Mapping) or not isinstance(self.columns, Iterable):

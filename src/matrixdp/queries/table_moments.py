@@ -74,7 +74,7 @@ class TableMoments(MatrixQuery):
 
     columns: Columns
     records: int
-    by: tuple[str, ...] = ()
+    by: Sequence[str] = ()
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)

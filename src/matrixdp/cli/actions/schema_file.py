@@ -109,7 +109,7 @@ class Schema:
         if not isinstance(found, Category) or found.other or found.missing:
             what = "is yes/no" if isinstance(found, YesNo) else "has levels for other or missing values"
             raise ParameterError(f"{self.path}: column {name!r} {what}: use --query table in place of counts.")
-        return found.levels
+        return tuple(found.levels)
 
 
 def read_schema(path: Path) -> Schema:
