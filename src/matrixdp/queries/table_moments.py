@@ -260,7 +260,7 @@ class TableMoments(MatrixQuery):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
         check_missing(missing)
-        task = TableTask(self.columns, self.by, self.records, clip, missing)
+        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing)
         total = task.start()
         texts = [column.name for column in self.columns.categories]
         for partial in as_records(data).select(self.columns.names, texts=texts).map(task):
