@@ -177,3 +177,24 @@ def test_principal_directions_spend_their_share():
         claim=PRIVACY.mu * math.sqrt(0.2),
     )
     assert not found.broken
+
+
+def test_queries_of_other_neighbours_are_refused():
+    budget = FitBudget(PRIVACY, Neighbours.REPLACE)
+    with pytest.raises(mdp.ParameterError, match="same neighbours"):
+        budget.release("count", count_query(5, Neighbours.ADD_REMOVE), None, share=0.5)
+
+
+def test_counts_of_files_are_those_of_arrays(tmp_path):
+    """Records whose length is exactly the cut are not above it, wherever they are stored."""
+    from matrixdp.adaptive.out_of_core import validate_records
+
+    data = np.array([[0.5, 0.0], [0.0, 0.25], [1.0, 0.0], [0.0, 0.0]])
+    np.save(tmp_path / "data.npy", data)
+    cuts = [0.0, 0.25, 0.5, 0.75, 1.0]
+    counters = [
+        validate_records(source, BOX)[1](grid_levels(4)).counter(cuts)
+        for source in (data, mdp.open_records(tmp_path / "data.npy"))
+    ]
+    for cut in cuts:
+        assert counters[0](cut) == counters[1](cut) == np.count_nonzero(np.linalg.norm(data, axis=1) > cut)

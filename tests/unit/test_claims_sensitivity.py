@@ -255,3 +255,18 @@ def test_units_of_the_noise_do_not_matter():
             plain = change.distance(rows, columns)
             scaled = change.distance(rows.scaled(a**2), columns.scaled(b**2))
             assert scaled.value == pytest.approx(plain.value / a / b, rel=1e-12)
+
+
+def test_records_of_one_sign_with_rotated_noise():
+    """Outer products of records of one sign have no negative inner product, but their whitened ones may have."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        half, covariance = 10.0 ** rng.uniform(-1, 1, 2), rotated(rng, 2)
+        claim = RankOneChange(half, 1, None, Neighbours.REPLACE, one_signed=True).distance(covariance, covariance)
+        a = covariance.whitening
+
+        def apart(x, y, a=a):
+            return float(np.linalg.norm(a @ (np.outer(x, x) - np.outer(y, y)) @ a.T))
+
+        found = worst_record_pair(apart, half, None, rng, low=np.zeros(2), starts=6)
+        assert found <= claim.value * (1 + 1e-12)
