@@ -1,6 +1,7 @@
 """What a release claims of its noise, and what a request id stands for."""
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -50,9 +51,8 @@ class TestNoiseIsNeverUsedAgain:
     def test_in_files_of_several_parts(self, design, tmp_path):
         (tmp_path / "data").mkdir()
         for i in range(4):
-            np.savetxt(
-                tmp_path / "data" / f"{i}.csv", self.DATA[10 * i : 10 * i + 10], delimiter=",", header="a,b", comments=""
-            )
+            table = pa.table({"a": self.DATA[10 * i : 10 * i + 10, 0], "b": self.DATA[10 * i : 10 * i + 10, 1]})
+            pq.write_table(table, tmp_path / "data" / f"{i}.parquet")
         named = mdp.Identity(mdp.Bounds(BOX.lower, BOX.upper, names=["a", "b"]), RECORDS)
         made = mdp.make_design(named, PRIVACY, directions=design.directions)
         mdp.release_dataset(made, str(tmp_path / "data"), tmp_path / "out", workers=2)
