@@ -16,7 +16,8 @@ from matrixdp.answers import correlation, covariance, mean
 BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
 ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
 RECORDS = 5000
-DATA = BOX.lower + (BOX.upper - BOX.lower) * np.random.default_rng(1).beta(4, 2, (RECORDS, 3))
+MIXED = np.random.default_rng(1).beta(4, 2, (RECORDS, 3)) @ [[0.6, 0.4, 0.0], [0.0, 0.5, 0.4], [0.3, 0.0, 0.6]]
+DATA = BOX.lower + (BOX.upper - BOX.lower) * MIXED  # correlated by about one half
 
 
 def make(neighbours, directions=None):

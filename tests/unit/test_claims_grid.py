@@ -1,6 +1,7 @@
 """What rounding to a grid claims: neighbours' integers stay within the distance, and no answer is altered by it."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.audit import attack, distance_between
-from matrixdp.design.grid import column_factors
+from matrixdp.design.grid import column_factors, fit_grid
 from matrixdp.release import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -42,11 +43,11 @@ def test_a_function_that_rounds_is_covered_by_its_relative_error():
     """Values of 1e5 in single precision, whose rounding errors are as large as what one record changes."""
 
     def rounded(data):
-        mean = np.clip(data, -1, 1).mean(axis=0)[None]
-        return (np.float32(1e5) + mean.astype(np.float32)).astype(np.float64)
+        third = np.clip(data, -1, 1).mean(axis=0)[None] / 3
+        return (np.float32(1e5) + third.astype(np.float32)).astype(np.float64)
 
     bounds = mdp.Bounds([-1, -1], [1, 1])
-    radius = 2 * math.sqrt(2) / 4
+    radius = 2 * math.sqrt(2) / 4 / 3
     query = mdp.Query((1, 2), mdp.FrobeniusBall(radius), 1e5 + 1, rounded, relative_error=2.0**-23)
     assert not attack(mdp.make_design(query, PRIVACY), bounds=bounds, starts=6).broken
 
@@ -79,9 +80,10 @@ def test_each_entry_of_a_data_set_moves_by_all_its_steps():
 
 
 def test_a_distance_is_never_zero():
-    design = mdp.make_design(
-        mdp.Identity(mdp.Bounds([0], [1]), 100_000), mdp.Privacy(1e-5, 1e-9), calibration="theorem2"
-    )
+    """Where the noise is so large that all records round to zero, a release still costs something."""
+    query = mdp.Identity(mdp.Bounds([0], [1]), 10**6)
+    design = mdp.make_design(query, mdp.Privacy(1e-7, 1e-9), calibration="theorem2")
+    assert not query.row_limits(column_factors(design.noise, design.grid.bits)).any()
     assert design.distance >= 2.0**-design.grid.bits
 
 
@@ -126,3 +128,28 @@ def test_an_isotropic_scale_is_rounded_up():
         sensitivity, privacy = float(10 ** rng.uniform(-3, 3)), mdp.Privacy(10 ** rng.uniform(-2, 1), 1e-6)
         scale = mdp.isotropic_scale(privacy, sensitivity=sensitivity)
         assert Fraction(sensitivity) / Fraction(scale) <= Fraction(privacy.mu)
+
+
+def test_a_share_of_theorem_2_is_that_theorem_for_a_smaller_budget():
+    """The noise for half of mu^2 is the noise for the epsilon that it implies."""
+    query = mdp.SecondMoment(mdp.Bounds([-1, -1], [1, 1]), 100)
+    half = mdp.make_design(query, PRIVACY, calibration="theorem2", share=0.5)
+    smaller = mdp.Privacy(mdp.gdp_epsilon(mu=half.mu, delta=PRIVACY.delta), PRIVACY.delta)
+    alone = mdp.make_design(query, smaller, calibration="theorem2")
+    assert half.rmse == pytest.approx(alone.rmse, rel=1e-9)
+    assert half.rmse > 1.1 * mdp.make_design(query, PRIVACY, calibration="theorem2").rmse
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.99, 1 - 1e-6])
+@pytest.mark.parametrize("kind", [mdp.Moments, mdp.Identity])
+def test_less_noise_at_the_old_price_is_refused(factor, kind):
+    """The grid of the smaller noise, with the distance of the larger one."""
+    design = mdp.make_design(kind(mdp.Bounds([0, 0], [1, 1]), 20), PRIVACY)
+    side = design.colcov.scaled(factor)
+    altered = replace(design, colcov=side, rowcov=side if kind is mdp.Moments else design.rowcov)
+    honest = fit_grid(design.query, altered.noise, altered.ideal_distance().value)
+    assert honest.distance > design.distance
+    with pytest.raises(mdp.ParameterError, match="altered"):
+        replace(altered, grid=replace(honest, distance=design.distance)).release(np.zeros((20, 2)))
+    with pytest.raises(mdp.ParameterError, match="altered"):
+        replace(altered, grid=honest).release(np.zeros((20, 2)))  # more than the guarantee
