@@ -7,6 +7,7 @@ that does not end, does not count.
 import argparse
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -137,7 +138,9 @@ def run(chosen: list[Mutation], folder: Path, jobs: int) -> int:
             found[verdict] += 1
             print(f"{verdict:10} {mutation.name:44} {detail}", flush=True)
     counts = ", ".join(f"{number} {verdict}" for verdict, number in sorted(found.items()))
-    print(f"{len(chosen)} mutations in {time.monotonic() - start:.0f} s: {counts}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = f"{time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time"
+    print(f"{len(chosen)} mutations ({spent}): {counts}")
     return 1 if found["SURVIVED"] or found["error"] else 0
 
 
