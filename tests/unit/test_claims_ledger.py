@@ -13,7 +13,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.ledger import Approximate, Gaussian, Plan, Pure, Reserve
-from matrixdp.ledger.accounting import Amount, payment_options, remaining_epsilon, total_amount
+from matrixdp.ledger.accounting import Amount, _difference_below, payment_options, remaining_epsilon, total_amount
 from matrixdp.ledger.composition import _curve, composed_epsilon, composed_mu
 from matrixdp.ledger.units import float_below, root_below
 from matrixdp.privacy import pure_mu
@@ -81,6 +81,13 @@ def test_no_total_is_above_its_guarantee(epsilon, delta):
     assert mp.ncdf(mu / 2 - left[0] / mu) - mp.exp(left[0]) * mp.ncdf(-mu / 2 - left[0] / mu) <= left[1]
     assert total.epsilon * UNIT <= Fraction(epsilon)
     assert total.delta * UNIT <= Fraction(delta)
+
+
+@pytest.mark.parametrize("part", SIZES)
+def test_what_a_reserve_leaves_is_rounded_down(part):
+    for whole in (1.0, 1.5, part, 2 * part):
+        if whole >= part:
+            assert Fraction(_difference_below(whole, part)) <= Fraction(whole) - Fraction(part)
 
 
 def test_what_is_left_is_rounded_down():

@@ -98,3 +98,24 @@ def test_counts_above_their_public_bound_are_refused():
     for pairs in ([("a", "x")] * 4, [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")]):
         with pytest.raises(mdp.ParameterError, match="records must be"):
             design.release(pairs)
+
+
+class Lopsided(mdp.MatrixQuery):
+    """Says that its answer is symmetric, and gives another."""
+
+    neighbours = mdp.Neighbours.REPLACE
+    shape = (2, 2)
+    side = "both"
+    sensitivity = mdp.FrobeniusBall(1.0)
+    magnitude = np.ones((1, 1))
+
+    def evaluate(self, data, *, clip, missing):
+        return np.array([[0.0, data], [0.0, 0.0]])
+
+
+def test_an_answer_that_is_not_symmetric_is_refused():
+    """Its upper triangle would be left out of the integers, and neighbours might differ there."""
+    design = mdp.make_design(Lopsided(), PRIVACY)
+    design.release(0.0)
+    with pytest.raises(mdp.DataError, match="must be symmetric"):
+        design.release(1.0)

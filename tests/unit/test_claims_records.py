@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.domain import clipping
+from matrixdp.records import formats
 from matrixdp.records.parts import InMemoryPart, run_part, unwrap_results
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -68,7 +71,49 @@ def test_errors_state_no_private_number():
         model = PrivateLinearRegression(
             bounds=(-1, 1), target_bounds=(-1, 1), epsilon=1.0, neighbours="add-remove", records=20
         )
-        with pytest.raises(mdp.DataError) as caught:
+        with pytest.raises(mdp.DataError, match="the same number of records") as caught:
             model.fit(np.zeros((rows, 2)), np.zeros(rows + 1))
         texts.add(str(caught.value))
     assert len(texts) == 1
+
+
+def test_every_row_group_is_read_once(tmp_path, monkeypatch):
+    """However the row groups of a file are divided among parts, each record is in one of them."""
+    numbers = np.arange(500.0)
+    pq.write_table(pa.table({"a": numbers / 500, "b": np.zeros(500)}), tmp_path / "data.parquet", row_group_size=37)
+    for rows in (1, 40, 100, 10**6):
+        monkeypatch.setattr(formats, "_SPLIT_ROWS", rows)
+        records = mdp.open_records(tmp_path / "data.parquet").select(["a", "b"])
+        read = [batch.column("a").to_numpy() for part in records.map(lambda _, blocks: list(blocks)) for batch in part]
+        assert np.array_equal(np.sort(np.concatenate(read)), numbers / 500)
+
+
+@pytest.mark.parametrize("error", [pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowIOError])
+def test_errors_of_arrow_are_not_shown(error):
+    """Its messages quote the value that could not be converted."""
+
+    def fail(number, blocks):
+        raise error("could not convert '77.7654321'")
+
+    with pytest.raises(mdp.DataError) as caught:
+        run_part(fail, 0, InMemoryPart("clinic.csv", ()))
+    assert "77.7654321" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_lengths_of_records_do_not_depend_on_their_layout(monkeypatch):
+    """A length decides how a record is clipped to a ball, so its last bit must be the same for rows and columns."""
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((400, 30))
+    bounds = mdp.Bounds([-3.0] * 30, [3.0] * 30, radius=5.0)
+    seen = []
+    factor = clipping._ball_factor
+    monkeypatch.setattr(
+        clipping, "_ball_factor", lambda bounds, lengths: (seen.append(lengths.tobytes()), factor(bounds, lengths))[1]
+    )
+    table = pa.table({f"x{i}": column for i, column in enumerate(data.T)})
+    answers = [mdp.Moments(bounds, 400).evaluate(source, clip=True, missing="error") for source in (data, table)]
+    assert np.array_equal(*answers)
+    assert len(seen) == 2
+    assert seen[0] == seen[1]
