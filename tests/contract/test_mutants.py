@@ -8,6 +8,7 @@ import pytest
 from mutants.catalogue import ROOT, SOURCE, read_mutations
 
 MUTATIONS = read_mutations()
+NAMES = {mutation.name for mutation in MUTATIONS}
 PACKAGES = {
     "adaptive", "answers", "cli", "design", "domain", "estimators", "ledger", "noise", "queries", "records", "release",
     "sensitivity",
@@ -40,3 +41,9 @@ def test_the_named_tests_exist():
             found = [node for node in body if getattr(node, "name", None) == part]
             assert found, name
             body = found[0].body
+
+
+def test_mutations_that_survive_are_explained_in_the_documents():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `") and line.split("`")[1] in NAMES}
+    assert rows == {mutation.name for mutation in MUTATIONS if mutation.equivalent}
