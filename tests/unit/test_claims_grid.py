@@ -13,7 +13,6 @@ from matrixdp.design.grid import column_factors, fit_grid
 from matrixdp.release import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
-RNG = np.random.default_rng(0)
 
 
 def rotation(size, seed=0):
@@ -26,10 +25,10 @@ def test_products_of_large_answers_are_rounded_within_the_distance():
     directions = rotation(size)
     query = mdp.Query((1, size), mdp.FrobeniusBall(1.0), bound=2 * large)
     design = mdp.make_design(query, PRIVACY, allocation=mdp.shares(np.ones(size) / size), directions=directions)
-    worst = 0.0
+    rng, worst = np.random.default_rng(0), 0.0
     for _ in range(400):
-        answer = np.rint(RNG.uniform(-large, large, (1, size)) * 1024) / 1024
-        turn = RNG.standard_normal(size)
+        answer = np.rint(rng.uniform(-large, large, (1, size)) * 1024) / 1024
+        turn = rng.standard_normal(size)
         change = np.trunc(turn / np.linalg.norm(turn) * 1024) / 1024  # sums are exact: 40 + 10 bits
         assert np.linalg.norm(change) <= 1
         worst = max(worst, distance_between(design, answer, answer + change))
