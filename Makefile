@@ -6,7 +6,7 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-.PHONY: demo test nightly spark bench accuracy audit clean
+.PHONY: demo test nightly spark bench accuracy audit mutants clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -33,6 +33,9 @@ accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 
 audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
 	$(BIN)/python -m matrixdp.audit $(AUDIT)
+
+mutants: .venv/dev        ## make small mistakes in a copy of the source, one at a time; MUTANTS='--only ... --jobs ...'
+	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
 
 .venv/python:
 	$(PYTHON) -m venv .venv

@@ -169,9 +169,12 @@ def _(event: Plan) -> Sequence[Amount]:
     if not others:
         return [fixed]
     epsilons = tuple(part.epsilon for part in others)
-    options = _reserve_or_gaussian(units_above(composed_epsilon(epsilons, event.delta)), composed_mu(epsilons))
+    reserve, *gaussian = _reserve_or_gaussian(
+        units_above(composed_epsilon(epsilons, event.delta)), composed_mu(epsilons)
+    )
     # Only the payment from the reserve composes the epsilons at the plan's own delta; the Gaussian account needs none.
-    return [option + fixed + Amount(delta=units_above(event.delta) if option.epsilon else 0) for option in options]
+    # The composed epsilon may be zero, where delta alone covers the plan.
+    return [reserve + fixed + Amount(delta=units_above(event.delta)), *(option + fixed for option in gaussian)]
 
 
 def _reserve_or_gaussian(epsilon: int, mu: float) -> list[Amount]:

@@ -88,7 +88,8 @@ def test_ties_take_further_bits(k):
     if not 0 <= height < 2**64:
         level = int(mp.floor(table.height * mp.exp(-((mp.mpf(size) / 2**FINEST) ** 2) / 2)))
         height, gap = near_tie(size, level, table.height)
-    fraction = int(mp.floor((gap * 2**64 - height) * 2**64))
+    with mp.workdps(60):
+        fraction = int(mp.floor((gap * 2**64 - height) * 2**64))
     half = 1 << 63
     for more, expected in ((fraction - 2**40, True), (fraction + 2**40, False)):
         stream = Scripted(half, more % 2**64)

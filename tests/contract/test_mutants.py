@@ -1,0 +1,49 @@
+"""The list of mutations still fits the source: each text occurs once, and each test exists."""
+
+import ast
+from collections import Counter
+
+import pytest
+
+from mutants.catalogue import ROOT, SOURCE, read_mutations
+
+MUTATIONS = read_mutations()
+NAMES = {mutation.name for mutation in MUTATIONS}
+PACKAGES = {
+    "adaptive", "answers", "cli", "design", "domain", "estimators", "ledger", "noise", "queries", "records", "release",
+    "sensitivity",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_a_mutation_applies(mutation):
+    source = (ROOT / SOURCE / mutation.file).read_text(encoding="utf-8")
+    assert source.count(mutation.text) == 1
+    mutated = source.replace(mutation.text, mutation.into)
+    assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source))  # valid, and not in a comment only
+    assert mutation.claim.endswith(".")
+
+
+def test_names_are_unique():
+    assert [name for name, count in Counter(m.name for m in MUTATIONS).items() if count > 1] == []
+
+
+def test_all_packages_that_privacy_depends_on_are_covered():
+    assert {mutation.file.partition("/")[0] for mutation in MUTATIONS} >= PACKAGES
+    assert len(MUTATIONS) >= 110
+
+
+def test_the_named_tests_exist():
+    for name in {test for mutation in MUTATIONS for test in mutation.tests}:
+        path, *parts = name.split("::")
+        body = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8")).body
+        for part in parts:
+            found = [node for node in body if getattr(node, "name", None) == part]
+            assert found, name
+            body = found[0].body
+
+
+def test_mutations_that_survive_are_explained_in_the_documents():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `") and line.split("`")[1] in NAMES}
+    assert rows == {mutation.name for mutation in MUTATIONS if mutation.equivalent}

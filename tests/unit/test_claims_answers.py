@@ -1,0 +1,97 @@
+"""Error bars and bias of means, covariances and correlations, computed exactly from the law of the noise.
+
+The noise of a symmetric release has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``. To first order the variance of an
+estimate is its gradient times that covariance times its gradient, the gradient taken by central differences of the
+estimate itself. What is quadratic in the noise has an expectation that symmetric points give exactly.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.answers import correlation, covariance, mean
+
+BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
+ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+RECORDS = 5000
+MIXED = np.random.default_rng(1).beta(4, 2, (RECORDS, 3)) @ [[0.6, 0.4, 0.0], [0.0, 0.5, 0.4], [0.3, 0.0, 0.6]]
+DATA = BOX.lower + (BOX.upper - BOX.lower) * MIXED  # correlated by about one half
+
+
+def make(neighbours, directions=None):
+    query = mdp.Moments(BOX, RECORDS, neighbours=neighbours)
+    return mdp.make_design(query, mdp.Privacy(1, 1e-6), directions=directions)
+
+
+CASES = {
+    "replace": make("replace"),
+    "replace, rotated": make("replace", ROTATION),
+    "add-remove": make("add-remove"),
+    "add-remove, rotated": make("add-remove", ROTATION),
+}
+ENTRIES = [(i, j) for i in range(4) for j in range(i + 1)]
+
+
+def noise_covariance(design):
+    """Covariance of the noise in the entries of the lower triangle."""
+    c = design.colcov.matrix()
+    found = np.array([[(c[i, k] * c[j, m] + c[i, m] * c[j, k]) / 2 for k, m in ENTRIES] for i, j in ENTRIES])
+    if design.neighbours == "replace":  # the constant's own moment is public
+        found[0] = found[:, 0] = 0.0
+    return found
+
+
+def shifted(matrix, place, step):
+    moved = matrix.copy()
+    i, j = ENTRIES[place]
+    moved[i, j] += step
+    moved[j, i] = moved[i, j]
+    return moved
+
+
+def answer(design, data=DATA):
+    return design.query.finish(design.query.evaluate(data, clip=True, missing="error"))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("estimate", [mean, covariance, correlation])
+def test_error_bars_follow_from_the_law_of_the_noise(case, estimate):
+    design = CASES[case]
+    matrix, law = answer(design), noise_covariance(design)
+    found = estimate(matrix, design)
+    step = 1e-6
+    moved = [[estimate(shifted(matrix, k, h), design).value for h in (step, -step)] for k in range(len(ENTRIES))]
+    gradient = np.array([(above - below) / (2 * step) for above, below in moved])
+    variance = np.einsum("a...,ab,b...->...", gradient, law, gradient)
+    variance = np.maximum(variance, 0.0)  # of a correlation with itself, up to rounding
+    np.testing.assert_allclose(found.std, np.sqrt(variance), rtol=1e-3, atol=1e-9 * float(np.sqrt(variance).max()))
+
+
+@pytest.mark.parametrize("case", ["replace", "replace, rotated"])
+def test_a_covariance_is_unbiased(case):
+    """A covariance is quadratic in the noise, so that its mean over symmetric points is its expectation."""
+    design = CASES[case]
+    for data in (DATA, DATA[:1].repeat(RECORDS, axis=0)):
+        matrix, law = answer(design, data), noise_covariance(design)
+        values, vectors = np.linalg.eigh(law)
+        root = vectors * np.sqrt(np.maximum(values, 0.0) * len(ENTRIES))
+        total = np.zeros((3, 3))
+        for column, sign in itertools.product(root.T, (1, -1)):
+            moved = matrix.copy()
+            for place, amount in enumerate(sign * column):
+                moved = shifted(moved, place, amount)
+            total += covariance(moved, design).value / (2 * len(ENTRIES))
+        exact = answer(design, data)[1:, 1:] - np.multiply.outer(matrix[0, 1:], matrix[0, 1:])
+        scale = float(np.abs(np.diag(design.colcov.matrix())).max())
+        bias = law[1, 1]  # what a wrong sign, or no allowance, would leave
+        assert np.abs(total - exact).max() < 1e-6 * bias + 1e-13 * scale
+
+
+def test_means_and_covariances_without_noise_are_those_of_the_data():
+    for design in CASES.values():
+        matrix = answer(design)
+        assert mean(matrix, design).value == pytest.approx(DATA.mean(axis=0), abs=1e-4)
+        assert covariance(matrix, design).value == pytest.approx(np.cov(DATA.T, bias=True), abs=1e-3)
+        assert correlation(matrix, design).value == pytest.approx(np.corrcoef(DATA.T), abs=1e-2)
