@@ -284,7 +284,7 @@ def _unshifted_squares() -> bool:
     return _attack_squares(_UnshiftedSquares)
 
 
-_TABLE = Columns([Number("x", -1, 1, missing=True), Category("c", ["a", "b", "c"]), Category("g", ["p", "q"])])
+_TABLE = Columns((Number("x", -1, 1, missing=True), Category("c", ("a", "b", "c")), Category("g", ("p", "q"))))
 
 
 @dataclass(frozen=True, eq=False)

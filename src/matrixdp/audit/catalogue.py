@@ -104,7 +104,7 @@ def random_columns(rng: Rng) -> Columns:
             case _:
                 half, middle = 10 ** rng.uniform(-59, 57), float(rng.choice([0, 1, -100]))
                 columns.append(Number(name, half * (middle - 1), half * (middle + 1), missing=missing))
-    return Columns(columns)
+    return Columns(tuple(columns))
 
 
 def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
@@ -113,7 +113,7 @@ def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
     if groups:
         size = int(rng.integers(1, 3))
         by = tuple(f"g{i}" for i in range(size))
-        columns = Columns([*columns, *(Category(name, _labels(rng, "v")) for name in by)])
+        columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
     importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
     return TableMoments(

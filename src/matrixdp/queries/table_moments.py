@@ -338,9 +338,8 @@ class TableTask:
             order, groups = self._sort(block)
             for start in range(0, block.size, step):
                 rows = slice(start, min(start + step, block.size))
-                places = rows if order is None else order[rows]
                 out = z[:, : rows.stop - start]
-                self._fill(out, [one[places] for one in numbers], [one[places] for one in codes])
+                self._fill(out, numbers, codes, rows if order is None else order[rows])
                 for group, first, last in _runs(groups[rows]) if groups is not None else [(0, 0, None)]:
                     total.sums[group].add(out[:, first:last].T)
         return total
@@ -364,8 +363,14 @@ class TableTask:
         order = np.argsort(groups.astype(np.int16) if few else groups, kind="stable")
         return order, groups[order]
 
-    def _fill(self, z: Floats, numbers: Sequence[NDArray[Any]], codes: Sequence[NDArray[np.intp]]) -> None:
-        """Write integer vectors of some records, one per column, into z of shape (p, rows)."""
+    def _fill(
+        self,
+        z: Floats,
+        numbers: Sequence[NDArray[Any]],
+        codes: Sequence[NDArray[np.intp]],
+        rows: slice | NDArray[np.intp],
+    ) -> None:
+        """Write the integer vectors of some rows, one per column, into z of shape (p, number of rows)."""
         grid, used, m = levels(self.records), self._used, len(numbers)
         z[0] = grid
         place = 1 + m
@@ -373,7 +378,7 @@ class TableTask:
             raw = np.empty((m, z.shape[1]))
             there = {}
             for i, (column, values) in enumerate(zip(used.numbers, numbers, strict=True)):
-                raw[i] = values
+                raw[i] = values[rows]
                 if column.missing:
                     there[i] = np.isfinite(raw[i])
                     np.copyto(raw[i], used.bounds.midpoint[i], where=~there[i])
@@ -383,9 +388,10 @@ class TableTask:
                 np.multiply(observed, float(grid), out=z[place])
                 place += 1
         z[place:] = 0.0
-        rows = np.arange(z.shape[1])
+        numbers_of_rows = np.arange(z.shape[1])
         for width, values in zip(_widths(used.categories), codes, strict=True):
-            z[place + values, rows] = grid
+            block = z[place : place + width]
+            block[values[rows], numbers_of_rows] = grid
             place += width
 
 

@@ -79,7 +79,10 @@ class TableReader(ABC):
         for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
             if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
                 continue
-            size = compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+            lengths = compute.binary_length(column.dictionary)
+            size = (compute.max(lengths).as_py() or 0) * len(column)
+            if size > _MAX_TEXT_BYTES:  # all might be as long as the longest: count
+                size = compute.sum(lengths.take(column.indices)).as_py() or 0
             if size > _MAX_TEXT_BYTES:
                 raise DataError(
                     f"{self.place}: column {name!r} must have at most {_MAX_TEXT_BYTES >> 20} MiB of text in "

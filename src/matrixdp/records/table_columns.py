@@ -301,10 +301,10 @@ def _arrow_codes(values: Any, column: Category | YesNo) -> NDArray[np.intp]:
     kind = values.type.value_type
     _check_precision(column, {"halffloat": 11, "float": 24, "double": 53}.get(str(kind)))
     codes = np.append(_code_each(values.dictionary.to_pylist(), column), _MISSING)
-    places = values.indices.cast(pa.int64())
-    if places.null_count:
-        places = places.fill_null(len(codes) - 1)
-    return np.asarray(codes[places.to_numpy()])
+    places = values.indices
+    if places.null_count:  # of an index type that may be too small for another number
+        places = places.cast(pa.int64()).fill_null(len(codes) - 1)
+    return np.asarray(codes.take(places.to_numpy()))
 
 
 def _pandas_codes(values: Any, column: Category | YesNo) -> NDArray[np.intp]:
