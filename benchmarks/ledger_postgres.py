@@ -102,7 +102,7 @@ def _together(path: str, event: Gaussian) -> float:
 
 def _stops(server: PostgresServer) -> list[dict[str, Any]]:
     """A server that is stopped at once, or killed, while clients charge more than the total allows."""
-    path, chance, room = _path(server, "stops"), random.Random(7), 3_000
+    path, chance, room = _path(server, "stops"), random.Random(7), 200  # few enough to be reached
     create(path).close()
     event = Gaussian(share_mu(TOTAL.mu, 1 / room))
     reader, writer = os.pipe()
