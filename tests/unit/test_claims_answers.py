@@ -1,8 +1,9 @@
 """Error bars and bias of means, covariances and correlations, computed exactly from the law of the noise.
 
-The noise of a symmetric release has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``. To first order the variance of an
-estimate is its gradient times that covariance times its gradient, the gradient taken by central differences of the
-estimate itself. What is quadratic in the noise has an expectation that symmetric points give exactly.
+The noise is independent with unit variance in the coordinates of the design, a linear map of the answer, and the answer
+is estimated by least squares. To first order the variance of an estimate is its gradient times the covariance of that
+noise times its gradient, the gradient taken by central differences of the estimate itself. What is quadratic in the
+noise has an expectation that symmetric points give exactly.
 """
 
 import itertools
@@ -35,9 +36,13 @@ ENTRIES = [(i, j) for i in range(4) for j in range(i + 1)]
 
 
 def noise_covariance(design):
-    """Covariance of the noise in the entries of the lower triangle."""
-    c = design.colcov.matrix()
-    found = np.array([[(c[i, k] * c[j, m] + c[i, m] * c[j, k]) / 2 for k, m in ENTRIES] for i, j in ENTRIES])
+    """Covariance of the noise in the entries of the lower triangle: ``(M'M)^-1`` for unit noise on ``M answer``."""
+    mapping = []
+    for i, j in ENTRIES:
+        unit = np.zeros((4, 4))
+        unit[i, j] = unit[j, i] = 1.0
+        mapping.append(design.structure.whiten(design.noise, unit))
+    found = np.linalg.inv(np.array(mapping) @ np.array(mapping).T)
     if design.neighbours == "replace":  # the constant's own moment is public
         found[0] = found[:, 0] = 0.0
     return found
