@@ -71,7 +71,7 @@ def test_combine_inverts_whiten_and_bounds_hold(n):
     assert (np.abs(coordinates) <= noise.largest(law, mdp.Laplacian(n).magnitude)).all()
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", SIZES[:-1])
 def test_no_gaussian_noise_has_a_smaller_total_error(n):
     """By the duality bound for all edges alike, and by a solver that knows no symmetry."""
     count = n * (n - 1) // 2
