@@ -277,7 +277,7 @@ def _noise_std(view: TableView, fit: Callable[[TableView], Floats]) -> Floats:
     results = []
     for _ in range(DRAWS):
         drawn = structure.combine(noise, rng.standard_normal(size))[:p] * np.sqrt(view.merged)
-        if not structure.counted:
+        if view.whole:
             drawn[0, 0] = 0.0
         results.append(fit(replace(view, matrix=view.matrix + drawn)))
     drawn_fits = np.array(results)

@@ -16,8 +16,10 @@ from matrixdp.answers.named import NamedEstimate
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import Place, TableNoise
+from matrixdp.privacy import Neighbours
 from matrixdp.types import Floats
 
+LEAST_VARIANCE = 2.0  # the same for a variance that a covariance is divided by
 LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
 
 
@@ -31,11 +33,14 @@ class TableView:
     design : Design
     merged : int
         Number of groups that were added up: each has the same noise.
+    whole : bool
+        Whether these are all records, whose number is public.
     """
 
     matrix: Floats
     design: Design
     merged: int = 1
+    whole: bool = False
 
     @property
     def query(self) -> Any:
@@ -96,7 +101,7 @@ class TableView:
     def _variances(self) -> Floats:
         """Variance of the noise in each distinct number that is not a square, of shape (n,)."""
         variances = 1 / self.structure.precisions
-        if not self.structure.counted:
+        if self.whole:
             variances[0] = 0.0
         return variances
 
@@ -153,7 +158,11 @@ def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableVie
     query = _table(design)
     chosen = _chosen(query, group)
     p = query.layout.size
-    return TableView(matrix.reshape(-1, p, p)[chosen].sum(axis=0), design, len(chosen))
+    total = matrix.reshape(-1, p, p)[chosen].sum(axis=0)
+    whole = len(chosen) == query.groups and query.neighbours is Neighbours.REPLACE
+    if whole:
+        total[0, 0] = 1.0  # the number of all records is public
+    return TableView(total, design, len(chosen), whole)
 
 
 def summarise(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
@@ -262,7 +271,7 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
     """Correlations of the numbers, of shape (numbers, numbers).
 
     The covariance is over the records in which both are there, the variance of each number over those in which it is.
-    NaN where noise makes a variance negative or hides the number of records.
+    NaN where noise hides a variance or the number of records.
     """
     view = select_groups(matrix, design, group)
     size = len(view.numbers)
@@ -271,7 +280,7 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
     own = [pair_covariance(view, place, place) for place in places]
     for i in range(size):
         for j in range(i + 1):
-            if not (own[i].value > 0 and own[j].value > 0):
+            if not all(_stands_out(view, one) for one in (own[i], own[j])):
                 continue
             if i == j:
                 value[i, i], std[i, i] = 1.0, 0.0
@@ -318,6 +327,11 @@ def pair_covariance(view: TableView, one: Place, other: Place) -> PairCovariance
     if x == y:
         value += view.variance(x, s) / size**2
     return PairCovariance(float(value), gradients)
+
+
+def _stands_out(view: TableView, variance: PairCovariance) -> bool:
+    """Whether a variance is large enough, beside its noise, to divide by."""
+    return variance.known and bool(variance.value > LEAST_VARIANCE * view.std(variance.gradients))
 
 
 def _summarise_one(view: TableView, place: Place) -> tuple[list[float], list[float]]:
