@@ -18,6 +18,7 @@ from matrixdp.sensitivity import (
     EdgeChange,
     FrobeniusBall,
     KernelChange,
+    KernelRowChange,
     MomentsChange,
     RankOneChange,
     RecordChange,
@@ -282,3 +283,12 @@ def test_an_edge_whose_products_cancel():
         factor = dense(covariance.whitening, 2)
         claim = EdgeChange("laplacian", 1.0).distance(covariance, covariance)
         assert covers(claim, square_norm(factor, exact(np.array([[1.0, -1.0], [-1.0, 1.0]])), factor))
+
+
+@pytest.mark.parametrize("error", [1e-3, 0.1])
+def test_an_ellipsoid_that_is_known_up_to_an_error(error):
+    """The largest change is that of the true ellipsoid, each entry of which may be larger by the error."""
+    p, unit = 4, mdp.Covariance.identity(4)
+    change = KernelRowChange(np.full(p, 10.0), np.eye(p), np.zeros(p), error, np.zeros((2, p)))
+    largest = 1 + p * Fraction(error)  # eigenvalue of the identity plus a matrix of errors
+    assert covers(change.distance(mdp.Covariance.identity(1), unit), largest)
