@@ -137,6 +137,23 @@ def test_a_replaced_record_of_a_second_moment_with_two_covariances():
             assert worst_record_pair(apart, half, None, rng, starts=6) <= claim * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("noise", [diagonal, rotated])
+def test_a_replaced_record_of_a_second_moment(noise):
+    """All pairs of corners; of two features with equal noise, one pair attains sqrt(2) times the norm of one."""
+    for seed in CASES[:40]:
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 4))
+        half, side = 10.0 ** rng.uniform(-1, 1, size), noise(rng, size)
+        white = dense(side.whitening, size)
+        claim = RankOneChange(half, 3).distance(side, side)
+        for signs in itertools.combinations(itertools.product([1, -1], repeat=size), 2):
+            x, y = exact(half * signs[0]), exact(half * signs[1])
+            assert covers(claim, square_norm(white, np.outer(x, x) - np.outer(y, y), white), 3)
+    claim = RankOneChange(np.ones(2), 1).distance(mdp.Covariance.identity(2), mdp.Covariance.identity(2))
+    assert claim.value**2 == pytest.approx(8)
+    assert covers(claim, 8)
+
+
 def test_the_factor_for_two_covariances_is_needed():
     """One side sees the first feature only, the other the second: the product x1 x2 changes its sign."""
     rows, columns = mdp.Covariance.diagonal([1.0, 1e12]), mdp.Covariance.diagonal([1e12, 1.0])
