@@ -13,6 +13,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers import correlation, covariance, mean
+from matrixdp.answers.tables import correlation_table, covariance_table, means_by, select_groups, summarise
 
 BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
 ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
@@ -100,3 +101,68 @@ def test_means_and_covariances_without_noise_are_those_of_the_data():
         assert mean(matrix, design).value == pytest.approx(DATA.mean(axis=0), abs=1e-4)
         assert covariance(matrix, design).value == pytest.approx(np.cov(DATA.T, bias=True), abs=1e-3)
         assert correlation(matrix, design).value == pytest.approx(np.corrcoef(DATA.T), abs=1e-2)
+
+
+TABLE = mdp.Columns(
+    [
+        mdp.Number("x", -1, 3, missing=True),
+        mdp.Number("y", 0, 10),
+        mdp.Category("c", ["a", "b"]),
+        mdp.YesNo("g"),
+    ]
+)
+TABLE_CASES = list(itertools.product([(), ("g",)], ["replace", "add-remove"]))
+
+
+def table_answer(by, neighbours):
+    """A design for a table, and its answer without noise."""
+    rng = np.random.default_rng(2)
+    y = 10 * rng.beta(2, 3, RECORDS)
+    x = np.where(rng.random(RECORDS) < 0.3, np.nan, -1 + 0.2 * y + 2 * rng.beta(2, 2, RECORDS))
+    level = np.where(rng.random(RECORDS) < 0.4, "a", "b")
+    data = {"x": x, "y": y, "c": level, "g": rng.random(RECORDS) < 0.5}
+    design = mdp.make_design(mdp.TableMoments(TABLE, RECORDS, by, neighbours=neighbours), mdp.Privacy(1, 1e-6))
+    return design, answer(design, data)
+
+
+def table_noise_covariance(design, moves):
+    """Covariance of the noise in the distinct numbers of all groups, each moved by one of `moves`."""
+    mapping = np.array([design.structure.whiten(design.noise, move) for move in moves])
+    drawn = [k for k, row in enumerate(mapping) if row.any()]  # others are public
+    found = np.zeros((len(moves), len(moves)))
+    found[np.ix_(drawn, drawn)] = np.linalg.inv(mapping[drawn] @ mapping[drawn].T)
+    return found
+
+
+@pytest.mark.parametrize(("by", "neighbours"), TABLE_CASES)
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        summarise,
+        covariance_table,
+        correlation_table,
+        lambda matrix, design: means_by(matrix, design, "c"),
+        lambda matrix, design: means_by(matrix, design, "g"),
+        lambda matrix, design: select_groups(matrix, design).ratio((1, 2), (1, 1)),
+    ],
+    ids=["means", "covariances", "correlations", "means by level", "means by group", "ratio"],
+)
+def test_error_bars_of_tables_follow_from_the_law_of_the_noise(by, neighbours, estimate):
+    design, matrix = table_answer(by, neighbours)
+    layout, groups = design.query.layout, design.query.groups
+    moves = []
+    for group, number in itertools.product(range(groups), range(layout.number_of.max() + 1)):
+        move = np.zeros((groups, layout.size, layout.size))
+        move[group] = layout.number_of == number
+        moves.append(move.reshape(matrix.shape))
+
+    def value_and_std(at):
+        found = estimate(at, design)
+        return found if isinstance(found, tuple) else (found.value, found.std)
+
+    step = 1e-6
+    values = [[np.asarray(value_and_std(matrix + h * move)[0]) for h in (step, -step)] for move in moves]
+    gradient = np.array([(above - below) / (2 * step) for above, below in values])
+    variance = np.einsum("a...,ab,b...->...", gradient, table_noise_covariance(design, moves), gradient)
+    std = np.sqrt(np.maximum(variance, 0.0))
+    np.testing.assert_allclose(value_and_std(matrix)[1], std, rtol=1e-2, atol=1e-6 * float(std.max()))

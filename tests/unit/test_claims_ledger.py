@@ -1,6 +1,7 @@
 """What the ledger claims in exact arithmetic: costs are never below the truth, totals never above it.
 
 Costs are compared with fractions, and composed ones with sums over all outcomes at sixty digits, without any tolerance.
+What is spent is never read from a part of the entries.
 """
 
 import itertools
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.ledger import Approximate, Gaussian, Plan, Pure, Reserve
+from ledger_stores import SQLiteFiles
+from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Reserve
 from matrixdp.ledger.accounting import Amount, _difference_below, payment_options, remaining_epsilon, total_amount
 from matrixdp.ledger.composition import _curve, composed_epsilon, composed_mu
 from matrixdp.ledger.units import float_below, root_below
@@ -159,3 +161,36 @@ def test_a_composed_mu_covers_its_list_at_every_epsilon(epsilons):
 def test_a_mu_of_events_one_by_one_is_rounded_up(epsilons):
     mu = composed_mu(epsilons)
     assert Fraction(mu) ** 2 >= sum(Fraction(pure_mu(e)) ** 2 for e in epsilons)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return SQLiteFiles(tmp_path)
+
+
+@pytest.fixture
+def charged(files):
+    """Entries: 1 create, 2 register, 3 and 4 charges, 5 register."""
+    with Ledger.create(files.new_path()) as ledger:
+        ledger.register("clinic", TOTAL, neighbours="replace")
+        for _ in range(2):
+            ledger.charge("clinic", Gaussian(0.1), neighbours="replace", description={})
+        ledger.register("other", TOTAL, neighbours="replace")
+    return ledger
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_counters_are_compared_with_the_last_entries(charged, files, change):
+    with files.without_triggers(files.new_path()) as connection:
+        connection.execute("UPDATE counters SET charges = charges + ? WHERE dataset = 'clinic'", (change,))
+    with pytest.raises(mdp.LedgerError, match="the counters of 'clinic' do not agree"):
+        charged.charge("clinic", Gaussian(0.1), neighbours="replace", description={})
+
+
+@pytest.mark.parametrize("column", ["kind = 'move'", "dataset = 'other'"])
+def test_a_last_charge_that_is_hidden_is_missed(charged, files, column):
+    """Were the one before it taken for the last, its cost could be spent again."""
+    with files.without_triggers(files.new_path()) as connection:
+        connection.execute(f"UPDATE entries SET {column} WHERE entry = 4")
+    with pytest.raises(mdp.LedgerError, match="the last charge to 'clinic' is not the one that was counted"):
+        charged.charge("clinic", Gaussian(0.1), neighbours="replace", description={})

@@ -119,3 +119,16 @@ def test_an_answer_that_is_not_symmetric_is_refused():
     design.release(0.0)
     with pytest.raises(mdp.DataError, match="must be symmetric"):
         design.release(1.0)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_sizes_of_groups_have_noise(neighbours):
+    """A replaced record may change its group, so that the sizes of two groups change."""
+    columns = mdp.Columns([mdp.Number("x", 0, 1), mdp.YesNo("g")])
+    design = mdp.make_design(mdp.TableMoments(columns, 4, ["g"], neighbours=neighbours), PRIVACY)
+    place = [0, design.query.layout.size]
+    data = {"x": [0.1, 0.2, 0.3, 0.4], "g": [True, True, True, False]}
+    released = [design.release(data, stream=mdp.Stream(seed=k), simulation=True).matrix for k in range(3)]
+    sizes = np.array([matrix[place, 0] for matrix in released])
+    assert len(np.unique(sizes)) == sizes.size
+    assert (design.std[place, 0] > 0).all()

@@ -18,6 +18,7 @@ from matrixdp.sensitivity import (
     EdgeChange,
     FrobeniusBall,
     KernelChange,
+    KernelRowChange,
     MomentsChange,
     RankOneChange,
     RecordChange,
@@ -134,6 +135,23 @@ def test_a_replaced_record_of_a_second_moment_with_two_covariances():
                 return float(np.linalg.norm(left @ change @ right.T)) / 3
 
             assert worst_record_pair(apart, half, None, rng, starts=6) <= claim * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("noise", [diagonal, rotated])
+def test_a_replaced_record_of_a_second_moment(noise):
+    """All pairs of corners; of two features with equal noise, one pair attains sqrt(2) times the norm of one."""
+    for seed in CASES[:40]:
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 4))
+        half, side = 10.0 ** rng.uniform(-1, 1, size), noise(rng, size)
+        white = dense(side.whitening, size)
+        claim = RankOneChange(half, 3).distance(side, side)
+        for signs in itertools.combinations(itertools.product([1, -1], repeat=size), 2):
+            x, y = exact(half * signs[0]), exact(half * signs[1])
+            assert covers(claim, square_norm(white, np.outer(x, x) - np.outer(y, y), white), 3)
+    claim = RankOneChange(np.ones(2), 1).distance(mdp.Covariance.identity(2), mdp.Covariance.identity(2))
+    assert claim.value**2 == pytest.approx(8)
+    assert covers(claim, 8)
 
 
 def test_the_factor_for_two_covariances_is_needed():
@@ -282,3 +300,12 @@ def test_an_edge_whose_products_cancel():
         factor = dense(covariance.whitening, 2)
         claim = EdgeChange("laplacian", 1.0).distance(covariance, covariance)
         assert covers(claim, square_norm(factor, exact(np.array([[1.0, -1.0], [-1.0, 1.0]])), factor))
+
+
+@pytest.mark.parametrize("error", [1e-3, 0.1])
+def test_an_ellipsoid_that_is_known_up_to_an_error(error):
+    """The largest change is that of the true ellipsoid, each entry of which may be larger by the error."""
+    p, unit = 4, mdp.Covariance.identity(4)
+    change = KernelRowChange(np.full(p, 10.0), np.eye(p), np.zeros(p), error, np.zeros((2, p)))
+    largest = 1 + p * Fraction(error)  # eigenvalue of the identity plus a matrix of errors
+    assert covers(change.distance(mdp.Covariance.identity(1), unit), largest)

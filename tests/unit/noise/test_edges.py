@@ -71,6 +71,21 @@ def test_combine_inverts_whiten_and_bounds_hold(n):
     assert (np.abs(coordinates) <= noise.largest(law, mdp.Laplacian(n).magnitude)).all()
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_no_graph_has_coordinates_beyond_the_bound(n):
+    """Coordinates depend on the total weight with a sign of their own, so that full graphs need not be the worst."""
+    law = sides(n)
+    for noise in (some_noise(n), EdgeNoise.least(n)):
+        bound = noise.largest(law, mdp.Laplacian(n).magnitude)
+        for centres in range(n):  # the first nodes have all their edges, others only those
+            weights = np.zeros((n, n))
+            weights[: centres + 1] = weights[:, : centres + 1] = 1.0
+            np.fill_diagonal(weights, 0.0)
+            for sign in (1.0, -1.0):
+                answer = sign * (np.diag(weights.sum(axis=1)) - weights)
+                assert (np.abs(noise.whiten(law, answer)) <= bound * (1 + 1e-12)).all()
+
+
 @pytest.mark.parametrize("n", SIZES[:-1])
 def test_no_gaussian_noise_has_a_smaller_total_error(n):
     """By the duality bound for all edges alike, and by a solver that knows no symmetry."""
