@@ -49,8 +49,8 @@ def make_release(by=(), neighbours="replace", epsilon=2, **options):
 # What the data of seed 0 and the stream of seed 0 give.
 GOLDEN_MEANS = [
     "column | mean | standard deviation | share observed",
-    "age | 50.23 ± 0.42 | 17.72 ± 0.51 | 0.811 ± 0.014",
-    "bmi | 24.98 ± 0.16 | 3.09 ± 0.48 | 1",
+    "age | 50.23 ± 0.42 | 17.72 ± 0.51 | 0.8064 ± 0.0095",
+    "bmi | 25.01 ± 0.15 | 3.11 ± 0.47 | 1",
 ]
 GOLDEN_GROUPS = [
     "ward | share of records | age | bmi",
