@@ -13,7 +13,7 @@ from scipy.stats import binom
 import matrixdp as mdp
 from levels import LEVEL
 
-RECORDS, TRIALS = 3000, 300
+RECORDS, TRIALS = 12_000, 300
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 COLUMNS = mdp.Columns(
     [
