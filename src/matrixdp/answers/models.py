@@ -7,7 +7,7 @@ are public, and the spread of the results is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,30 +107,30 @@ def regression(
     Where noise makes the moments of the features indefinite or nearly so, directions that noise hides get no weight.
     """
     view = select_groups(matrix, design, group)
-    view.number(target)
+    place = view.number(target)
     variables = _variables(view, features, target)
-    target_at = _Variable(target, view.number(target).value, view.number(target).observed)
+    pairs = _Pairs(view, (*variables, _Variable(target, place.value, place.observed)))
     middles = np.array([view.middle(variable.column) for variable in variables])
     target_middle = view.middle(target)
 
-    def fit(one: TableView) -> Floats:
-        moments = _Moments(one, (*variables, target_at))
-        slopes = _solve(moments.covariance[:-1, :-1], moments.covariance[:-1, -1], moments.noise[:-1])
+    def fit(noisy: Floats) -> Floats:
+        moments = pairs.moments(noisy)
+        slopes = moments.inverse(len(variables)) @ moments.covariance[:-1, -1]
         centre = moments.mean[:-1] + middles
         return np.concatenate([[target_middle + moments.mean[-1] - slopes @ centre], slopes])
 
-    coefficients = fit(view)
-    moments = _Moments(view, (*variables, target_at))
+    coefficients = fit(view.matrix)
+    moments = pairs.moments(view.matrix)
     s, c = moments.covariance[:-1, :-1], moments.covariance[:-1, -1]
     slopes = coefficients[1:]
     total = max(float(moments.covariance[-1, -1]), 0.0)
-    residual = min(max(total - 2 * slopes @ c + slopes @ s @ slopes, 0.0), total)
+    residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
     rows = max(float(view.matrix[0, 0]) * view.query.records, 1.0)
     sampling = residual / max(rows - len(variables) - 1, 1.0)
-    inverse = np.maximum(np.diagonal(_pseudo_inverse(s, moments.noise[:-1])), 0.0)
+    inverse = moments.inverse(len(variables))
     centre = moments.mean[:-1] + middles
-    intercept = sampling * (1 + float(centre @ _pseudo_inverse(s, moments.noise[:-1]) @ centre))
-    sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * inverse]))
+    intercept = sampling * (1 + float(centre @ inverse @ centre))
+    sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * np.maximum(np.diagonal(inverse), 0.0)]))
     names = ("intercept", *(variable.name for variable in variables))
     explained = 1 - residual / total if total > 0 else 0.0
     return Regression(target, names, coefficients, _noise_std(view, fit), sampling_std, float(explained))
@@ -143,7 +143,7 @@ def discriminant(
     view = select_groups(matrix, design, group)
     place = view.category(target)
     variables = _variables(view, features, target)
-    moments = _Moments(view, variables)
+    moments = _Pairs(view, variables).moments(view.matrix)
     shares = view.matrix[0, place.value : place.value + len(place.levels)]
     kept = [k for k in range(len(place.levels)) if view.stands_out(0, place.value + k)]
     if not kept:
@@ -172,10 +172,11 @@ def components(matrix: Floats, design: Design, count: int | None = None, group: 
         raise ParameterError("principal components need at least two columns of numbers.")
     number = check_integer(len(names) if count is None else count, "count", at_least=1, at_most=len(names))
     variables = [_Variable(name, view.number(name).value, view.number(name).observed) for name in names]
+    pairs = _Pairs(view, variables)
     reference: list[Floats] = []
 
-    def fit(one: TableView) -> Floats:
-        moments = _Moments(one, variables)
+    def fit(noisy: Floats) -> Floats:
+        moments = pairs.moments(noisy)
         scale = np.sqrt(np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise)))
         values, vectors = np.linalg.eigh(moments.covariance / scale / scale[:, None])
         values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
@@ -186,7 +187,7 @@ def components(matrix: Floats, design: Design, count: int | None = None, group: 
             reference.append(vectors * signs)
         return np.vstack([vectors * signs, np.maximum(values, 0.0)])
 
-    value = fit(view)
+    value = fit(view.matrix)
     return NamedEstimate(value, _noise_std(view, fit), (*names, "variance"), tuple(f"PC{k + 1}" for k in range(number)))
 
 
@@ -203,28 +204,41 @@ class _Variable:
         object.__setattr__(self, "name", self.name or self.column)
 
 
+@dataclass(frozen=True, eq=False)
 class _Moments:
-    """Means and covariances of variables, each over the records in which both are there, and the noise in them."""
+    """Means and covariances of variables, and the standard deviation of the noise in each product."""
+
+    mean: Floats
+    covariance: Floats
+    noise: Floats
+
+    def inverse(self, count: int) -> Floats:
+        """`_pseudo_inverse` of the covariance of the first `count` variables."""
+        return _pseudo_inverse(self.covariance[:count, :count], self.noise[:count, :count])
+
+
+class _Pairs:
+    """Moments of variables, each over the records in which both are there, as a function of the noisy matrix.
+
+    What does not depend on the matrix is computed once.
+    """
 
     def __init__(self, view: TableView, variables: Sequence[_Variable]) -> None:
-        m = view.matrix
         x = np.array([variable.value for variable in variables])
         r = np.array([variable.observed for variable in variables])
-        size = np.maximum(m[np.ix_(r, r)], _least(view, r))
-        first = m[np.ix_(x, r)] / size
-        self.mean = np.diagonal(first).copy()
-        self.covariance = m[np.ix_(x, x)] / size - first * first.T
-        variances = view.structure.variances(view.design.noise)[: m.shape[0]] * view.merged
-        self.noise = np.sqrt(variances[np.ix_(x, x)]) / size
-        rows = np.arange(len(x))
-        self.covariance[rows, rows] += (variances[x, r] / np.diagonal(size) ** 2) * (r != x)
-        self.covariance = (self.covariance + self.covariance.T) / 2
+        variances = view.structure.variances(view.design.noise)[: len(view.matrix)] * view.merged
+        self._products, self._firsts, self._sizes = np.ix_(x, x), np.ix_(x, r), np.ix_(r, r)
+        self._least = np.maximum(np.sqrt(variances[self._sizes]), 1e-300)  # the smallest share of records to divide by
+        self._noise, self._mean_variances = np.sqrt(variances[self._products]), variances[x, r]
 
-
-def _least(view: TableView, r: NDArray[np.intp]) -> Floats:
-    """The smallest share of records to divide by: one standard deviation of its noise."""
-    variances = view.structure.variances(view.design.noise)[: view.matrix.shape[0]] * view.merged
-    return np.asarray(np.maximum(np.sqrt(variances[np.ix_(r, r)]), 1e-300))
+    def moments(self, matrix: Floats) -> _Moments:
+        """The moments, without the bias of noise in squared means."""
+        size = np.maximum(matrix[self._sizes], self._least)
+        first = matrix[self._firsts] / size
+        covariance = matrix[self._products] / size - first * first.T
+        rows = np.arange(len(size))
+        covariance[rows, rows] += self._mean_variances / np.diagonal(size) ** 2
+        return _Moments(np.diagonal(first).copy(), (covariance + covariance.T) / 2, self._noise / size)
 
 
 def _variables(view: TableView, features: Sequence[str] | None, target: str) -> list[_Variable]:
@@ -252,15 +266,11 @@ def _variables(view: TableView, features: Sequence[str] | None, target: str) -> 
     return found
 
 
-def _solve(covariance: Floats, target: Floats, noise: Floats) -> Floats:
-    return np.asarray(_pseudo_inverse(covariance, noise) @ target)
-
-
 def _pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
     """Inverse over the directions whose variance stands out from the noise, in units of the noise."""
-    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.diagonal(noise[:, : len(covariance)])))
+    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.diagonal(noise)))
     values, vectors = np.linalg.eigh(covariance / scale / scale[:, None])
-    level = float(np.median(noise[:, : len(covariance)] / scale / scale[:, None])) * np.sqrt(len(covariance))
+    level = float(np.median(noise / scale / scale[:, None])) * np.sqrt(len(covariance))
     kept = values > max(level, 1e-12)
     if not kept.any():
         kept[-1] = values[-1] > 0
@@ -268,7 +278,7 @@ def _pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
     return np.asarray(inverse / scale / scale[:, None])
 
 
-def _noise_std(view: TableView, fit: Callable[[TableView], Floats]) -> Floats:
+def _noise_std(view: TableView, fit: Callable[[Floats], Floats]) -> Floats:
     """Spread of a fit over noise that is drawn again about the released moments."""
     rng = np.random.default_rng(0)  # the noise is simulated and public
     structure, noise = view.structure, view.design.noise
@@ -279,7 +289,7 @@ def _noise_std(view: TableView, fit: Callable[[TableView], Floats]) -> Floats:
         drawn = structure.combine(noise, rng.standard_normal(size))[:p] * np.sqrt(view.merged)
         if view.whole:
             drawn[0, 0] = 0.0
-        results.append(fit(replace(view, matrix=view.matrix + drawn)))
+        results.append(fit(view.matrix + drawn))
     drawn_fits = np.array(results)
     low, middle, high = np.quantile(drawn_fits, [0.25, 0.5, 0.75], axis=0)
     reach = _FAR * (high - low) / 2 / _QUARTILE

@@ -19,8 +19,8 @@ from matrixdp.noise.table_noise import Place, TableNoise
 from matrixdp.privacy import Neighbours
 from matrixdp.types import Floats
 
-LEAST_VARIANCE = 2.0  # the same for a variance that a covariance is divided by
 LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
+LEAST_VARIANCE = 2.0  # the same for a variance that a covariance is divided by
 
 
 @dataclass(frozen=True, eq=False)
