@@ -20,7 +20,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
-from matrixdp.queries.base import parse_records
+from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
 
@@ -187,6 +187,5 @@ def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
     if records is None:
         raise ParameterError("records must be given for add-remove neighbours: their true number is private.")
     public = parse_records(records)
-    if found > 2 * public:
-        raise DataError(f"a data set must have at most 2 x {public} records; give a larger public number of records.")
+    check_domain(found, public, neighbours)
     return public

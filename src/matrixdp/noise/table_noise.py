@@ -102,10 +102,6 @@ class Place:
     observed: int
     levels: tuple[str, ...] = ()
 
-    def level(self, name: str) -> int | None:
-        """Position of a level, or None if there is no such level."""
-        return self.value + self.levels.index(name) if name in self.levels else None
-
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)

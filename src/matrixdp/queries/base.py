@@ -295,6 +295,14 @@ def check_count(rows: int, records: int) -> None:
         raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead.")
 
 
+def check_domain(rows: int, records: int, neighbours: Neighbours) -> None:
+    """Raise an error unless the number of records is the public one or, where it is private, at most twice that."""
+    if neighbours is Neighbours.REPLACE:
+        check_count(rows, records)
+    elif rows > 2 * records:
+        raise DataError(f"a data set must have at most 2 x {records} records; give a larger public number of records.")
+
+
 def require_replace(query: MatrixQuery, why: str) -> None:
     """Raise a `ParameterError` unless the neighbours are 'replace'; `why` completes the sentence."""
     if query.neighbours is not Neighbours.REPLACE:

@@ -14,10 +14,10 @@ from scipy.linalg import block_diag
 
 from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds, check_centre
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_count
+from matrixdp.queries.base import check_domain
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.queries.moment_sums import MomentTask
 from matrixdp.records import as_records
@@ -68,12 +68,7 @@ class _MomentQuery(BoundedQuery):
 
     def check_number(self, rows: int) -> None:
         """Raise an error unless the number of records is the public one or, where it is private, in the domain."""
-        if self.neighbours is Neighbours.REPLACE:
-            check_count(rows, self.records)
-        elif rows > 2 * self.records:
-            raise DataError(
-                f"a data set must have at most 2 x {self.records} records; give a larger public number of records."
-            )
+        check_domain(rows, self.records, self.neighbours)
 
     def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
         """The moment from exact integer sums over all parts of the records."""
