@@ -50,8 +50,20 @@ def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: N
         gain = 2 * (alpha + total)
         loss = gain / total
     strengths = gain / sizes
+    return Squares(weights, strengths, shift_of(strengths, loss))
+
+
+def shift_of(strengths: Floats, loss: float) -> float:
+    """The shift with which the sum of squares of these strengths loses a precision of `loss`."""
     inverse = float((1 / strengths).sum())
-    return Squares(weights, strengths, (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse)
+    return (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse
+
+
+def largest_alone(fixed: float, gain: float, loss: float, total: float) -> float:
+    """Largest ``(fixed + s)^2 + gain s - loss s^2`` over ``0 <= s <= total``: squared length of one record's part."""
+    curvature = 1 - loss
+    s = total if curvature >= 0 else min(total, (2 * fixed + gain) / (-2 * curvature))
+    return fixed**2 + (2 * fixed + gain) * s + curvature * s**2
 
 
 def squares_distance(
@@ -71,10 +83,7 @@ def squares_distance(
     longest = float(extents.sum()) if is_diagonal(factor) else good_vertex(factor * halfwidths)
     corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
     if neighbours is Neighbours.ADD_REMOVE:
-        # Largest (alpha + s)^2 + gain s - (loss - missing) s^2 over 0 <= s <= total.
-        curvature = 1 - loss + missing
-        s = total if curvature >= 0 else min(total, (2 * alpha + gain) / (-2 * curvature))
-        bound = alpha**2 + (2 * alpha + gain) * s + curvature * s**2
+        bound = largest_alone(alpha, gain, loss - missing, total)
         attained = (alpha + longest) ** 2 + corner
     else:
         apart = _replaced(alpha, total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2

@@ -14,6 +14,7 @@ from matrixdp.noise.structure import NoiseStructure
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, require_shape
+from matrixdp.sensitivity.free_squares import largest_alone, shift_of
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -80,8 +81,7 @@ class TableChange(Sensitivity):
         if lengths.sizes.size:
             gain, loss = lengths.free_gain(total)
             strengths = gain / lengths.sizes
-            inverse = float((1 / strengths).sum())
-            shift = (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse
+            shift = shift_of(strengths, loss)
         return TableNoise(self.layout, self.groups, self.counted, self.scales / unit, strengths, shift)
 
     @property
@@ -142,7 +142,7 @@ class _Lengths:
         total = float(self.sizes.sum())
         gain = float((strengths * self.sizes).max()) if strengths.size else 0.0
         corner = float((strengths * self.sizes**2).sum()) - loss * total**2 if strengths.size else 0.0
-        one = _largest(self.fixed, gain, loss, total)  # squared length of one record's matrix and squares
+        one = largest_alone(self.fixed, gain, loss, total)  # squared length of one record's matrix and squares
         if self.neighbours is Neighbours.ADD_REMOVE:
             return Distance(math.sqrt(one), math.sqrt((self.fixed + total) ** 2 + corner))
         apart = self.replaced(total / 2) + gain * total + max(0.0, 0.5 - loss) * total**2
@@ -153,13 +153,6 @@ class _Lengths:
             attained = max(attained, 2 * ((self.fixed + total) ** 2 + corner))
         value = math.sqrt(bound)
         return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
-
-
-def _largest(fixed: float, gain: float, loss: float, total: float) -> float:
-    """Largest ``(fixed + s)^2 + gain s - loss s^2`` over ``0 <= s <= total``."""
-    curvature = 1 - loss
-    s = total if curvature >= 0 else min(total, (2 * fixed + gain) / (-2 * curvature))
-    return fixed**2 + (2 * fixed + gain) * s + curvature * s**2
 
 
 def _scalar(covariance: Covariance) -> float:
