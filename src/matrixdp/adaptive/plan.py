@@ -122,7 +122,9 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
     """Plan with the ratio y that has the least expected error, and the sizes of noise and clipping error.
 
     All noise is proportional to ``1 + y``, and that of the mean to ``(1 + y)/sqrt(y)``. The mean's error changes the
-    second moment about the midpoint by its product with the centre; the covariance hardly depends on it.
+    second moment about the midpoint by its product with the centre; the covariance hardly depends on it. Where the
+    records that are clipped lie on one side, so does clipping: a record of length ``sqrt(2 |u|^2)`` that loses t in its
+    square moves the mean by about ``t/sqrt(8 mean_square)`` in u.
     """
     total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
     freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))
@@ -134,4 +136,6 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
     best = (math.sqrt(far**2 + 4 * own * far) - far) / (2 * own)  # least (1 + y)^2 (own + 2 far/y)
     ratio = max(best, settings.least_ratio)
     noise = (1 + ratio) * math.sqrt(own + 2 * far / ratio)
+    shift = settings.one_sided * math.sqrt(far * trace / 2)
+    clipping = math.hypot(clipping, shift)
     return FinalPlan(coordinates, ratio, total, freedom, noise, clipping)

@@ -16,6 +16,8 @@ from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
 from matrixdp.types import Floats
 
+_EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -24,7 +26,9 @@ class Fitted:
     Attributes
     ----------
     mean, covariance : float64 arrays of shape (d,) and (d, d)
-        The covariance is positive semidefinite.
+        The covariance is positive semidefinite, and zero where nothing tells it from zero.
+    second : float64 array of shape (d, d)
+        Second moment about the midpoint of the box.
     mean_std, std : float64 arrays of shape (d,) and (d, d)
         Standard deviation of the noise in each entry of mean and covariance before shrinkage, to first order.
     unshrunk : float64 array of shape (d, d)
@@ -41,6 +45,7 @@ class Fitted:
 
     mean: Floats
     covariance: Floats
+    second: Floats
     mean_std: Floats
     std: Floats
     unshrunk: Floats
@@ -48,11 +53,6 @@ class Fitted:
     noise_std: float
     radius: float
     learned: bool
-
-    @property
-    def second(self) -> Floats:
-        """Second moment about the midpoint of the box, of shape (d, d)."""
-        return self.covariance + np.multiply.outer(self.mean, self.mean)
 
 
 def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitted:
@@ -70,7 +70,8 @@ def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitt
         kept = _wiener_factor(second, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
     identity = Coordinates.of(np.eye(d), np.zeros(d))
-    return _fitted(second, variances, mean, covariance, identity, moment.std, radius, learned=False)
+    evident = _evident_share(second, variances, moment.trace_std) if settings.shrink else 1.0
+    return _fitted(second, variances, mean, covariance, identity, moment.std, radius, evident, learned=False)
 
 
 def finish_combined(
@@ -92,7 +93,8 @@ def finish_combined(
     else:
         mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
         covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
-    return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, learned=True)
+    evident = _evident_share(second, variances, final.trace_std) if settings.shrink else 1.0
+    return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident, learned=True)
 
 
 def _unshrunk(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
@@ -109,6 +111,7 @@ def _fitted(
     coordinates: Coordinates,
     noise_std: float,
     radius: float,
+    evident: float,
     *,
     learned: bool,
 ) -> Fitted:
@@ -116,9 +119,11 @@ def _fitted(
     back = coordinates.inverse
     squares = back**2
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
+    possible = _nearest_possible(back @ covariance @ back.T)
     return Fitted(
         mean=location,
-        covariance=_nearest_possible(back @ covariance @ back.T),
+        covariance=evident * possible,
+        second=possible + np.multiply.outer(location, location),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
         std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
         unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,
@@ -134,6 +139,18 @@ def _nearest_possible(covariance: Floats) -> Floats:
     nearest = nearest_of_same_trace(covariance)
     within = 1 / np.sqrt(np.maximum(np.diagonal(nearest), 1.0))
     return nearest * np.multiply.outer(within, within)
+
+
+def _evident_share(second: Floats, variances: Floats, trace_std: float) -> float:
+    """Factor from 0 to 1 for the covariance, by how far its noisy trace exceeds its noise.
+
+    The trace is the number that is measured best. Within `_EVIDENCE` standard deviations of zero there is nothing to
+    tell the covariance from zero, and the zero matrix has less error; beyond, the factor approaches one quickly.
+    """
+    mean, own = second[0, 1:], variances[0, 1:]
+    trace = float(np.trace(second)) - 1.0 - float(mean @ mean) + float(own.sum())
+    std = math.sqrt(trace_std**2 + 4 * float(own @ mean**2) + 2 * float(own @ own))
+    return 1 - (_EVIDENCE * std / trace) ** 4 if trace > _EVIDENCE * std else 0.0
 
 
 def _wiener_factor(second: Floats, trace_std: float) -> float:

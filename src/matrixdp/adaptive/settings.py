@@ -56,6 +56,8 @@ class Settings:
     about_mean : bool
         Whether errors about the mean count rather than about the midpoint. About the midpoint, the final ratio is
         raised to balance the error of a mean that lies far from it.
+    one_sided : float
+        How much of what clipping takes is expected to lie on one side of the centre, and so to move the mean.
     floor : float
         Added to the rough variances, in standard deviations of their noise: a variance that is too small by noise would
         stretch its coordinate.
@@ -95,6 +97,7 @@ class Settings:
     rough_ratio: float = 1 / 8
     least_ratio: float = 1 / 16
     about_mean: bool = False
+    one_sided: float = 0.3
     floor: float = 0.2
     pull: float = 0.4
     tail_share: float = 0.02
