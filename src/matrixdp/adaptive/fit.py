@@ -1,13 +1,16 @@
-"""The private moment with learned coordinates, in five steps."""
+"""The private moment with learned coordinates, in five steps, and a moment of the whole box beside it."""
 
 from __future__ import annotations
 
 import math
 
 from matrixdp.adaptive.ball_moment import BallMoment, ball_moment, ball_query
+from matrixdp.adaptive.box_moment import box_moment, box_query
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.clipped_tail import private_excess
 from matrixdp.adaptive.grid_records import PrivateRecords
+from matrixdp.adaptive.plain_mix import finish_plain, mix_plain
+from matrixdp.adaptive.plain_share import plain_ratio, plain_share
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
 from matrixdp.adaptive.postprocess import Fitted, finish_combined, finish_single
 from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius
@@ -43,15 +46,21 @@ def fit_moment(
     Reads the records through `budget.release` alone: every count and moment has its share of the budget, and whatever
     is chosen in between is a function of earlier noisy answers.
     """
+    d = records.shape[1]
+    if d == 1:
+        return finish_plain(measure_box(records, settings.only_ratio, budget, public=public))
     radius = find_first_radius(records, settings, budget, public=public)
-    if is_scarce(records.shape[1], public, budget.privacy.mu, settings):
+    if is_scarce(d, public, budget.privacy.mu, settings):
         return finish_single(measure_only_moment(records, radius, settings, budget, public=public), radius, settings)
     rough = measure_rough_moment(records, radius, settings, budget, public=public)
     plan = plan_final_moment(rough, settings, basis=basis, levels=records.levels)
     transformed = records.transform(plan.coordinates)
     ball = find_final_ball(transformed, plan, settings, budget, public=public)
+    share = plain_share(rough, plan, ball, settings, public * share_mu(budget.privacy.mu, budget.remaining))
+    plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share) if share else None
     final = measure_final_moment(transformed, plan, ball, budget, public=public)
-    return finish_combined(rough, final, plan, ball, settings)
+    fitted = finish_combined(rough, final, plan, ball, settings)
+    return fitted if plain is None else mix_plain(fitted, final, plan, plain)
 
 
 def is_scarce(features: int, records: int, mu: float, settings: Settings) -> bool:
@@ -120,7 +129,15 @@ def measure_final_moment(
     return ball_moment("final moment", records, ball.radius, budget, share=share, public=public, ratio=plan.ratio)
 
 
+def measure_box(
+    records: PrivateRecords, ratio: float, budget: FitBudget, *, public: int, part: float = 1.0
+) -> BallMoment:
+    """Noisy moment of all records in their box, none of them clipped. Spends `part` of what remains."""
+    return box_moment("box moment", records, budget, share=part * budget.remaining, public=public, ratio=ratio)
+
+
 def check_designs(budget: FitBudget, size: int, records: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
     for query in (count_query(records, budget.neighbours), ball_query(size, 1.0, records, budget.neighbours)):
         make_design(query, budget.privacy, allocation=isotropic())
+    make_design(box_query(size, records, budget.neighbours, 1 / 8), budget.privacy, allocation="uniform")

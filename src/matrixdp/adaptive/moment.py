@@ -108,7 +108,7 @@ def private_moment(
     Parameters
     ----------
     data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
-        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to six times.
+        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to seven times.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy
@@ -143,7 +143,7 @@ def private_moment(
     >>> moment.mu <= moment.privacy.mu
     True
     >>> [step.name for step in moment.steps]
-    ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
+    ['radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
     """
     settings = settings_for(aim)
     check_bounds(bounds)

@@ -27,6 +27,8 @@ class Fitted:
     ----------
     mean, covariance : float64 arrays of shape (d,) and (d, d)
         The covariance is positive semidefinite, and zero where nothing tells it from zero.
+    evident : float
+        The factor from 0 to 1 by which the covariance was multiplied, since noise may be all there is.
     second : float64 array of shape (d, d)
         Second moment about the midpoint of the box.
     mean_std, std : float64 arrays of shape (d,) and (d, d)
@@ -45,6 +47,7 @@ class Fitted:
 
     mean: Floats
     covariance: Floats
+    evident: float
     second: Floats
     mean_std: Floats
     std: Floats
@@ -64,13 +67,13 @@ def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitt
     second, variances = moment.transform(np.eye(d), np.zeros(d))
     second[0, 0] = 1.0
     if not settings.shrink:
-        mean, covariance = _unshrunk(second, variances)
+        mean, covariance = about_mean(second, variances)
     else:
         mean, covariance = denoise(second, moment.constant, moment.std, keep_spikes)
         kept = _wiener_factor(second, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
     identity = Coordinates.of(np.eye(d), np.zeros(d))
-    evident = _evident_share(second, variances, moment.trace_std) if settings.shrink else 1.0
+    evident = evident_share(second, variances, moment.trace_std) if settings.shrink else 1.0
     return _fitted(second, variances, mean, covariance, identity, moment.std, radius, evident, learned=False)
 
 
@@ -89,15 +92,15 @@ def finish_combined(
     variances = weights * variances
     second[0, 0] = 1.0
     if not settings.shrink:
-        mean, covariance = _unshrunk(second, variances)
+        mean, covariance = about_mean(second, variances)
     else:
         mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
         covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
-    evident = _evident_share(second, variances, final.trace_std) if settings.shrink else 1.0
+    evident = evident_share(second, variances, final.trace_std) if settings.shrink else 1.0
     return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident, learned=True)
 
 
-def _unshrunk(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
+def about_mean(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Mean and covariance of a noisy moment of (1, u), without the bias that the mean's noise has in its square."""
     mean = second[0, 1:]
     return mean, second[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(variances[0, 1:])
@@ -119,10 +122,11 @@ def _fitted(
     back = coordinates.inverse
     squares = back**2
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
-    possible = _nearest_possible(back @ covariance @ back.T)
+    possible = nearest_possible(back @ covariance @ back.T)
     return Fitted(
         mean=location,
         covariance=evident * possible,
+        evident=evident,
         second=possible + np.multiply.outer(location, location),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
         std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
@@ -134,14 +138,14 @@ def _fitted(
     )
 
 
-def _nearest_possible(covariance: Floats) -> Floats:
+def nearest_possible(covariance: Floats) -> Floats:
     """Nearest positive semidefinite matrix of the same trace, with variances of at most one: the most in [-1, 1]."""
     nearest = nearest_of_same_trace(covariance)
     within = 1 / np.sqrt(np.maximum(np.diagonal(nearest), 1.0))
     return nearest * np.multiply.outer(within, within)
 
 
-def _evident_share(second: Floats, variances: Floats, trace_std: float) -> float:
+def evident_share(second: Floats, variances: Floats, trace_std: float) -> float:
     """Factor from 0 to 1 for the covariance, by how far its noisy trace exceeds its noise.
 
     The trace is the number that is measured best. Within `_EVIDENCE` standard deviations of zero there is nothing to

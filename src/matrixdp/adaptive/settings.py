@@ -56,6 +56,14 @@ class Settings:
     about_mean : bool
         Whether errors about the mean count rather than about the midpoint. About the midpoint, the final ratio is
         raised to balance the error of a mean that lies far from it.
+    plain_share : float
+        Least share of what remains for a moment of the whole box, times the squared number of features; none for aims
+        that need directions alone.
+    check_share, check_below : float
+        Least such share where ``features/(records mu)`` is below the second number: noise is small then, and what
+        clipping takes may be more.
+    only_ratio : float
+        Square of the constant before each record where there is one feature, and a moment of its box is all.
     one_sided : float
         How much of what clipping takes is expected to lie on one side of the centre, and so to move the mean.
     floor : float
@@ -97,6 +105,10 @@ class Settings:
     rough_ratio: float = 1 / 8
     least_ratio: float = 1 / 16
     about_mean: bool = False
+    plain_share: float = 2.0
+    check_share: float = 0.1
+    check_below: float = 0.002
+    only_ratio: float = 0.2
     one_sided: float = 0.3
     floor: float = 0.2
     pull: float = 0.4
@@ -108,7 +120,8 @@ class Settings:
 
 
 _COVARIANCE = Settings()
-_DIRECTIONS = replace(_COVARIANCE, clip_factor=4.0, scarce=1.0, floor=1.0, pull=0.0, about_mean=True, tail_share=0.0)
+_DIRECTIONS = replace(_COVARIANCE, clip_factor=4.0, scarce=1.0, floor=1.0, pull=0.0, about_mean=True)
+_DIRECTIONS = replace(_DIRECTIONS, tail_share=0.0, plain_share=0.0)
 SETTINGS = {
     "covariance": _COVARIANCE,
     "components": replace(_DIRECTIONS, shrink=False),

@@ -23,5 +23,4 @@ def test_a_covariance_in_a_box_that_is_far_too_wide_is_not_worse_than_zero(recor
 def test_a_covariance_that_is_measured_well_is_hardly_changed():
     data = np.random.default_rng(0).uniform(-1, 1, (4000, 4))
     moment = private_moment(data, mdp.Bounds([-1] * 4, [1] * 4), mdp.Privacy(3, 1e-6))
-    rest = moment.fitted.second - np.multiply.outer(moment.fitted.mean, moment.fitted.mean)
-    assert np.allclose(moment.fitted.covariance, rest, rtol=1e-4, atol=1e-6)
+    assert moment.fitted.evident > 0.999
