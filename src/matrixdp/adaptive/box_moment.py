@@ -12,6 +12,7 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.domain.bounds import Bounds
 from matrixdp.privacy import Neighbours
+from matrixdp.release import Release
 from matrixdp.types import Floats
 
 _BEYOND = 1.01  # radius of a ball that contains the box, in units of its corners' length
@@ -68,15 +69,20 @@ def box_moment(
     released = budget.release(
         name, box_query(d, public, budget.neighbours, ratio), records, share=share, structured=True
     )
+    return measured(released, public, budget.neighbours)
+
+
+def measured(released: Release, public: int, neighbours: Neighbours) -> BallMoment:
+    """A release of `BoxMoments`, over the noisy number of records where that is private."""
     count = 1.0
-    if budget.neighbours is not Neighbours.REPLACE:
+    if neighbours is not Neighbours.REPLACE:
         count = positive_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
     second, std = released.matrix / count, released.std / count
     second[0, 0] = 1.0
     variances = released.design.colcov.variances
     constant, off = math.sqrt(variances[1] / variances[0]), float(variances[1]) / count / math.sqrt(2)
     diagonal = np.asarray(np.diagonal(std)[1:] ** 2)
-    trace_std = math.sqrt(trace_variance(diagonal, off, constant, budget.neighbours))
+    trace_std = math.sqrt(trace_variance(diagonal, off, constant, neighbours))
     return BallMoment(second, constant, off, trace_std, count, diagonal)
 
 

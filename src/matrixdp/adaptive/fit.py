@@ -15,6 +15,7 @@ from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
 from matrixdp.adaptive.postprocess import Fitted, finish_combined, finish_single
 from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius
 from matrixdp.adaptive.settings import Settings
+from matrixdp.adaptive.target_mean import finish_targets, has_signal, is_mean_better, measure_targets
 from matrixdp.design import isotropic, make_design
 from matrixdp.privacy import share_mu
 from matrixdp.types import Floats
@@ -27,6 +28,7 @@ def fit_moment(
     *,
     public: int,
     basis: Floats | None = None,
+    targets: int = 0,
 ) -> Fitted:
     """Mean and covariance of records on their grid.
 
@@ -40,6 +42,8 @@ def fit_moment(
         The public number of records.
     basis : float64 array of shape (d, d), optional
         Public orthonormal columns to use; learned by default.
+    targets : int
+        Number of last features that a regression predicts; zero for other aims.
 
     Privacy
     -------
@@ -47,16 +51,23 @@ def fit_moment(
     is chosen in between is a function of earlier noisy answers.
     """
     d = records.shape[1]
+    scarce = is_scarce(d, public, budget.privacy.mu, settings)
+    if targets and scarce:
+        return finish_targets(measure_targets(records, targets, budget, public=public), d)
     if d == 1:
         return finish_plain(measure_box(records, settings.only_ratio, budget, public=public))
     radius = find_first_radius(records, settings, budget, public=public)
-    if is_scarce(d, public, budget.privacy.mu, settings):
+    if scarce:
         return finish_single(measure_only_moment(records, radius, settings, budget, public=public), radius, settings)
     rough = measure_rough_moment(records, radius, settings, budget, public=public)
     plan = plan_final_moment(rough, settings, basis=basis, levels=records.levels)
     transformed = records.transform(plan.coordinates)
     ball = find_final_ball(transformed, plan, settings, budget, public=public)
-    share = plain_share(rough, plan, ball, settings, public * share_mu(budget.privacy.mu, budget.remaining))
+    reach = public * share_mu(budget.privacy.mu, budget.remaining)
+    doubtful = targets > 0 and d > settings.doubtful * public * budget.privacy.mu
+    if doubtful and not has_signal(rough, targets, settings.signal) and is_mean_better(plan, ball, targets):
+        return finish_targets(measure_targets(records, targets, budget, public=public), d)
+    share = plain_share(rough, plan, ball, settings, reach)
     plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share) if share else None
     final = measure_final_moment(transformed, plan, ball, budget, public=public)
     fitted = finish_combined(rough, final, plan, ball, settings)

@@ -15,6 +15,7 @@ from matrixdp.adaptive.grid_records import check_features, grid_levels
 from matrixdp.adaptive.out_of_core import validate_records
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
@@ -94,6 +95,7 @@ def private_moment(
     privacy: Privacy,
     *,
     aim: str = "covariance",
+    targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
@@ -115,6 +117,8 @@ def private_moment(
         The whole budget.
     aim : 'covariance', 'components' or 'regression'
         Use of the result; selects the settings.
+    targets : int
+        Number of last features that a regression predicts; other aims have none.
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Directions of the coordinates of the final moment; a matrix must have orthonormal columns, for features scaled
         to [-1, 1].
@@ -149,6 +153,7 @@ def private_moment(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
+    predicted = check_integer(targets, "targets", at_least=1, at_most=bounds.size) if aim == "regression" else 0
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
     basis = _basis(directions, bounds.size)
     count, on_grid = validate_records(data, bounds)
@@ -159,7 +164,7 @@ def private_moment(
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         grid_records = on_grid(grid_levels(public))
         with charge:
-            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis)
+            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis, targets=predicted)
     return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
 
 

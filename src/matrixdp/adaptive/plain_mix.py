@@ -13,7 +13,7 @@ from matrixdp.adaptive.postprocess import Fitted, about_mean, evident_share, nea
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.types import Floats
 
-_SURE = 4.0  # standard deviations of a squared difference beyond which clipping, and not noise, must have caused it
+_SURE = 0.5  # least excess of squared differences, in standard deviations, that is taken for clipping
 _TINY = float(np.finfo(float).tiny) ** 0.5
 
 
@@ -21,7 +21,7 @@ def finish_plain(moment: BallMoment) -> Fitted:
     """Mean and covariance from one moment of the whole box."""
     d = moment.mean.size
     second, variances = moment.transform(np.eye(d), np.zeros(d))
-    mean, covariance, std = _with_std(second, variances)
+    mean, covariance, std = with_std(second, variances)
     evident = evident_share(second, variances, moment.trace_std)
     return Fitted(
         mean=np.clip(mean, -1.0, 1.0),
@@ -45,17 +45,17 @@ def mix_plain(fitted: Fitted, final: BallMoment, plan: FinalPlan, plain: BallMom
     noise can explain, the difference is what clipping took, and is added to the variance of the fit.
     """
     whole, noise = plain.transform(np.eye(fitted.mean.size), np.zeros(fitted.mean.size))
-    mean, covariance, std = _with_std(whole, noise)
+    mean, covariance, std = with_std(whole, noise)
     own = final.transform(plan.coordinates.inverse, -plan.coordinates.matrix @ plan.coordinates.centre)[1][1:, 1:]
     shrunk = fitted.second - np.multiply.outer(fitted.mean, fitted.mean)
     pairs = [
         _Pair(fitted.second, own, whole[1:, 1:], noise[1:, 1:]),
-        _Pair(shrunk, fitted.std**2, covariance, std**2),
         _Pair(fitted.mean, fitted.mean_std**2, mean, noise[0, 1:]),
+        _Pair(shrunk, fitted.std**2, covariance, std**2),
         _Pair(fitted.unshrunk, fitted.std**2, covariance, std**2),
     ]
-    biased = any(pair.excess > _SURE * pair.spread for pair in pairs[:3])
-    second, about, location, unshrunk = (pair.average(biased=biased) for pair in pairs)
+    biased = any(pair.is_biased for pair in pairs[:2])  # whose entries have independent noise
+    second, location, about, unshrunk = (pair.average(biased=biased) for pair in pairs)
     evident = max(fitted.evident, evident_share(whole, noise, plain.trace_std))
     return replace(
         fitted,
@@ -85,8 +85,14 @@ class _Pair:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of `excess` without bias."""
-        return math.sqrt(2 * float(((self.variances + self.noise) ** 2).sum()))
+        """Standard deviation of `excess` without bias; a symmetric matrix has nearly all entries twice."""
+        return math.sqrt(2 * self.mine.ndim * float(((self.variances + self.noise) ** 2).sum()))
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether noise cannot explain the difference; the more exact the first result is, the surer one must be."""
+        gain = float(self.noise.sum()) / max(float(self.variances.sum()), _TINY)
+        return self.excess > max(1.0, _SURE + math.log(max(gain, 1.0)) / 2) * self.spread
 
     def average(self, *, biased: bool) -> tuple[Floats, Floats]:
         """Average by precisions, entry by entry, and its variances; `biased` adds the excess to the first variances."""
@@ -97,7 +103,7 @@ class _Pair:
         return weights * self.mine + (1 - weights) * self.other, weights * variances
 
 
-def _with_std(second: Floats, variances: Floats) -> tuple[Floats, Floats, Floats]:
+def with_std(second: Floats, variances: Floats) -> tuple[Floats, Floats, Floats]:
     """Mean, covariance about it, and the covariance's standard deviations, from a noisy moment of (1, x)."""
     mean, covariance = about_mean(second, variances)
     own, squares = variances[0, 1:], mean**2

@@ -46,6 +46,10 @@ class Settings:
         That radius, as a fraction of the longest possible record.
     scarce : float
         ``features/(records mu)`` above which one moment gets the whole budget: a rough moment would be noise.
+    doubtful : float
+        ``features/(records mu)`` above which a regression goes on only if the rough moment shows a signal.
+    signal : float
+        Covariances of features and target must exceed their noise by this many standard deviations.
     rough_share : float
         Share of ``mu^2`` for the rough moment: enough to find the directions, and it is averaged with the final one.
     rough_ratio : float
@@ -99,6 +103,8 @@ class Settings:
     first_span: float = 64.0
     second_span: float = 16.0
     scarce: float = 0.5
+    doubtful: float = 0.2
+    signal: float = 0.5
     lost_counts: float = 0.25
     public_radius: float = 0.5
     rough_share: float = 0.15

@@ -229,10 +229,10 @@ class MomentEstimator(PrivateEstimator):
 
     directions: Any = "learned"
 
-    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str) -> PrivateMoment:
+    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str, *, targets: int = 1) -> PrivateMoment:
         """Spend the budget on a private moment, and set the attributes of the guarantee."""
         options = self._fit_options()
         self._warn_if_repeated()
-        moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)
+        moment = private_moment(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
         self._set_guarantee(moment)
         return moment

@@ -70,7 +70,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         feature_bounds = self._feature_bounds()
         target_bounds = parse_bounds(self.target_bounds, targets, "target_bounds")
         bounds = joint_bounds(feature_bounds, target_bounds, names)
-        moment = self._fit_moment(table, bounds, "regression")
+        moment = self._fit_moment(table, bounds, "regression", targets=targets)
         coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
