@@ -13,7 +13,7 @@ from matrixdp.adaptive.plain_mix import finish_plain, mix_plain
 from matrixdp.adaptive.plain_share import plain_ratio, plain_share
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
 from matrixdp.adaptive.postprocess import Fitted, finish_combined, finish_single
-from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius
+from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius, step_down
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.target_mean import finish_targets, has_signal, is_mean_better, measure_targets
 from matrixdp.design import isotropic, make_design
@@ -82,16 +82,31 @@ def is_scarce(features: int, records: int, mu: float, settings: Settings) -> boo
 def find_first_radius(records: PrivateRecords, settings: Settings, budget: FitBudget, *, public: int) -> float:
     """Step 1: clipping norm about the midpoint that balances clipping error and noise.
 
-    Spends `count_share`; nothing where the counts would be lost in their noise, for a public radius.
+    Spends `count_share`. Where the counts would be lost in their noise the radius is public, unless a few coarse counts
+    tell that the box is far too wide.
     """
     d, mu, counts = records.shape[1], budget.privacy.mu, settings.first_bisections
     longest = math.sqrt(d)
     share = count_share(counts, settings, features=d, public=public, mu=mu)
     if count_std(counts, share, mu) > settings.lost_counts * public:
-        return settings.public_radius * longest
+        return find_coarse_radius(records, settings, budget, public=public)
     clipped = settings.clip_factor * settings.first_count * d / mu
     goal = Goal(clipped, longest / settings.first_span, longest, counts, freedom=d, longest=longest)
     return find_radius("radius", records, goal, settings, budget, public=public)
+
+
+def find_coarse_radius(records: PrivateRecords, settings: Settings, budget: FitBudget, *, public: int) -> float:
+    """Step 1 where records are few: the public radius, or less if most records are much shorter.
+
+    Counts at a quarter of the longest possible record, a sixteenth and so on, until more than half of the records are
+    longer. Each spends `coarse_share`, and nothing is counted where even one such count would be lost in its noise.
+    """
+    longest, share = math.sqrt(records.shape[1]), settings.coarse_share
+    radius, counts = settings.public_radius * longest, settings.coarse_counts
+    if not share or count_std(1, share, budget.privacy.mu) > settings.coarse_lost * public:
+        return radius
+    cuts = [longest / 4 ** (k + 1) for k in range(counts)]
+    return step_down("radius", records, radius, cuts, budget, public=public, share=share)
 
 
 def measure_rough_moment(

@@ -13,7 +13,7 @@ from matrixdp.adaptive.postprocess import Fitted, about_mean, evident_share, nea
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.types import Floats
 
-_SURE = 0.5  # least excess of squared differences, in standard deviations, that is taken for clipping
+_SURE = 1.5  # least excess of squared differences, in standard deviations, that is taken for clipping
 _TINY = float(np.finfo(float).tiny) ** 0.5
 
 

@@ -44,6 +44,9 @@ class Settings:
         Noise of a count, as a share of the records, above which the first radius is public: counts would be lost in it.
     public_radius : float
         That radius, as a fraction of the longest possible record.
+    coarse_share, coarse_counts, coarse_lost : float, int, float
+        Share of ``mu^2`` for each of a few counts that then look for a much shorter radius, their largest number, and
+        the noise of one, as a share of the records, above which none is taken.
     scarce : float
         ``features/(records mu)`` above which one moment gets the whole budget: a rough moment would be noise.
     doubtful : float
@@ -107,6 +110,9 @@ class Settings:
     signal: float = 0.5
     lost_counts: float = 0.25
     public_radius: float = 0.5
+    coarse_share: float = 0.04
+    coarse_counts: int = 3
+    coarse_lost: float = 0.4
     rough_share: float = 0.15
     rough_ratio: float = 1 / 8
     least_ratio: float = 1 / 16
