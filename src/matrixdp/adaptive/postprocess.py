@@ -61,7 +61,7 @@ class Fitted:
 def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitted:
     """Mean and covariance from one moment about the midpoint, where records are too few for learned coordinates.
 
-    Everything is multiplied by a Wiener factor, since the trace itself may be noise.
+    Everything is multiplied by a factor from 0 to 1, since the trace itself may be noise.
     """
     d = moment.mean.size
     second, variances = moment.transform(np.eye(d), np.zeros(d))
@@ -70,7 +70,7 @@ def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitt
         mean, covariance = about_mean(second, variances)
     else:
         mean, covariance = denoise(second, moment.constant, moment.std, keep_spikes)
-        kept = _wiener_factor(second, moment.trace_std)
+        kept = _evident(float(np.trace(second)) - 1.0, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
     identity = Coordinates.of(np.eye(d), np.zeros(d))
     evident = evident_share(second, variances, moment.trace_std) if settings.shrink else 1.0
@@ -154,10 +154,9 @@ def evident_share(second: Floats, variances: Floats, trace_std: float) -> float:
     mean, own = second[0, 1:], variances[0, 1:]
     trace = float(np.trace(second)) - 1.0 - float(mean @ mean) + float(own.sum())
     std = math.sqrt(trace_std**2 + 4 * float(own @ mean**2) + 2 * float(own @ own))
-    return 1 - (_EVIDENCE * std / trace) ** 4 if trace > _EVIDENCE * std else 0.0
+    return _evident(trace, std)
 
 
-def _wiener_factor(second: Floats, trace_std: float) -> float:
-    """``t^2/(t^2 + s^2)`` for a noisy trace t with noise of standard deviation s; zero for a negative trace."""
-    trace = float(np.trace(second)) - 1.0
-    return trace**2 / (trace**2 + trace_std**2) if trace > 0 else 0.0
+def _evident(value: float, std: float) -> float:
+    """Zero up to `_EVIDENCE` standard deviations, and beyond a factor that approaches one quickly."""
+    return 1 - (_EVIDENCE * std / value) ** 4 if value > _EVIDENCE * std else 0.0

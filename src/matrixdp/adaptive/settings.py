@@ -112,7 +112,7 @@ class Settings:
     public_radius: float = 0.5
     coarse_share: float = 0.04
     coarse_counts: int = 3
-    coarse_lost: float = 0.4
+    coarse_lost: float = 0.5
     rough_share: float = 0.15
     rough_ratio: float = 1 / 8
     least_ratio: float = 1 / 16
