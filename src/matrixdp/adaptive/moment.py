@@ -115,7 +115,7 @@ def private_moment(
         Public; never taken from the data.
     privacy : Privacy
         The whole budget.
-    aim : 'covariance', 'components' or 'regression'
+    aim : 'covariance', 'correlation', 'components' or 'regression'
         Use of the result; selects the settings.
     targets : int
         Number of last features that a regression predicts; other aims have none.

@@ -89,17 +89,24 @@ def new_coordinates(
     """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
 
     Each coordinate is divided by the fourth root of its variance: of all powers, 1/4 has the least noise in the
-    Frobenius norm for a given clipping error.
+    Frobenius norm for a given clipping error. For correlations, features are first divided by their rough standard
+    deviations, and variances are those of scaled features.
     """
     spectrum = partial(shrink_spectrum, level=settings.level)
     mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
+    noise = math.sqrt(2) * rough.std
+    scales = np.ones(len(mean))
+    if settings.scaled:
+        scales = np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise)
+        covariance = covariance / np.multiply.outer(scales, scales)
+        noise = noise * float(np.mean(scales**-2))
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
     else:
         values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
     values = np.maximum(values, 0.0)
-    variances = values + settings.floor * math.sqrt(2) * rough.std
-    matrix = (basis / variances**0.25).T
+    variances = values + settings.floor * noise
+    matrix = (basis / variances**0.25).T / scales
     centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
     return Coordinates.of(matrix, centre, levels), variances
 

@@ -71,6 +71,8 @@ class Settings:
         clipping takes may be more.
     only_ratio : float
         Square of the constant before each record where there is one feature, and a moment of its box is all.
+    scaled : bool
+        Whether errors count relative to the standard deviations of the features, as for correlations.
     one_sided : float
         How much of what clipping takes is expected to lie on one side of the centre, and so to move the mean.
     floor : float
@@ -121,6 +123,7 @@ class Settings:
     check_share: float = 0.1
     check_below: float = 0.002
     only_ratio: float = 0.2
+    scaled: bool = False
     one_sided: float = 0.3
     floor: float = 0.2
     pull: float = 0.4
@@ -134,15 +137,17 @@ class Settings:
 _COVARIANCE = Settings()
 _DIRECTIONS = replace(_COVARIANCE, clip_factor=4.0, scarce=1.0, floor=1.0, pull=0.0, about_mean=True)
 _DIRECTIONS = replace(_DIRECTIONS, tail_share=0.0, plain_share=0.0)
+_CORRELATION = replace(_COVARIANCE, clip_factor=4.0, floor=1.0, pull=0.0, about_mean=True, plain_share=0.0, scaled=True)
 SETTINGS = {
     "covariance": _COVARIANCE,
+    "correlation": _CORRELATION,
     "components": replace(_DIRECTIONS, shrink=False),
     "regression": _DIRECTIONS,
 }
 
 
 def settings_for(aim: str) -> Settings:
-    """Settings for 'covariance', 'components' or 'regression'."""
+    """Settings for 'covariance', 'correlation', 'components' or 'regression'."""
     if aim not in SETTINGS:
         raise ParameterError(f"aim must be one of {', '.join(SETTINGS)}, got {aim!r} instead.")
     return SETTINGS[aim]
