@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
+from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.envelope import (
     BLOCKS,
@@ -51,7 +52,7 @@ def draw_gaussian(
     shape : int or tuple of int, optional
         Shape of the result, unless `out` is given.
     out : contiguous int64 array of any shape, optional
-        Array for the result.
+        Array for the result; one on a GPU (CuPy, PyTorch, JAX) is filled there, from ChaCha20 with a key of the stream.
 
     Raises
     ------
@@ -65,6 +66,11 @@ def draw_gaussian(
     (2, 3)
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
+    if is_on_device(out):
+        from matrixdp.noise.cuda_draws import fill_on_device  # which needs this module
+
+        fill_on_device(stream, bits, out)
+        return out
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
     words = np.empty(min(flat.size, _CHUNK), np.uint64)
@@ -176,12 +182,12 @@ def _under_curve(stream: Stream, size: int, height: int, *, level: int, scale: i
     y_bits, u_bits = FINEST, 64
     while True:
         work = u_bits + scale.bit_length() + 8
-        low = exp_bounds((size + 1) ** 2, 1 << (2 * y_bits + 1), work)[0]
-        high = exp_bounds(size**2, 1 << (2 * y_bits + 1), work)[1]
-        if (level << work) + ((height + 1) << (work - u_bits)) <= scale * low:
-            return True
+        low, high = exp_bounds(size**2, 1 << (2 * y_bits + 1), work)
         if (level << work) + (height << (work - u_bits)) >= scale * high:
             return False
+        low -= (low * (2 * size + 1) >> (2 * y_bits + 1)) + 1  # at the far end of the digits known: exp(-x) >= 1 - x
+        if (level << work) + ((height + 1) << (work - u_bits)) <= scale * low:
+            return True
         size, height = size << 64 | stream.bits(64), height << 64 | stream.bits(64)
         y_bits, u_bits = y_bits + 64, u_bits + 64
 

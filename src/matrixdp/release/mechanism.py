@@ -18,6 +18,8 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
 from matrixdp.queries.base import check_answer, check_count
+from matrixdp.queries.cuda_sums import is_device_block
+from matrixdp.release.device_rows import read_device_rows
 from matrixdp.types import Floats
 
 _BLOCK = 1 << 18  # entries of a data set that are drawn at a time
@@ -33,6 +35,8 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
+    if query.rowwise and is_device_block(data):
+        return read_device_rows(design, data, clip=clip, missing=missing)
     if design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])
