@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky
 
 from matrixdp.checks import check_integer, check_magnitudes, power_of_two, to_floats
 from matrixdp.errors import ParameterError, show
@@ -138,7 +137,7 @@ class Covariance:
         if self.directions is None:
             return np.sqrt(self.variances)
         if method == "cholesky":
-            return np.asarray(cholesky(self.matrix(), lower=True))
+            return np.linalg.cholesky(self.matrix())
         return self.directions * np.sqrt(self.variances)
 
     def __reduce__(self) -> tuple[Any, ...]:

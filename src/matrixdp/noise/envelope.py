@@ -142,10 +142,10 @@ def envelope() -> Envelope:
 
     rest = 2 * ((1 << CELL_BITS) - certain)
     level, centre, peak = np.full(rest, 2.0), np.zeros(rest), np.zeros(rest)
+    at_centre = [exp_bounds((2 * k + 1) ** 2, 8 * BLOCKS_PER_UNIT**2, 128)[0] for k in range(BLOCKS)]
     for i, (k, j) in enumerate(cut):
-        low, _ = exp_bounds((2 * k + 1) ** 2, 8 * BLOCKS_PER_UNIT**2, 128)
         level[2 * i : 2 * i + 2] = j
-        peak[2 * i : 2 * i + 2] = height * low / 2.0**128
+        peak[2 * i : 2 * i + 2] = height * at_centre[k] / 2.0**128
         centre[2 * i : 2 * i + 2] = (k + 0.5) / BLOCKS_PER_UNIT, -(k + 0.5) / BLOCKS_PER_UNIT
     return Envelope(
         height=height,
