@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.envelope import (
     BLOCKS,
     BLOCKS_PER_SUPERBLOCK,
@@ -30,7 +31,6 @@ from matrixdp.noise.envelope import (
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
-_CHUNK = 1 << 18
 
 
 def draw_gaussian(
@@ -41,6 +41,8 @@ def draw_gaussian(
     out: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Return independent, exact draws of ``floor(G)``, ``G ~ N(0, 4^bits)``.
+
+    More than 2^18 are drawn on several threads, whose number does not change the draws (`matrixdp.noise.blocks`).
 
     Parameters
     ----------
@@ -67,17 +69,15 @@ def draw_gaussian(
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
-    words = np.empty(min(flat.size, _CHUNK), np.uint64)
-    index = np.empty(words.size, np.int64)
-    for start in range(0, flat.size, _CHUNK):
-        piece = flat[start : start + _CHUNK]
-        size = piece.size
-        pending = _propose(stream, FINEST - int(bits), words[:size], index[:size], piece)
-        while pending.size:
-            values = np.empty(pending.size, np.int64)
-            left = _propose(stream, FINEST - int(bits), words[: values.size], index[: values.size], values)
-            piece[pending] = values
-            pending = pending[left]
+    if flat.size <= BLOCK:
+        Sampler(bits, flat.size).fill(stream, flat)
+        return out
+
+    def make_draw() -> Draw:
+        sampler = Sampler(bits)
+        return lambda block, places: sampler.fill(block, flat[places])
+
+    draw_blocks(stream, flat.size, make_draw)
     return out
 
 
@@ -93,13 +93,27 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
     """
     out = np.empty(shape)
     flat = out.reshape(-1)
-    buffer = np.empty(min(flat.size, _CHUNK), np.int64)
-    for start in range(0, flat.size, _CHUNK):
-        piece = flat[start : start + _CHUNK]
-        piece[...] = draw_gaussian(stream, MAX_BITS, out=buffer[: piece.size])
-        piece += 0.5
-        piece *= 2.0**-MAX_BITS
+    if flat.size <= BLOCK:
+        _to_normals(draw_gaussian(stream, MAX_BITS, shape=flat.size), flat)
+        return out
+
+    def make_draw() -> Draw:
+        sampler, integers = Sampler(MAX_BITS), np.empty(BLOCK, np.int64)
+
+        def draw(block: Stream, places: slice) -> None:
+            piece = flat[places]
+            sampler.fill(block, integers[: piece.size])
+            _to_normals(integers[: piece.size], piece)
+
+        return draw
+
+    draw_blocks(stream, flat.size, make_draw)
     return out
+
+
+def _to_normals(integers: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+    np.add(integers, 0.5, out=out)
+    out *= 2.0**-MAX_BITS
 
 
 def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -119,32 +133,60 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
     return out
 
 
-def _propose(
-    stream: Stream, shift: int, words: NDArray[np.uint64], index: NDArray[np.int64], out: NDArray[np.int64]
-) -> NDArray[np.intp]:
-    """Fill `out` with one candidate per entry; return the indices of those that were rejected."""
-    table = envelope()
-    stream.words(words.size, out=words)
-    np.right_shift(words, PLACE_BITS, out=index.view(np.uint64))
-    np.take(table.masks, index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
-    np.bitwise_xor(out, words.view(np.int64), out=out)
-    np.right_shift(out, shift, out=out)
-    rough = np.flatnonzero(words >= np.uint64(table.certain << (PLACE_BITS + 1)))
-    if not rough.size:
-        return rough
-    candidates = words[rough]
-    heights = stream.words(rough.size)
-    uniform = (heights >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    above = table.compare(candidates, uniform)
-    accepted = above > table.error
-    in_tail = candidates >> np.uint64(PLACE_BITS + 1) == table.tail
-    unsure = np.flatnonzero((np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound)))
-    for i in unsure:
-        value = _settle(stream, int(candidates[i]), int(heights[i]))
-        accepted[i] = value is not None
-        if value is not None:
-            out[rough[i]] = _narrow(value >> shift)
-    return rough[~accepted]
+class Sampler:
+    """Draws on one grid, with buffers that are used again.
+
+    Parameters
+    ----------
+    bits : int
+        Logarithm to base 2 of the standard deviation.
+    size : int
+        Length of the vectors that are filled, if it is less than a block.
+    """
+
+    def __init__(self, bits: int, size: int = BLOCK) -> None:
+        self._shift = FINEST - bits
+        self._words = np.empty(min(size, BLOCK), np.uint64)
+        self._index = np.empty(self._words.size, np.int64)
+
+    def fill(self, stream: Stream, out: NDArray[np.int64]) -> None:
+        """Fill a contiguous vector with draws."""
+        for start in range(0, out.size, BLOCK):
+            self._fill_block(stream, out[start : start + BLOCK])
+
+    def _fill_block(self, stream: Stream, out: NDArray[np.int64]) -> None:
+        pending = self._propose(stream, out)
+        while pending.size:
+            values = np.empty(pending.size, np.int64)
+            left = self._propose(stream, values)
+            out[pending] = values
+            pending = pending[left]
+
+    def _propose(self, stream: Stream, out: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Fill `out` with one candidate per entry; return the indices of those that were rejected."""
+        table = envelope()
+        words, index = self._words[: out.size], self._index[: out.size]
+        stream.words(words.size, out=words)
+        np.right_shift(words, PLACE_BITS, out=index.view(np.uint64))
+        np.take(table.masks, index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
+        np.bitwise_xor(out, words.view(np.int64), out=out)
+        np.right_shift(out, self._shift, out=out)
+        rough = np.flatnonzero(words >= np.uint64(table.certain << (PLACE_BITS + 1)))
+        if not rough.size:
+            return rough
+        candidates = words[rough]
+        heights = stream.words(rough.size)
+        uniform = (heights >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        above = table.compare(candidates, uniform)
+        accepted = above > table.error
+        in_tail = candidates >> np.uint64(PLACE_BITS + 1) == table.tail
+        unsure = np.flatnonzero((np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound)))
+        for i in unsure:
+            value = _settle(stream, int(candidates[i]), int(heights[i]))
+            accepted[i] = value is not None
+            if value is not None:
+                out[rough[i]] = _narrow(value >> self._shift)
+        return rough[~accepted]
 
 
 def _settle(stream: Stream, word: int, height: int) -> int | None:
