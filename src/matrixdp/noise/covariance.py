@@ -138,7 +138,11 @@ class Covariance:
             return np.sqrt(self.variances)
         if method == "cholesky":
             return np.linalg.cholesky(self.matrix())
-        return self.directions * np.sqrt(self.variances)
+        return self._eigen_factor
+
+    @cached_property
+    def _eigen_factor(self) -> Floats:
+        return np.asarray(self.directions) * np.sqrt(self.variances)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a multiple of the identity as one number."""

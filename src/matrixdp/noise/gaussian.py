@@ -31,6 +31,9 @@ from matrixdp.noise.envelope import (
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
+_PLACE_SHIFT, _CELL_SHIFT = np.array(PLACE_BITS, np.uint64), np.array(PLACE_BITS + 1, np.uint64)
+_HEIGHT_STEP = np.array(2.0**-64)
+_FEW = 6  # candidates that are compared one at a time, which takes less time than operations on short arrays
 
 
 def draw_gaussian(
@@ -69,15 +72,15 @@ def draw_gaussian(
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
-    if flat.size <= BLOCK:
-        Sampler(bits, flat.size).fill(stream, flat)
-        return out
 
     def make_draw() -> Draw:
-        sampler = Sampler(bits)
+        sampler = Sampler(bits, flat.size)
         return lambda block, places: sampler.fill(block, flat[places])
 
-    draw_blocks(stream, flat.size, make_draw)
+    if flat.size <= BLOCK:
+        Sampler(bits, flat.size).fill(stream, flat)
+    else:
+        draw_blocks(stream, flat.size, make_draw)
     return out
 
 
@@ -93,27 +96,25 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
     """
     out = np.empty(shape)
     flat = out.reshape(-1)
-    if flat.size <= BLOCK:
-        _to_normals(draw_gaussian(stream, MAX_BITS, shape=flat.size), flat)
-        return out
+    size = min(flat.size, BLOCK)
 
     def make_draw() -> Draw:
-        sampler, integers = Sampler(MAX_BITS), np.empty(BLOCK, np.int64)
+        sampler, integers = Sampler(MAX_BITS, size), np.empty(size, np.int64)
 
         def draw(block: Stream, places: slice) -> None:
             piece = flat[places]
-            sampler.fill(block, integers[: piece.size])
-            _to_normals(integers[: piece.size], piece)
+            drawn = integers[: piece.size]
+            sampler.fill(block, drawn)
+            np.add(drawn, 0.5, out=piece)
+            piece *= 2.0**-MAX_BITS
 
         return draw
 
-    draw_blocks(stream, flat.size, make_draw)
+    if flat.size <= BLOCK:
+        make_draw()(stream, slice(None))
+    else:
+        draw_blocks(stream, flat.size, make_draw)
     return out
-
-
-def _to_normals(integers: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-    np.add(integers, 0.5, out=out)
-    out *= 2.0**-MAX_BITS
 
 
 def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -141,20 +142,20 @@ class Sampler:
     bits : int
         Logarithm to base 2 of the standard deviation.
     size : int
-        Length of the vectors that are filled, if it is less than a block.
+        Length of the longest vector that is filled.
     """
 
-    def __init__(self, bits: int, size: int = BLOCK) -> None:
-        self._shift = FINEST - bits
+    def __init__(self, bits: int, size: int) -> None:
+        self._shift = np.array(FINEST - bits)  # without dimensions: faster than a number in short operations
         self._words = np.empty(min(size, BLOCK), np.uint64)
         self._index = np.empty(self._words.size, np.int64)
 
     def fill(self, stream: Stream, out: NDArray[np.int64]) -> None:
         """Fill a contiguous vector with draws."""
-        for start in range(0, out.size, BLOCK):
-            self._fill_block(stream, out[start : start + BLOCK])
-
-    def _fill_block(self, stream: Stream, out: NDArray[np.int64]) -> None:
+        if out.size > BLOCK:
+            for start in range(0, out.size, BLOCK):
+                self.fill(stream, out[start : start + BLOCK])
+            return
         pending = self._propose(stream, out)
         while pending.size:
             values = np.empty(pending.size, np.int64)
@@ -167,26 +168,45 @@ class Sampler:
         table = envelope()
         words, index = self._words[: out.size], self._index[: out.size]
         stream.words(words.size, out=words)
-        np.right_shift(words, PLACE_BITS, out=index.view(np.uint64))
-        np.take(table.masks, index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
+        np.right_shift(words, _PLACE_SHIFT, out=index.view(np.uint64))
+        table.masks.take(index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
         np.bitwise_xor(out, words.view(np.int64), out=out)
         np.right_shift(out, self._shift, out=out)
-        rough = np.flatnonzero(words >= np.uint64(table.certain << (PLACE_BITS + 1)))
+        rough = (words >= table.first_rough).nonzero()[0]
         if not rough.size:
             return rough
-        candidates = words[rough]
-        heights = stream.words(rough.size)
-        uniform = (heights >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        above = table.compare(candidates, uniform)
-        accepted = above > table.error
-        in_tail = candidates >> np.uint64(PLACE_BITS + 1) == table.tail
-        unsure = np.flatnonzero((np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound)))
+        candidates, heights = words.take(rough), stream.words(rough.size)
+        rejected, unsure = _compare_few(candidates, heights) if rough.size <= _FEW else _compare(candidates, heights)
         for i in unsure:
             value = _settle(stream, int(candidates[i]), int(heights[i]))
-            accepted[i] = value is not None
+            rejected[i] = value is None
             if value is not None:
-                out[rough[i]] = _narrow(value >> self._shift)
-        return rough[~accepted]
+                out[rough[i]] = _narrow(value >> int(self._shift))
+        return rough[rejected]
+
+
+def _compare(candidates: NDArray[np.uint64], heights: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Whether each candidate is rejected, and the positions of those for which floats cannot decide."""
+    table = envelope()
+    uniform = heights.astype(np.float64) * _HEIGHT_STEP
+    above = table.compare(candidates, uniform)
+    rejected = above <= table.error
+    in_tail = candidates >> _CELL_SHIFT == table.tail
+    unsure = (np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound))
+    return rejected, unsure.nonzero()[0]
+
+
+def _compare_few(candidates: NDArray[np.uint64], heights: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], list[int]]:
+    """The same, one candidate at a time."""
+    table = envelope()
+    rejected, unsure = np.empty(candidates.size, np.bool_), []
+    for i, (word, height) in enumerate(zip(candidates.tolist(), heights.tolist(), strict=True)):
+        uniform = height * 2.0**-64
+        above = table.compare_one(word, uniform)
+        rejected[i] = above <= table.error
+        if abs(above) <= table.error or (word >> (PLACE_BITS + 1) == table.tail and uniform < table.tail_bound):
+            unsure.append(i)
+    return rejected, unsure
 
 
 def _settle(stream: Stream, word: int, height: int) -> int | None:
