@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
+from matrixdp.noise.compiled import find_steps
 from matrixdp.noise.envelope import (
     BLOCKS,
     BLOCKS_PER_SUPERBLOCK,
     FINEST,
     PLACE_BITS,
+    Envelope,
     envelope,
     exp_bounds,
     tail_scale,
@@ -31,6 +33,7 @@ from matrixdp.noise.envelope import (
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
+_PIECE = 1 << 15  # words that are handled at a time, so that they stay in the processor's cache
 _PLACE_SHIFT, _CELL_SHIFT = np.array(PLACE_BITS, np.uint64), np.array(PLACE_BITS + 1, np.uint64)
 _HEIGHT_STEP = np.array(2.0**-64)
 _FEW = 6  # candidates that are compared one at a time, which takes less time than operations on short arrays
@@ -96,10 +99,9 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
     """
     out = np.empty(shape)
     flat = out.reshape(-1)
-    size = min(flat.size, BLOCK)
 
     def make_draw() -> Draw:
-        sampler, integers = Sampler(MAX_BITS, size), np.empty(size, np.int64)
+        sampler, integers = Sampler(MAX_BITS, flat.size), np.empty(min(flat.size, BLOCK), np.int64)
 
         def draw(block: Stream, places: slice) -> None:
             piece = flat[places]
@@ -142,13 +144,14 @@ class Sampler:
     bits : int
         Logarithm to base 2 of the standard deviation.
     size : int
-        Length of the longest vector that is filled.
+        Number of entries of the whole draw.
     """
 
     def __init__(self, bits: int, size: int) -> None:
         self._shift = np.array(FINEST - bits)  # without dimensions: faster than a number in short operations
-        self._words = np.empty(min(size, BLOCK), np.uint64)
+        self._words = np.empty(min(size, _PIECE), np.uint64)
         self._index = np.empty(self._words.size, np.int64)
+        self._compiled = find_steps(size)
 
     def fill(self, stream: Stream, out: NDArray[np.int64]) -> None:
         """Fill a contiguous vector with draws."""
@@ -166,17 +169,16 @@ class Sampler:
     def _propose(self, stream: Stream, out: NDArray[np.int64]) -> NDArray[np.intp]:
         """Fill `out` with one candidate per entry; return the indices of those that were rejected."""
         table = envelope()
-        words, index = self._words[: out.size], self._index[: out.size]
-        stream.words(words.size, out=words)
-        np.right_shift(words, _PLACE_SHIFT, out=index.view(np.uint64))
-        table.masks.take(index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
-        np.bitwise_xor(out, words.view(np.int64), out=out)
-        np.right_shift(out, self._shift, out=out)
-        rough = (words >= table.first_rough).nonzero()[0]
+        rough, candidates = self._place(stream, out)
         if not rough.size:
             return rough
-        candidates, heights = words.take(rough), stream.words(rough.size)
-        rejected, unsure = _compare_few(candidates, heights) if rough.size <= _FEW else _compare(candidates, heights)
+        heights = stream.words(rough.size)
+        if rough.size <= _FEW:
+            rejected, unsure = _compare_few(table, candidates, heights)
+        elif self._compiled is not None:
+            rejected, unsure = self._compiled.compare(table, candidates, heights)
+        else:
+            rejected, unsure = _compare(table, candidates, heights)
         for i in unsure:
             value = _settle(stream, int(candidates[i]), int(heights[i]))
             rejected[i] = value is None
@@ -184,10 +186,30 @@ class Sampler:
                 out[rough[i]] = _narrow(value >> int(self._shift))
         return rough[rejected]
 
+    def _place(self, stream: Stream, out: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """Fill `out` with one candidate per entry; return where cells are not certain, and the words there."""
+        if out.size > _PIECE:
+            starts = range(0, out.size, _PIECE)
+            found = [self._place(stream, out[start : start + _PIECE]) for start in starts]
+            rough = np.concatenate([places + start for start, (places, _) in zip(starts, found, strict=True)])
+            return rough, np.concatenate([words for _, words in found])
+        table = envelope()
+        words, index = stream.words(out.size, out=self._words[: out.size]), self._index[: out.size]
+        if self._compiled is not None:
+            rough = self._compiled.place(table, words, int(self._shift), out, index)
+        else:
+            np.right_shift(words, _PLACE_SHIFT, out=index.view(np.uint64))
+            table.masks.take(index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
+            np.bitwise_xor(out, words.view(np.int64), out=out)
+            np.right_shift(out, self._shift, out=out)
+            rough = (words >= table.first_rough).nonzero()[0]
+        return rough, words.take(rough)
 
-def _compare(candidates: NDArray[np.uint64], heights: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+
+def _compare(
+    table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
     """Whether each candidate is rejected, and the positions of those for which floats cannot decide."""
-    table = envelope()
     uniform = heights.astype(np.float64) * _HEIGHT_STEP
     above = table.compare(candidates, uniform)
     rejected = above <= table.error
@@ -196,9 +218,10 @@ def _compare(candidates: NDArray[np.uint64], heights: NDArray[np.uint64]) -> tup
     return rejected, unsure.nonzero()[0]
 
 
-def _compare_few(candidates: NDArray[np.uint64], heights: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], list[int]]:
+def _compare_few(
+    table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
     """The same, one candidate at a time."""
-    table = envelope()
     rejected, unsure = np.empty(candidates.size, np.bool_), []
     for i, (word, height) in enumerate(zip(candidates.tolist(), heights.tolist(), strict=True)):
         uniform = height * 2.0**-64
@@ -206,7 +229,7 @@ def _compare_few(candidates: NDArray[np.uint64], heights: NDArray[np.uint64]) ->
         rejected[i] = above <= table.error
         if abs(above) <= table.error or (word >> (PLACE_BITS + 1) == table.tail and uniform < table.tail_bound):
             unsure.append(i)
-    return rejected, unsure
+    return rejected, np.array(unsure, np.intp)
 
 
 def _settle(stream: Stream, word: int, height: int) -> int | None:

@@ -83,7 +83,7 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
 
     def make_draw() -> Draw:
         integers = np.empty((min(step, rows), columns), np.int64)
-        sampler = Sampler(design.grid.bits, integers.size)
+        sampler = Sampler(design.grid.bits, out.size)
 
         def draw(block_stream: Stream, places: slice) -> None:
             block = out[places]
