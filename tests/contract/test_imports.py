@@ -77,7 +77,7 @@ def test_every_form_of_import_is_seen(line):
     assert list(imported(f"def function():\n    {line}\n")) in (["cli"], ["the whole package"])
 
 
-NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "draw_on_device", "BlockKey"}
+NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "draw_blocks", "draw_on_device", "Sampler", "BlockKey"}
 
 # Modules outside of `noise` that may name the samplers, and why.
 DRAWS = {

@@ -10,7 +10,6 @@ from matrixdp import Stream
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.noise.indexed_draws import draw_indexed
 
-
 SAMPLER = {
     "stream": lambda bits, size, seed: draw_gaussian(Stream(seed=seed), bits, shape=size),
     # The reference of the kernels on a GPU, which make the same draws.

@@ -69,8 +69,11 @@ def _kernels(device: int, name: str, source: str) -> _Kernels:
     blocks = (table.masks[index] >> PLACE_BITS) ^ index
     blocks[table.tail :] = 0  # never accepted
     tables = (blocks & 0xFF).astype(np.uint8), table.level, table.curve, table.centre
+    propose, decide, settle = (module.get_function(one) for one in names)
     return _Kernels(
-        *(module.get_function(one) for one in names),
+        propose,
+        decide,
+        settle,
         tuple(cupy.asarray(one) for one in tables),
         cupy.cuda.Device(device).attributes["MultiProcessorCount"],
     )

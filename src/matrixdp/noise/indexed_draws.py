@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from matrixdp.noise.chacha import chacha_block, chacha_blocks
 from matrixdp.noise.envelope import FINEST, PLACE_BITS, envelope
-from matrixdp.noise.gaussian import _narrow as narrow
-from matrixdp.noise.gaussian import _settle as settle
+from matrixdp.noise.settling import narrow, settle
 
 _CERTAIN = np.uint64(PLACE_BITS + 1)
 
