@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -125,14 +125,6 @@ def _chunk_sizes(count: int) -> list[int]:
     return sizes
 
 
-def _pinned(shape: tuple[int, int]) -> NDArray[np.uint64]:
-    """Memory of the host to which a device copies while it computes."""
-    import cupyx
-
-    found: NDArray[np.uint64] = cupyx.empty_pinned(shape, np.uint64)
-    return found
-
-
 class _Chunks:
     """Launches the kernels chunk by chunk, and keeps the lists of candidates that are not decided yet."""
 
@@ -145,7 +137,6 @@ class _Chunks:
         self._lists = cupy.empty((2, capacity), np.uint64)  # numbers of draws, and their candidates
         # For each chunk: the sizes of both lists, and the list of what is left to the host.
         self._left = cupy.zeros((count, 1 + _LEFT * _ENTRY), np.uint64)
-        self._on_host = _pinned(self._left.shape)
         self._stream, self._done = cupy.cuda.get_current_stream(), list[Any]()
         lists = np.uint64(self._lists.data.ptr), np.uint64(self._lists.data.ptr + 8 * capacity)
         blocks, *curve = self._kernels.addresses
@@ -156,6 +147,14 @@ class _Chunks:
         self._deciding = (
             key_words, shift, certain, tail, *map(np.float64, errors), blocks, *curve, self._target, *lists
         )  # fmt: skip
+
+    @cached_property
+    def _on_host(self) -> NDArray[np.uint64]:
+        """Memory of the host that the device can read and write. Made when the first kernels run already."""
+        import cupyx
+
+        found: NDArray[np.uint64] = cupyx.empty_pinned(self._left.shape, np.uint64)
+        return found
 
     def draw(self, number: int, first: int, count: int) -> None:
         """Start to draw a chunk, whose first draw has the number `first`."""
@@ -180,6 +179,10 @@ class _Chunks:
 
     def settle(self, draws: list[tuple[int, int]]) -> None:
         """Put draws that the host settled into the target."""
-        if draws:
-            pairs = load_cupy().asarray(np.array(draws, np.int64))
-            self._kernels.settle((1,), (_THREADS,), (pairs, np.uint32(len(draws)), self._target))
+        if not draws:
+            return
+        pairs = self._on_host.reshape(-1)[: 2 * len(draws)]  # its content is not needed any more
+        pairs[...] = np.array(draws, np.int64).view(np.uint64).reshape(-1)
+        arguments = np.uint64(pairs.ctypes.data), np.uint32(len(draws)), self._target
+        self._kernels.settle((1,), (_THREADS,), arguments)
+        self._stream.synchronize()
