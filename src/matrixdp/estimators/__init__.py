@@ -1,4 +1,4 @@
-"""Private covariance, principal components and regression, as scikit-learn estimators.
+"""Private covariance, principal components, regression and discriminant analysis, as scikit-learn estimators.
 
 The functions behind them are in `matrixdp.adaptive`; `docs/estimators.md` describes the method and proves its
 guarantee.
@@ -6,6 +6,7 @@ guarantee.
 
 from matrixdp.estimators.base import MomentEstimator, PrivateEstimator, RepeatedFitWarning
 from matrixdp.estimators.covariance import PrivateCovariance
+from matrixdp.estimators.discriminant import PrivateLinearDiscriminant
 from matrixdp.estimators.kernel import PrivateKernelRidge
 from matrixdp.estimators.pca import PrivatePCA
 from matrixdp.estimators.regression import PrivateLinearRegression, PrivateRidge
@@ -16,6 +17,7 @@ __all__ = [
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateKernelRidge",
+    "PrivateLinearDiscriminant",
     "PrivateLinearRegression",
     "PrivatePCA",
     "PrivateRidge",

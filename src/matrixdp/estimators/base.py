@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,9 +13,11 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.columns import Column, Columns
 from matrixdp.errors import MissingExtraError, ParameterError
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
+    SPARSE,
     NotNumbersError,
     check_array,
     check_same_length,
@@ -22,6 +25,8 @@ from matrixdp.estimators.inputs import (
     parse_bounds,
     to_numbers,
 )
+from matrixdp.estimators.table_fit import TableFit, fit_table
+from matrixdp.estimators.table_inputs import ExpandedColumns, read_table
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
@@ -54,7 +59,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         The guarantee of one fit.
     bounds : Bounds or pair (lower, upper)
         Public range of each feature; a pair of numbers applies to every feature. Required, never taken from the data.
-        Bounds with names select the columns of a data frame.
+        Bounds with names select the columns of a data frame. `Columns` describe a table, with categories and missing
+        values where the estimator takes them.
     neighbours : 'replace' or 'add-remove'
     records : int, optional
         The public number of records, for add-remove neighbours.
@@ -162,7 +168,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,  # the caller of `fit`
             )
 
-    def _set_guarantee(self, spent: PrivateMoment | FitBudget) -> None:
+    def _set_guarantee(self, spent: PrivateMoment | FitBudget | TableFit) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
         self.steps_, self.simulation_ = spent.steps, spent.simulation
 
@@ -171,10 +177,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
+        box = self._box
         if is_read_in_parts(X):
             return self._validate_parts(X, reset=options.get("reset", True))
-        if isinstance(self.bounds, Bounds) and self.bounds.names is not None and hasattr(X, "columns"):
-            X = X[choose_columns(list(X.columns), self.bounds.size, self.bounds.names)]
+        if hasattr(X, "toarray"):
+            raise NotNumbersError(SPARSE)
+        if isinstance(box, Bounds) and box.names is not None and hasattr(X, "columns"):
+            X = X[choose_columns(list(X.columns), box.size, box.names)]
         check_array(X, dimensions=2)
         check_array(options.get("y"))
         check_same_length(X, options.get("y"))
@@ -190,25 +199,46 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             if "feature names" in str(error) or not quotes:  # all others may quote the data
                 raise
         except (TypeError, OverflowError):
-            if hasattr(X, "toarray"):  # scikit-learn's error for sparse matrices
-                raise
+            pass
         raise NotNumbersError(NOT_NUMBERS)
 
     def _validate_parts(self, X: Any, *, reset: bool) -> Records:
         """Records that are read in parts; their features are those of the bounds."""
         if not reset:
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
-        if not isinstance(self.bounds, Bounds):
+        box = self._box
+        if not isinstance(box, Bounds):
             raise ParameterError("bounds must be Bounds(lower, upper, names=...) for records outside of memory.")
-        self.n_features_in_ = self.bounds.size
-        if self.bounds.names is not None:
-            self.feature_names_in_ = np.array(self.bounds.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._set_features(box.size, box.names)
         return require_rereadable(as_records(X))
 
+    def _set_features(self, count: int, names: Sequence[str] | None) -> None:
+        self.n_features_in_ = count
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    @property
+    def _table_columns(self) -> Columns | None:
+        """The description of a table with categories or missing values; None for numbers alone."""
+        found = self.bounds
+        plain = not isinstance(found, Columns) or not (found.categories or any(one.missing for one in found.numbers))
+        return None if plain else found
+
+    @property
+    def _box(self) -> Any:
+        """The bounds, also where they are given as columns of numbers."""
+        if self._table_columns is not None:
+            raise ParameterError(
+                f"bounds of {type(self).__name__} must be of numbers that are never missing; it takes no categories. "
+                "Leave such columns out, or use PrivateCovariance, PrivatePCA, PrivateRidge, PrivateLinearRegression "
+                "or PrivateLinearDiscriminant."
+            )
+        return self.bounds.bounds if isinstance(self.bounds, Columns) else self.bounds
+
     def _feature_bounds(self) -> Bounds:
-        return parse_bounds(self.bounds, self.n_features_in_, "bounds")
+        return parse_bounds(self._box, self.n_features_in_, "bounds")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -217,10 +247,21 @@ class MomentEstimator(PrivateEstimator):
 
     Parameters that are not listed here are those of `PrivateEstimator`.
 
+    With ``bounds=Columns(...)`` that have categories or missing values, that is one release of the moments of a table
+    (`TableMoments`), and features are the numbers and one indicator for each level.
+
     Parameters
     ----------
     directions : 'learned', 'standard' or array_like of shape (m, m)
-        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
+        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1]. Not
+        used for tables.
+
+    Attributes
+    ----------
+    expanded_names_ : array of str
+        Names of the features of a fit to a table: those of numbers, and "column=level".
+    release_ : Release
+        The moments of a table, from which further answers follow at no cost.
 
     Privacy
     -------
@@ -233,6 +274,45 @@ class MomentEstimator(PrivateEstimator):
         """Spend the budget on a private moment, and set the attributes of the guarantee."""
         options = self._fit_options()
         self._warn_if_repeated()
+        for name in ("_table", "release_", "expanded_names_"):  # of an earlier fit to a table
+            self.__dict__.pop(name, None)
         moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)
         self._set_guarantee(moment)
         return moment
+
+    def _fit_table(
+        self,
+        X: Any,
+        features: ExpandedColumns,
+        targets: Sequence[Column] = (),
+        values: Mapping[str, Any] | None = None,
+        **design: Any,
+    ) -> TableFit:
+        """Spend the budget on the moments of a table, and set the attributes of the guarantee.
+
+        `values` are those of the targets, unless the records are outside of memory.
+        """
+        columns, options = features.columns, self._fit_options()
+        joint = Columns((*columns, *targets))
+        if is_read_in_parts(X):
+            texts = [column.name for column in joint.categories]
+            data: Any = require_rereadable(as_records(X)).select(joint.names, texts=texts)
+        else:
+            data = {**read_table(X, columns), **(values or {})}
+        self._warn_if_repeated()
+        fit = TableFit(fit_table(data, joint, **options, **design), features, tuple(one.name for one in targets))
+        self._set_features(len(columns.names), columns.names)
+        self._set_guarantee(fit)
+        self._table, self.release_ = fit, fit.release
+        self.expanded_names_ = np.array(features.names, dtype=object)
+        return fit
+
+    def _apply(self, X: Any, function: Callable[[Floats], Floats]) -> Floats:
+        """Result of a function on records X, with the features that the fit had."""
+        table = getattr(self, "_table", None)
+        if table is None:
+            return function(self._validate_features(X, reset=False))
+        if is_read_in_parts(X):
+            raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
+        found: Floats = table.features.apply(X, function, fill=table.mean)
+        return found
