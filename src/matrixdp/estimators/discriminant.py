@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,10 +14,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.discriminant import LinearDiscriminant, solve_discriminant
+from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.regression import joint_moment
 from matrixdp.checks import check_flag
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Category, Columns
+from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import ParameterError
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.class_labels import encode_labels, parse_classes, read_labels
@@ -28,8 +29,10 @@ from matrixdp.estimators.inputs import (
     parse_target_names,
     unused_name,
 )
-from matrixdp.estimators.table_inputs import ExpandedColumns
+from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
+
+_MEAN_SHARE = 0.05  # of the constant in the moments of a table: the classes have means of their own
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,28 +86,41 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
 
         For records outside of memory, X is their location and y the name of the column of labels; bounds are `Columns`.
         """
-        if (columns := self._table_columns) is not None or is_read_in_parts(X):
-            columns = self._require_columns()
-            features = ExpandedColumns(columns, reference=True)
-            classes, target, values = self._read_table_labels(X, y, columns)
-            weight = float(len(columns.names))
-            importance = {target.name: weight}
-            fit = self._fit_table(X, features, [target], values, importance=importance, mean_share=0.05)
-            m = len(features.names)
-            found = solve_discriminant(fit.joint, m, fit.mean_std[m:])
-        else:
+        features = self._expanded(reference=True)
+        if features is None and not is_read_in_parts(X):
             X = self._validate_features(X)
             labels = read_labels(y)
             check_same_length(X, labels)
-            classes = parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
-            indicators, bounds = _indicators(encode_labels(labels, classes), len(classes))
-            box = joint_bounds(self._feature_bounds(), bounds)
+            classes = self._parse_classes(labels)
+            target = self._class_column("class", range(len(classes)))
+            indicators = target.apply({"class": encode_labels(labels, classes)}, np.asarray, fill=None)
+            box = joint_bounds(self._feature_bounds(), target.bounds)
             moment = self._fit_moment(np.column_stack([X, indicators]), box, "regression")
-            m, fitted = X.shape[1], moment.fitted
-            joint = replace(joint_moment(moment), sample_size=math.inf)
-            found = solve_discriminant(joint, m, fitted.mean_std[m:], learned=fitted.learned)
+            found = _solve(moment, X.shape[1])
+        else:
+            features = features or ExpandedColumns(self._require_columns(), reference=True)
+            classes, target, values = self._read_table_labels(X, y, features.columns)
+            if features.complete:
+                records = self._read_expanded(X, [features, target], values)
+                box = joint_bounds(features.bounds, target.bounds)
+                moment = self._fit_moment(records, box, "regression", features)
+                found = _solve(moment, len(features.names))
+            else:
+                m, column = len(features.names), target.columns.columns[0]
+                importance = {column.name: max(1.0, len(features.columns.names) / 4)}
+                shares = {"importance": importance, "mean_share": _MEAN_SHARE}
+                fit = self._fit_table(X, features, [column], values, **shares)
+                found = solve_discriminant(fit.joint, m, fit.mean_std[m:])
         self._set_discriminant(classes, found)
         return self
+
+    def _parse_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        return parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
+
+    @staticmethod
+    def _class_column(name: str, levels: Sequence[Level]) -> ExpandedColumns:
+        """Indicators of the classes; of the second one alone if there are two."""
+        return ExpandedColumns(Columns([Category(name, levels)]), reference=len(levels) == 2)
 
     def _require_columns(self) -> Columns:
         if not isinstance(self.bounds, Columns):
@@ -113,21 +129,20 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
 
     def _read_table_labels(
         self, X: Any, y: Any, columns: Columns
-    ) -> tuple[NDArray[Any], Category, dict[str, Any] | None]:
+    ) -> tuple[NDArray[Any], ExpandedColumns, dict[str, Any] | None]:
         """Classes, their column, and its values unless they are outside of memory."""
         if is_read_in_parts(X):
             names = parse_target_names(y)
             if len(names) > 1:
                 raise ParameterError(f"y must be the name of one column of labels, got {len(names)} instead.")
             check_targets_apart(columns.names, names)
-            classes = parse_classes(self.classes, y, simulation=False)
-            return classes, Category(names[0], classes.tolist()), None
+            classes = parse_classes(self.classes, None, simulation=False)
+            return classes, self._class_column(names[0], classes.tolist()), None
         labels = read_labels(y)
         check_same_length(X, labels)
-        classes = parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
+        classes = self._parse_classes(labels)
         name = unused_name("class", columns.names)
-        values = {name: encode_labels(labels, classes)}
-        return classes, Category(name, range(len(classes))), values
+        return classes, self._class_column(name, range(len(classes))), {name: encode_labels(labels, classes)}
 
     def _set_discriminant(self, classes: NDArray[Any], found: LinearDiscriminant) -> None:
         self.classes_, self.priors_ = classes, found.priors
@@ -165,11 +180,7 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             return np.asarray(np.log(self.predict_proba(X)))
 
 
-def _indicators(codes: NDArray[np.intp], classes: int) -> tuple[Floats, Bounds]:
-    """Indicators of the classes, of the second one alone if there are two, and bounds in which they are short.
-
-    Bounds from -1 to 1 leave an indicator as it is, so that those of a record have together the length 1.
-    """
-    if classes == 2:
-        return codes[:, None].astype(np.float64), Bounds([0.0], [1.0])
-    return np.eye(classes)[codes], Bounds(np.full(classes, -1.0), np.full(classes, 1.0))
+def _solve(moment: PrivateMoment, features: int) -> LinearDiscriminant:
+    joint = replace(joint_moment(moment), sample_size=math.inf)
+    fitted = moment.fitted
+    return solve_discriminant(joint, features, fitted.mean_std[features:], learned=fitted.learned)

@@ -136,6 +136,8 @@ def read_targets(y: Any) -> Floats:
     found = to_numbers(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if found.ndim not in (1, 2) or 0 in found.shape[1:]:
         raise DataError("y must be a vector, or a table with one column for each target.")
+    if not np.isfinite(found).all():
+        raise DataError("y contains NaN or infinity. Drop such records, or replace them first.")
     return np.asarray(found)
 
 

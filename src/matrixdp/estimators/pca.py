@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from matrixdp.adaptive.components import check_count, principal_components
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import check_transformed
-from matrixdp.estimators.table_inputs import ExpandedColumns
 from matrixdp.types import Floats
 
 
@@ -56,14 +55,18 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
         moment: Any
-        if (columns := self._table_columns) is not None:
-            features = ExpandedColumns(columns, reference=False)
-            check_count(self.n_components, len(features.names))
-            moment = self._fit_table(X, features)
-        else:
+        features = self._expanded(reference=False)
+        if features is None:
             X = self._validate_features(X)
             check_count(self.n_components, self.n_features_in_)
             moment = self._fit_moment(X, self._feature_bounds(), "components")
+        else:
+            check_count(self.n_components, len(features.names))
+            if features.complete:
+                records = self._read_expanded(X, [features])
+                moment = self._fit_moment(records, features.bounds, "components", features)
+            else:
+                moment = self._fit_table(X, features)
         found = principal_components(moment, self.n_components)
         self.mean_, self.components_ = moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios

@@ -26,7 +26,7 @@ from matrixdp.estimators.inputs import (
     unused_name,
 )
 from matrixdp.estimators.table_fit import TableFit
-from matrixdp.estimators.table_inputs import ExpandedColumns
+from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
 
 
@@ -80,12 +80,9 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         For records outside of memory, X is their location and y the name or names of the target columns.
         """
         alpha = check_number(self.alpha, "alpha", at_least=0)
-        if (columns := self._table_columns) is not None:
-            features = ExpandedColumns(columns, reference=True)
-            targets, values, single = self._read_table_targets(X, y, columns)
-            self._moment: PrivateMoment | TableFit = self._fit_table(X, features, targets, values)
-            coefficients, intercepts = self._moment.joint.coefficients(len(features.names), alpha=alpha)
-        else:
+        features = self._expanded(reference=True)
+        moment: PrivateMoment | TableFit
+        if features is None:
             if is_read_in_parts(X):
                 table, names = self._validate_features(X), parse_target_names(y)
                 count, single = len(names), len(names) == 1
@@ -95,9 +92,21 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
                 count = table.shape[1] - X.shape[1]
             feature_bounds = self._feature_bounds()
             target_bounds = parse_bounds(self.target_bounds, count, "target_bounds")
-            bounds = joint_bounds(feature_bounds, target_bounds, names)
-            self._moment = self._fit_moment(table, bounds, "regression")
-            coefficients, intercepts = solve_regression(self._moment, count, alpha=alpha)
+            moment = self._fit_moment(table, joint_bounds(feature_bounds, target_bounds, names), "regression")
+        else:
+            targets, values, single = self._read_table_targets(X, y, features.columns)
+            if features.complete:
+                last = ExpandedColumns(Columns(targets), reference=False)
+                table = self._read_expanded(X, [features, last], values)
+                moment = self._fit_moment(table, joint_bounds(features.bounds, last.bounds), "regression", features)
+            else:
+                moment = self._fit_table(X, features, targets, values)
+            count = len(targets)
+        if isinstance(moment, TableFit):
+            coefficients, intercepts = moment.joint.coefficients(len(moment.features.names), alpha=alpha)
+        else:
+            coefficients, intercepts = solve_regression(moment, count, alpha=alpha)
+        self._moment = moment
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         self._error_bars: tuple[Floats, Floats] | None = None
@@ -113,7 +122,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         else:
             found = read_targets(y)
             check_same_length(X, found)
-            table, single = found.reshape(len(found), -1), found.ndim == 1
+            table, single = (found[:, None], True) if found.ndim == 1 else (found, False)
             names = tuple(unused_name(f"target {k}", columns.names) for k in range(table.shape[1]))
             values = dict(zip(names, table.T, strict=True))
         box = parse_bounds(self.target_bounds, len(names), "target_bounds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,10 +21,11 @@ from matrixdp.answers.tables import TableView, select_groups
 from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.table_inputs import ExpandedColumns
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.records import Records
+from matrixdp.records.expanded_columns import ExpandedColumns
+from matrixdp.records.records import CountTask
 from matrixdp.release import Release, release
 from matrixdp.types import Floats
 
@@ -187,16 +188,9 @@ def fit_table(
     """
     if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-    found = sum(data.map(_CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
+    found = sum(data.map(CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
     kind = Neighbours.parse(neighbours)
     public = public_records(records, found, kind)
     given = {} if importance is None else importance
     query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=tuple(given.items()))
     return release(make_design(query, privacy), data, ledger=ledger, **options)
-
-
-class _CountTask:
-    """Counts the records of one part."""
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        return sum(getattr(block, "num_rows", None) or len(block) for block in blocks)
