@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 import matrixdp as mdp
+from matrixdp.audit import replay
 from matrixdp.estimators import (
     PrivateCovariance,
     PrivateKernelRidge,
@@ -26,6 +27,7 @@ from matrixdp.estimators import (
     PrivateScaler,
     RepeatedFitWarning,
 )
+from matrixdp.records.expanded_columns import ExpandedColumns
 
 RNG = np.random.default_rng(0)
 N = 1500
@@ -348,3 +350,40 @@ def test_other_levels_and_missing_levels():
 def test_a_pipeline_ends_with_a_table():
     model = make_pipeline(PrivateLinearRegression(bounds=COMPLETE, **SEEDED, **TARGET)).fit(FRAME, Y)
     assert model.score(FRAME, Y) > 0.8
+
+
+@BOTH
+@EACH
+def test_only_noisy_answers_of_neighbours_reach_a_fit(estimator, y, columns, frame):
+    """One record changes all of its values at once, and a value becomes missing where it may be."""
+    other = frame[:200].copy()
+    other.loc[0, ["age", "bmi"]] = [100.0, 10.0 if columns is COMPLETE else np.nan]
+    other.loc[0, ["ward", "smoker"]] = ["west" if frame.ward[0] != "west" else "north", not frame.smoker[0]]
+    changed = None if y is None else np.concatenate([[-60.0] if y is Y else ["low"], y[1:200]])
+    options = {**estimator.get_params(), "epsilon": 1.0, "random_state": None, "simulation": False, "bounds": columns}
+
+    def fit_real(data, **more):
+        return type(estimator)(**{**options, **more}).fit(*data)
+
+    first, second = (frame[:200], None if y is None else y[:200]), (other, changed)
+    found = replay(fit_real, first, second)
+    assert not found.broken, found
+    assert 0.05 < found.ratio <= 1
+    assert replay(fit_real, first, second, claim=found.distance * 0.9).broken
+
+    def fit_to_the_data(data):
+        seen = data[0].age.max()
+        return fit_real(data, bounds=mdp.Columns([mdp.Number("age", 0, seen), *columns.columns[1:]]))
+
+    assert replay(fit_to_the_data, first, second, claim=mdp.Privacy(1.0, 1e-6).mu).broken
+
+
+def test_a_record_is_expanded_on_its_own():
+    features = ExpandedColumns(COMPLETE, reference=True)
+    whole = features.apply(FRAME, np.asarray, fill=None)
+    assert np.array_equal(whole, EXPANDED.to_numpy())
+    for row in (0, 7, 1499):
+        assert np.array_equal(features.apply(FRAME[row : row + 1], np.asarray, fill=None)[0], whole[row])
+    assert features.names == ("age", "bmi", "ward=south", "ward=west", "smoker=yes")
+    assert features.bounds.lower.tolist() == [0, 10, -1, -1, 0]
+    assert features.bounds.upper.tolist() == [100, 60, 1, 1, 1]
