@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.answers.moments import correlation_from_covariance
-from matrixdp.estimators.base import MomentEstimator
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.estimators.table_fit import TableFit
 
 

@@ -19,7 +19,6 @@ from matrixdp.adaptive.regression import joint_moment
 from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.class_labels import encode_labels, parse_classes, read_labels
 from matrixdp.estimators.inputs import (
     check_same_length,
@@ -29,6 +28,7 @@ from matrixdp.estimators.inputs import (
     parse_target_names,
     unused_name,
 )
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
 

@@ -10,8 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.components import check_count, principal_components
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import check_transformed
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.types import Floats
 
 

@@ -14,7 +14,6 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.regression import regression_std, solve_regression
 from matrixdp.checks import check_number
 from matrixdp.domain.columns import Columns, Number
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import (
     check_same_length,
     check_targets_apart,
@@ -25,6 +24,7 @@ from matrixdp.estimators.inputs import (
     read_targets,
     unused_name,
 )
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
