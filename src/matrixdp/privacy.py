@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,12 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
     >>> gdp_delta(mu=gdp_mu(epsilon=0.1, delta=1e-5), epsilon=0.1) <= 1e-5
     True
     """
-    epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta)
+    return _mu_at(check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta))
+
+
+@lru_cache(maxsize=256)
+def _mu_at(epsilon: float, delta: float) -> float:
+    """`gdp_mu` without checks; a budget is often used for several designs."""
     low = 1.0
     while _delta_at(low, epsilon) > delta:
         low /= 2

@@ -137,7 +137,7 @@ class Covariance:
         if self.directions is None:
             return np.sqrt(self.variances)
         if method == "cholesky":
-            return np.linalg.cholesky(self.matrix())
+            return np.asarray(np.linalg.cholesky(self.matrix()), np.float64)
         return self._eigen_factor
 
     @cached_property

@@ -11,6 +11,8 @@ The floor of a finer draw, shifted right, is the floor of the coarser one, so on
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -175,6 +177,7 @@ class Sampler:
         if not rough.size:
             return rough
         heights = stream.words(rough.size)
+        unsure: Iterable[int]
         if rough.size <= _FEW:
             rejected, unsure = _compare_few(table, candidates, heights)
         elif self._compiled is not None:
@@ -222,7 +225,7 @@ def _compare(
 
 def _compare_few(
     table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
-) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+) -> tuple[NDArray[np.bool_], list[int]]:
     """The same, one candidate at a time."""
     rejected, unsure = np.empty(candidates.size, np.bool_), []
     for i, (word, height) in enumerate(zip(candidates.tolist(), heights.tolist(), strict=True)):
@@ -231,4 +234,4 @@ def _compare_few(
         rejected[i] = above <= table.error
         if abs(above) <= table.error or (word >> (PLACE_BITS + 1) == table.tail and uniform < table.tail_bound):
             unsure.append(i)
-    return rejected, np.array(unsure, np.intp)
+    return rejected, unsure
