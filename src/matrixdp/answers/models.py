@@ -22,6 +22,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
 DRAWS = 1000  # of the noise, for error bars: their own error is about 3%
+SEPARATION = 6.0  # of two components, in standard deviations of the noise that mixes them
 _QUARTILE = float(ndtri(0.75))
 _FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has poles
 
@@ -133,7 +134,7 @@ def regression(
     sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * np.maximum(np.diagonal(inverse), 0.0)]))
     names = ("intercept", *(variable.name for variable in variables))
     explained = 1 - residual / total if total > 0 else 0.0
-    return Regression(target, names, coefficients, _noise_std(view, fit), sampling_std, float(explained))
+    return Regression(target, names, coefficients, _spread(_draw_fits(view, fit)), sampling_std, float(explained))
 
 
 def discriminant(
@@ -165,30 +166,42 @@ def discriminant(
 
 
 def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> NamedEstimate:
-    """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row."""
+    """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row.
+
+    A component is given if its variance differs from that of each other one by at least `SEPARATION` standard
+    deviations of the noise that mixes them, and is NaN otherwise: then noise turns it, and no error bar holds.
+    """
     view = select_groups(matrix, design, group)
     names = view.numbers
     if len(names) < 2:
         raise ParameterError("principal components need at least two columns of numbers.")
     number = check_integer(len(names) if count is None else count, "count", at_least=1, at_most=len(names))
-    variables = [_Variable(name, view.number(name).value, view.number(name).observed) for name in names]
-    pairs = _Pairs(view, variables)
-    reference: list[Floats] = []
+    pairs = _Pairs(view, [_Variable(name, view.number(name).value, view.number(name).observed) for name in names])
 
-    def fit(noisy: Floats) -> Floats:
+    def standardise(noisy: Floats) -> Floats:
         moments = pairs.moments(noisy)
         scale = np.sqrt(np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise)))
-        values, vectors = np.linalg.eigh(moments.covariance / scale / scale[:, None])
-        values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
-        anchor = reference[0] if reference else vectors
-        signs = np.where((vectors * anchor).sum(axis=0) < 0, -1.0, 1.0)
-        if not reference:
-            signs = np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(number)] < 0, -1.0, 1.0)
-            reference.append(vectors * signs)
-        return np.vstack([vectors * signs, np.maximum(values, 0.0)])
+        return np.asarray(moments.covariance / scale / scale[:, None])
 
-    value = fit(view.matrix)
-    return NamedEstimate(value, _noise_std(view, fit), (*names, "variance"), tuple(f"PC{k + 1}" for k in range(number)))
+    released, drawn = standardise(view.matrix), _draw_fits(view, standardise)
+    values, vectors = (array[..., ::-1] for array in np.linalg.eigh(released))
+    vectors = vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(names))] < 0, -1.0, 1.0)
+    gaps = np.abs(values - values[:, None])
+    mixing = _spread(vectors.T @ (drawn - released) @ vectors)
+    np.fill_diagonal(gaps, np.inf)
+    nearest = np.argmin(gaps / np.maximum(mixing, 1e-300), axis=1)
+    drawn_values, drawn_vectors = (array[..., ::-1] for array in np.linalg.eigh(drawn))
+    drawn_vectors = drawn_vectors * np.where((drawn_vectors * vectors).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+    with np.errstate(divide="ignore"):
+        apart = (mixing**2 / np.where(np.isinf(gaps), np.inf, values[:, None] - values)).sum(axis=1)
+    value = np.vstack([vectors, np.maximum(values - apart, 0.0)])  # noise moves variances apart
+    std = _spread(np.concatenate([drawn_vectors, drawn_values[:, None]], axis=1))
+    reasons = np.empty(value.shape, object)
+    for k, other in enumerate(nearest.tolist()):
+        if gaps[k, other] < SEPARATION * mixing[k, other]:
+            value[:, k], std[:, k], reasons[:, k] = np.nan, np.nan, f"not separated from PC{other + 1}"
+    titles = tuple(f"PC{k + 1}" for k in range(number))
+    return NamedEstimate(value[:, :number], std[:, :number], (*names, "variance"), titles, reasons[:, :number])
 
 
 @dataclass(frozen=True)
@@ -226,7 +239,7 @@ class _Pairs:
     def __init__(self, view: TableView, variables: Sequence[_Variable]) -> None:
         x = np.array([variable.value for variable in variables])
         r = np.array([variable.observed for variable in variables])
-        variances = view.structure.variances(view.design.noise)[: len(view.matrix)] * view.merged
+        variances = view.structure.variances(view.design.noise) * view.merged
         self._products, self._firsts, self._sizes = np.ix_(x, x), np.ix_(x, r), np.ix_(r, r)
         self._least = np.maximum(np.sqrt(variances[self._sizes]), 1e-300)  # the smallest share of records to divide by
         self._noise, self._mean_variances = np.sqrt(variances[self._products]), variances[x, r]
@@ -278,22 +291,17 @@ def _pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
     return np.asarray(inverse / scale / scale[:, None])
 
 
-def _noise_std(view: TableView, fit: Callable[[Floats], Floats]) -> Floats:
-    """Spread of a fit over noise that is drawn again about the released moments."""
+def _draw_fits(view: TableView, fit: Callable[[Floats], Floats]) -> Floats:
+    """Results of a fit for noise that is drawn again about the released moments, of shape (DRAWS, ...)."""
     rng = np.random.default_rng(0)  # the noise is simulated and public
-    structure, noise = view.structure, view.design.noise
-    size = structure.largest(noise, view.design.query.magnitude).size
-    p = view.matrix.shape[0]
-    results = []
-    for _ in range(DRAWS):
-        drawn = structure.combine(noise, rng.standard_normal(size))[:p] * np.sqrt(view.merged)
-        if view.whole:
-            drawn[0, 0] = 0.0
-        results.append(fit(view.matrix + drawn))
-    drawn_fits = np.array(results)
-    low, middle, high = np.quantile(drawn_fits, [0.25, 0.5, 0.75], axis=0)
+    return np.array([fit(view.matrix + view.draw(rng)) for _ in range(DRAWS)])
+
+
+def _spread(drawn: Floats) -> Floats:
+    """Standard deviation over draws, of which those that are very far are cut off."""
+    low, middle, high = np.quantile(drawn, [0.25, 0.5, 0.75], axis=0)
     reach = _FAR * (high - low) / 2 / _QUARTILE
-    return np.asarray(np.clip(drawn_fits, middle - reach, middle + reach).std(axis=0))
+    return np.asarray(np.clip(drawn, middle - reach, middle + reach).std(axis=0))
 
 
 def _safe_ratio(top: float, bottom: float) -> float:

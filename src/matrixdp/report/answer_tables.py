@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +16,6 @@ from matrixdp.release import Release
 from matrixdp.types import Floats
 
 SUMMARIES = ("means", "table", "everything")
-TOO_FEW = "too few"
 _MATRICES = ("covariance", "correlation")
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 
@@ -143,4 +142,4 @@ def _first_column(estimate: NamedEstimate) -> NamedEstimate:
 
 
 def _count(shares: NamedEstimate, records: int) -> NamedEstimate:
-    return NamedEstimate(shares.value * records, shares.std * records, shares.rows, shares.columns)
+    return replace(shares, value=shares.value * records, std=shares.std * records)

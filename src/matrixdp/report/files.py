@@ -80,9 +80,9 @@ def _write_answers(place: Path, content: ReportContent) -> None:
 
 
 def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any]]:
-    """Lines of a CSV file with one number and its error bar each; empty where there are too few records."""
+    """Lines of a CSV file with one number and its error bar each; empty, with a note, where noise hides it."""
     by = query.by
-    yield [*map(_quote_formula, by), "table", "row", "column", "value", "std"]
+    yield [*map(_quote_formula, by), "table", "row", "column", "value", "std", "note"]
     for answer in answers:
         estimate = answer.estimate
         for i, row in enumerate(estimate.rows):
@@ -91,7 +91,7 @@ def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any
             for j, column in enumerate(estimate.columns):
                 numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
                 shown = ["" if not math.isfinite(number) else number for number in numbers]
-                yield [*group, *map(_quote_formula, (answer.title, row, column)), *shown]
+                yield [*group, *map(_quote_formula, (answer.title, row, column)), *shown, estimate.reason(i, j)]
 
 
 def rehearse_folder(design: Design, kind: str, folder: str | os.PathLike[str]) -> None:
