@@ -70,7 +70,7 @@ class ConsistentMoments:
     @cached_property
     def size_variance(self) -> float:
         """Variance of the noise in the share of the records."""
-        return 1 / self._size_precisions.sum()
+        return 1 / float(self._size_precisions.sum())
 
     @cached_property
     def _size_precisions(self) -> Floats:
@@ -79,7 +79,7 @@ class ConsistentMoments:
         precisions = np.triu(2 * np.multiply.outer(scale, scale), 1)
         precisions[0, 0] = scale[0] ** 2
         precisions[0, 1:] += self._level_scales**2 / self._widths  # copies on the diagonal
-        return precisions
+        return np.asarray(precisions)
 
     @cached_property
     def _size_weights(self) -> Floats:
@@ -103,7 +103,7 @@ class ConsistentMoments:
         """Precision of the first row alone, of shape (p,); the indicators of values are among the squares."""
         precisions = self.noise.precisions[self.layout.number_of[0]]
         precisions[self._observed] = 0.0
-        return precisions
+        return np.asarray(precisions)
 
     @cached_property
     def _first_row_precisions(self) -> Floats:
@@ -151,7 +151,9 @@ class ConsistentMoments:
             Of the share of the records.
         """
         u, squares = self._known, self._square_places
-        by_size, means, by_square = 0.0, {}, {}
+        by_size = 0.0
+        means: dict[int, float] = {}
+        by_square: dict[int, float] = {}
         products: dict[tuple[int, int], dict[tuple[int, int], float]] = {}
         rows, columns = self.layout.representatives
         for i, j, derivative in gradient:
@@ -190,7 +192,8 @@ class ConsistentMoments:
         return -1 - place if category < 0 else category
 
     def _variance_of_means(self, derivatives: dict[int, float]) -> float:
-        total, sums = 0.0, {}
+        total = 0.0
+        sums: dict[int, tuple[float, float]] = {}
         for place, derivative in derivatives.items():
             if not place:
                 continue
@@ -199,7 +202,7 @@ class ConsistentMoments:
             category = int(self._category[place])
             if category >= 0:
                 sums[category] = (sums.get(category, (0.0, 0.0))[0] + derivative, variance)
-        return total - sum(value**2 * variance / self._widths[c] for c, (value, variance) in sums.items())
+        return total - sum(value**2 * variance / float(self._widths[c]) for c, (value, variance) in sums.items())
 
     def _variance_of_products(self, cells: dict[tuple[int, int], float]) -> float:
         """Of derivatives by products of two columns: those by levels count less their mean."""
@@ -207,7 +210,9 @@ class ConsistentMoments:
         variance = 1 / self.noise.precisions[self.layout.number_of[i, j]]
         wide = [1.0 if self._category[place] < 0 else self._widths[self._category[place]] for place in (i, j)]
         of_level = [self._category[place] >= 0 for place in (i, j)]
-        rows, columns, square = {}, {}, 0.0
+        rows: dict[int, float] = {}
+        columns: dict[int, float] = {}
+        square = 0.0
         for (i, j), derivative in cells.items():
             square += derivative**2
             rows[i] = rows.get(i, 0.0) + derivative

@@ -88,7 +88,7 @@ class TableView:
         """Noise of the same law as that in the matrix, of shape (p, p)."""
         drawn = self.structure.combine(self.design.noise, rng.standard_normal(self.structure.count))
         size = float(self.consistent.sizes(drawn[None])[0]) * np.sqrt(self.size_kept)
-        return self.consistent.adjust(drawn, size) * np.sqrt(self.merged)
+        return np.asarray(self.consistent.adjust(drawn, size) * np.sqrt(self.merged))
 
     def variance(self, i: int, j: int) -> float:
         """Of the noise in one entry."""
