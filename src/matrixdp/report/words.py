@@ -114,7 +114,7 @@ def _explain_answers() -> list[str]:
         "“hidden by noise” a standard deviation or correlation for which noise hides a variance. A number in grey is "
         "within two error bars of zero: it could be noise alone.",
         "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget: “matrixdp answer” "
-        "reads regressions, discriminant analysis and principal components off release.json. Counts, means and totals "
+        "reads regressions, principal components and more off release.json. Counts, means and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
         "they come from is a separate question, with its own error bars.",
