@@ -14,7 +14,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.registry import check_arguments, require_records
 from matrixdp.types import Floats
 
 BEST_WEIGHT = 2 ** (1 / 3)
@@ -38,6 +38,7 @@ def _grid(query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST
     Each entry may move by one step through rounding, and by twice the error of its floats.
     """
     check_arguments(query, privacy)
+    require_records(query, "Laplace noise")
     sensitivity, epsilon = l1_sensitivity(query, weight=weight), privacy.epsilon
     bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
     largest = float(bound.max()) * epsilon / sensitivity

@@ -10,7 +10,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import SecondMoment
 from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.registry import check_arguments, require_records
 from matrixdp.sensitivity import max_quadratic
 
 
@@ -42,6 +42,7 @@ def ppca(
     (2, 1)
     """
     check_arguments(query, privacy)
+    require_records(query, "PPCA")
     rate = concentration(query, privacy.epsilon)
     check_stream(stream, simulation=simulation)
     stream = Stream() if stream is None else stream

@@ -29,6 +29,7 @@ QUERIES = (
 )
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
+UNITS = ("record", "person", "edge", "node")
 PATH = click.Path(path_type=Path)
 
 

@@ -15,7 +15,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
-from matrixdp.privacy import Neighbours
+from matrixdp.privacy import Neighbours, Unit
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
 
@@ -39,6 +39,8 @@ class MatrixQuery(ABC):
         The adjacency that `sensitivity` is derived for.
     protects : str
         What two neighbours differ in, in words: "one record".
+    unit : str
+        The same as a ledger registers it: 'record', 'person', 'edge' or 'node'.
     title : str
         What reports call the answer.
 
@@ -50,6 +52,7 @@ class MatrixQuery(ABC):
 
     neighbours: Neighbours
     protects: str = "one record"
+    unit: str = "record"
     title: str = "matrix"
 
     if TYPE_CHECKING:  # properties of most queries, fields of `Query`
@@ -67,6 +70,11 @@ class MatrixQuery(ABC):
             """The changes that one person can make."""
 
     # What a design needs.
+
+    @property
+    def protected_unit(self) -> Unit:
+        """What two neighbours differ in, with the column that identifies persons."""
+        return Unit(self.unit, getattr(getattr(self, "person", None), "column", None))
 
     @property
     def symmetric(self) -> bool:
@@ -242,6 +250,7 @@ def check_query(query: Any) -> None:
         )
     if not isinstance(getattr(query, "neighbours", None), Neighbours):
         raise ParameterError(f"{name}.neighbours must be Neighbours.REPLACE or Neighbours.ADD_REMOVE.")
+    query.protected_unit  # noqa: B018  (raises for a unit that does not exist)
     if not isinstance(sensitivity, Sensitivity):
         raise ParameterError(
             f"{name}.sensitivity must be a sensitivity set such as FrobeniusBall(0.1), got {show(sensitivity)} instead."

@@ -65,7 +65,8 @@ class DatasetRelease(Guaranteed):
 
     def __str__(self) -> str:
         rows, columns = self.design.query.shape
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
+        guarantee += f"protects {self.design.query.protects}"
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
 
     def to_json(self) -> str:

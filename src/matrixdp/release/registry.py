@@ -172,6 +172,15 @@ def check_arguments(query: Any, privacy: Any) -> None:
     check_privacy(privacy)
 
 
+def require_records(query: MatrixQuery, mechanism: str) -> None:
+    """Raise a `ParameterError` for persons and nodes, for a mechanism whose noise is derived for one record or edge."""
+    if query.unit not in ("record", "edge"):
+        raise ParameterError(
+            f"query must protect records for {mechanism}, whose noise is derived for one record; this one protects "
+            f"{query.protected_unit.words}. Use make_design, or a Gaussian mechanism."
+        )
+
+
 def gaussian_cost(privacy: Privacy) -> Gaussian:
     """The event of a Gaussian mechanism that spends the whole budget."""
     return Gaussian(privacy.mu)
