@@ -35,6 +35,7 @@ class _Graph(MatrixQuery):
     neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
     side = "both"
     protects = "one edge"
+    unit = "edge"
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
