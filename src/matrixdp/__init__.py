@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         uniform,
         unimodal,
     )
-    from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
+    from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
@@ -91,6 +91,7 @@ __all__ = [
     "Neighbours",
     "Number",
     "ParameterError",
+    "Person",
     "PrincipalDirections",
     "Privacy",
     "Query",
@@ -144,7 +145,7 @@ _HOMES = {
         "uniform",
         "unimodal",
     ),
-    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "YesNo"),
+    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "Person", "YesNo"),
     "matrixdp.errors": (
         "BudgetExceededError",
         "DataError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
@@ -37,12 +38,10 @@ class MatrixQuery(ABC):
     ----------
     neighbours : Neighbours
         The adjacency that `sensitivity` is derived for.
-    protects : str
-        What two neighbours differ in, in words: "one record".
-    unit : str
-        The same as a ledger registers it: 'record', 'person', 'edge' or 'node'.
     title : str
         What reports call the answer.
+    person : Person or None
+        The column of ids, where neighbours differ in all rows of one person; None where they differ in one record.
 
     Privacy
     -------
@@ -51,9 +50,8 @@ class MatrixQuery(ABC):
     """
 
     neighbours: Neighbours
-    protects: str = "one record"
-    unit: str = "record"
     title: str = "matrix"
+    person: Person | None = None
 
     if TYPE_CHECKING:  # properties of most queries, fields of `Query`
 
@@ -72,9 +70,19 @@ class MatrixQuery(ABC):
     # What a design needs.
 
     @property
+    def unit(self) -> str:
+        """What the guarantee protects one of: "person" where ids say whose rows they are, otherwise "record"."""
+        return "record" if self.person is None else "person"
+
+    @property
     def protected_unit(self) -> Unit:
-        """What two neighbours differ in, with the column that identifies persons."""
-        return Unit(self.unit, getattr(getattr(self, "person", None), "column", None))
+        """The same with the column of ids, as a ledger registers it."""
+        return Unit(self.unit, None if self.person is None else self.person.column)
+
+    @property
+    def protects(self) -> str:
+        """What two neighbours differ in, in words."""
+        return "one record" if self.unit == "record" else self.protected_unit.words
 
     @property
     def symmetric(self) -> bool:
@@ -296,6 +304,17 @@ def parse_records(records: Any) -> int:
     """The public number of records."""
     number = check_integer(records, "records (the public number of records)", at_least=1)
     return check_integer(number, "records", at_most=_MOST_RECORDS, rule="at most 2^50")
+
+
+def parse_person(person: Any, columns: Sequence[str] | None) -> Person | None:
+    """The `Person` that the argument of a query stands for; its column must not be one of those that are released."""
+    found = Person.parse(person)
+    if found is not None and found.column in (columns or ()):
+        raise ParameterError(
+            f"person must name a column of ids, and {found.column!r} is among the columns that are released. Leave it "
+            "out there."
+        )
+    return found
 
 
 def check_count(rows: int, records: int) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_records
+from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
 from matrixdp.records import as_records, is_columnar
 from matrixdp.records.tables import library_of
 from matrixdp.sensitivity import CellChange
@@ -31,8 +32,12 @@ class ContingencyTable(MatrixQuery):
     rows, columns : sequence
         The public categories, each different from the others.
     records : int
-        The public number of pairs; for add-remove neighbours a public bound on it.
+        The public number of pairs; for add-remove neighbours a public bound on it. With a `person`, the number of
+        people; with ``Person(column, rows=k)``, a public bound on the number of pairs that count.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     public_total : bool, optional
         Whether the noisy counts are adjusted to sum to `records`, which takes ``1/k`` of the variance of each of k
         cells. By default they are where that number is public (replace) and there are at least two cells.
@@ -53,6 +58,7 @@ class ContingencyTable(MatrixQuery):
     columns: tuple[Any, ...]
     records: int
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     public_total: bool | None = field(default=None, kw_only=True, metadata={"absent": False})
     side = "columns"
     title = "table of counts"
@@ -62,6 +68,7 @@ class ContingencyTable(MatrixQuery):
             object.__setattr__(self, name, _categories(getattr(self, name), name))
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        object.__setattr__(self, "person", parse_person(self.person, None))
         possible = self.neighbours is Neighbours.REPLACE and len(self.rows) * len(self.columns) > 1
         public = possible if self.public_total is None else check_flag(self.public_total, "public_total")
         if public and not possible:
@@ -132,6 +139,8 @@ class ContingencyTable(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""
+        if self.person is not None:
+            raise ParameterError("person must be left out: sums over people are not computed yet.")
         cells = np.zeros(self.shape, np.int64)
         if isinstance(data, Iterator):  # of pairs
             data = list(data)

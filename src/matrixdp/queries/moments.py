@@ -14,10 +14,11 @@ from scipy.linalg import block_diag
 
 from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds, check_centre
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_domain
+from matrixdp.queries.base import check_domain, parse_person
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.queries.moment_sums import MomentTask
 from matrixdp.records import as_records
@@ -31,7 +32,12 @@ class _MomentQuery(BoundedQuery):
     """``(1/N) sum z z'`` over vectors z made of one record each."""
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -72,6 +78,8 @@ class _MomentQuery(BoundedQuery):
 
     def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
         """The moment from exact integer sums over all parts of the records."""
+        if self.person is not None:
+            raise ParameterError("person must be left out: sums over people are not computed yet.")
         task = MomentTask(self.bounds, box, self.records, constant, clip, missing)
         moments = task.start()
         for partial in as_records(data).select(self.bounds.names).map(task):
@@ -90,8 +98,12 @@ class SecondMoment(_MomentQuery):
     bounds : Bounds
     records : int
         The public N. For add-remove neighbours a public constant near the number of records, which itself stays
-        private; the domain is then all data sets of at most 2N records.
+        private; the domain is then all data sets of at most 2N records. With a `person`, the number of people; with
+        ``Person(column, rows=k)``, a public constant near the number of rows that count.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     centre : array_like of shape (m,), optional
         A public point; by default the midpoint of the box, which needs the least noise. For another point, moments
         about the midpoint (`Moments.about`) and `Release.second_moment` nearly always give less noise.
@@ -172,8 +184,12 @@ class Moments(_MomentQuery):
     bounds : Bounds
     records : int
         The public N. For add-remove neighbours a public constant near the number of records; the entry (0, 0) is then
-        their noisy number over N.
+        their noisy number over N. With a `person`, the number of people; with ``Person(column, rows=k)``, a public
+        constant near the number of rows that count, whose noisy number over N is then the entry (0, 0).
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     mean_share : float
         Share of the privacy loss for the mean, above 0 and at most 1/2: the mean is best at 1/2, the second moment at
         0. `Moments.for_covariance` has the best share for a covariance.

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_number
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, check_domain, parse_records
+from matrixdp.queries.base import MatrixQuery, check_domain, parse_person, parse_records
 from matrixdp.queries.moment_sums import levels
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.records import as_records
@@ -45,10 +46,14 @@ class TableMoments(MatrixQuery):
     ----------
     columns : Columns
     records : int
-        The public N. For add-remove neighbours a public constant near the number of records.
+        The public N. For add-remove neighbours a public constant near the number of records. With a `person`, the
+        number of people; with ``Person(column, rows=k)``, a public constant near the number of rows that count.
     by : sequence of str
         Names of categories. There is one matrix for each combination of their levels.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     mean_share : float, optional
         Share of the privacy loss for the constant, above 0 and at most 1/2: means and counts are best at 1/2, products
         at 0. By default, what is best for covariances of as many columns.
@@ -74,6 +79,7 @@ class TableMoments(MatrixQuery):
     records: int
     by: Sequence[str] = ()
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
     side = "columns"
@@ -86,6 +92,7 @@ class TableMoments(MatrixQuery):
             )
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        object.__setattr__(self, "person", parse_person(self.person, self.columns.names))
         object.__setattr__(self, "by", _check_groups(self.columns, self.by))
         object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
         share = self.mean_share
@@ -257,6 +264,8 @@ class TableMoments(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
+        if self.person is not None:
+            raise ParameterError("person must be left out: sums over people are not computed yet.")
         check_missing(missing)
         task = TableTask(self.columns, tuple(self.by), self.records, clip, missing)
         total = task.start()
