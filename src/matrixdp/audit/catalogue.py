@@ -121,6 +121,12 @@ def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
     )
 
 
+def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
+    nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
+    degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
+    return kind(nodes, weight, unit="node", max_degree=degree, neighbours=_either(rng))
+
+
 def _either(rng: Rng) -> Neighbours:
     return Neighbours(str(rng.choice(list(Neighbours))))
 
@@ -143,6 +149,8 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "GramMatrix, records": lambda rng: _gram(rng, points=False),
     "Adjacency": lambda rng: Adjacency(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
     "Laplacian": lambda rng: Laplacian(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
+    "Adjacency, nodes": lambda rng: _nodes(Adjacency, rng),
+    "Laplacian, nodes": lambda rng: _nodes(Laplacian, rng),
     "ContingencyTable": lambda rng: ContingencyTable(
         _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng)
     ),

@@ -228,6 +228,31 @@ class EdgeDomain(Domain):
         return Family(build, weights, clique=True)
 
 
+@dataclass(frozen=True, eq=False)
+class NodeDomain(EdgeDomain):
+    """The same, where all edges of one node change; a record is the weights of its edges."""
+
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One node has no edges, all of them, some, or edges of any weight."""
+        base = np.triu((rng.random((self.nodes,) * 2) < rng.random()) * rng.choice([1.0, rng.random()]), 1)
+        base = (base + base.T) * self.weight
+        node, ones = int(rng.integers(self.nodes)), np.full(self.nodes, self.weight)
+
+        def build(weights: Any) -> Floats:
+            graph: NDArray[np.float64] = base.copy()
+            graph[node, :] = graph[:, node] = 0.0 if weights is None else weights
+            graph[node, node] = 0.0
+            return graph
+
+        some = [ones * (rng.random(self.nodes) < rng.random()) for _ in range(6)]
+        rows = [ones, *some, *(ones - row for row in some[:3]), ones * rng.random(self.nodes), 3 * ones]
+        if self.neighbours is Neighbours.REPLACE:
+            rows.append(0 * ones)
+        return Family(build, rows, clique=self.neighbours is Neighbours.REPLACE)
+
+
 @singledispatch
 def find_domain(query: MatrixQuery) -> Domain:
     """The domain that attacks search for a query. Register your own with ``find_domain.register(MyQuery)``."""
@@ -270,4 +295,6 @@ def _(query: TableMoments) -> Domain:
 @find_domain.register(Adjacency)
 @find_domain.register(Laplacian)
 def _(query: Adjacency | Laplacian) -> Domain:
+    if query.unit == "node":
+        return NodeDomain(query.nodes, query.weight, query.neighbours)
     return EdgeDomain(query.nodes, query.weight)

@@ -7,6 +7,7 @@ from matrixdp.sensitivity.frobenius_ball import FrobeniusBall
 from matrixdp.sensitivity.kernel_change import KernelChange
 from matrixdp.sensitivity.kernel_row_change import KernelRowChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
+from matrixdp.sensitivity.node_change import NodeChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
 from matrixdp.sensitivity.table_change import TableChange
@@ -20,6 +21,7 @@ __all__ = [
     "KernelChange",
     "KernelRowChange",
     "MomentsChange",
+    "NodeChange",
     "RankOneChange",
     "RecordChange",
     "Sensitivity",
