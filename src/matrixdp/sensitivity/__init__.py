@@ -9,6 +9,7 @@ from matrixdp.sensitivity.kernel_row_change import KernelRowChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
+from matrixdp.sensitivity.rows_change import RowsChange
 from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.sensitivity.vertices import Vertices
 
@@ -22,6 +23,7 @@ __all__ = [
     "MomentsChange",
     "RankOneChange",
     "RecordChange",
+    "RowsChange",
     "Sensitivity",
     "TableChange",
     "Vertices",
