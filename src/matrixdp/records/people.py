@@ -20,61 +20,84 @@ from matrixdp.records.ids import Hashes, IdHash, split_ids
 from matrixdp.records.records import Records, require_rereadable
 
 _SHARD = 1 << 23  # people whose numbers of rows are held at a time
-_PENDING = 1 << 20  # hashes of rows that are kept before they are counted
+_PENDING_IN_PART, _PENDING = 1 << 20, 1 << 24  # hashes of rows that are kept before they are counted
 
 
 class IdCounts:
-    """Running numbers of rows by id."""
+    """Running numbers of rows by id.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    pending : int
+        Number of rows whose hashes are kept before they are counted.
+    """
+
+    def __init__(self, pending: int = _PENDING_IN_PART) -> None:
         self.hashes = np.empty(0, np.uint64)  # each once, in increasing order
         self.rows = np.empty(0, np.int64)
         self.collided = False
         self._seconds: Hashes | None = None
-        self._pending: list[tuple[Hashes, NDArray[np.int64] | None, Hashes | None]] = []
-        self._waiting = 0
+        self._most, self._waiting = pending, 0
+        self._pending: list[tuple[Hashes, Hashes | None]] = []
 
     def add(self, first: Hashes, second: Hashes | None) -> None:
         """Count the rows of a block, given by both hashes of their ids."""
-        self._append(first, None, second)
+        self._pending.append((first, second))
+        self._waiting += len(first)
+        if self._waiting > max(self._most, len(self.hashes)):
+            self.count()
 
     def merge(self, other: IdCounts) -> None:
         """Add the counts of another part."""
-        other.count()
+        for first, second in other._pending:
+            self.add(first, second)
         self.collided |= other.collided
-        self._append(other.hashes, other.rows, other._seconds)
-
-    def _append(self, first: Hashes, rows: NDArray[np.int64] | None, second: Hashes | None) -> None:
-        self._pending.append((first, rows, second))
-        self._waiting += len(first)
-        if self._waiting > max(_PENDING, 2 * len(self.hashes)):
-            self.count()
+        self._join(other.hashes, other.rows, other._seconds)
 
     def count(self) -> None:
         """Bring `hashes` and `rows` up to date."""
         if not self._pending:
             return
-        pending = [*self._pending, (self.hashes, self.rows, self._seconds)]
-        self._pending, self._waiting = [], 0
-        firsts = np.concatenate([first for first, _, _ in pending])
-        plain = all(second is None for _, _, second in pending)
-        if plain and all(rows is None or not len(rows) for _, rows, _ in pending):  # nothing moves along with a hash
-            firsts.sort()
+        pending, self._pending, self._waiting = self._pending, [], 0
+        firsts = np.concatenate([first for first, _ in pending])
+        if all(second is None for _, second in pending):
+            firsts.sort()  # several times faster than finding the order
             starts = _starts(firsts)
-            self.hashes, self.rows = firsts[starts], np.diff(starts, append=len(firsts))
+            self._join(firsts[starts], np.diff(starts, append=len(firsts)), None)
             return
-        order = np.argsort(firsts, kind="stable")  # in linear time for a few sorted pieces
+        seconds = np.concatenate([_or_zeros(second, len(first)) for first, second in pending])
+        counts = IdCounts()
+        counts._sort(firsts, np.ones(len(firsts), np.int64), seconds)
+        self.collided |= counts.collided
+        self._join(counts.hashes, counts.rows, counts._seconds)
+
+    def _join(self, hashes: Hashes, rows: NDArray[np.int64], seconds: Hashes | None) -> None:
+        """Add numbers of rows that were counted before."""
+        if not len(hashes):
+            return
+        if not len(self.hashes):
+            self.hashes, self.rows, self._seconds = hashes, rows, seconds
+            return
+        both = None
+        if seconds is not None or self._seconds is not None:
+            both = np.concatenate([_or_zeros(self._seconds, len(self.hashes)), _or_zeros(seconds, len(hashes))])
+        self._sort(np.concatenate([self.hashes, hashes]), np.concatenate([self.rows, rows]), both)
+
+    def _sort(self, firsts: Hashes, rows: NDArray[np.int64], seconds: Hashes | None) -> None:
+        order = np.argsort(firsts, kind="stable")  # in linear time for two sorted pieces
         firsts = firsts[order]
         starts = _starts(firsts)
-        rows = np.concatenate([np.ones(len(first), np.int64) if rows is None else rows for first, rows, _ in pending])
-        self.hashes, self.rows = firsts[starts], np.add.reduceat(rows[order], starts) if len(starts) else rows
-        if not plain:
-            seconds = np.concatenate(
-                [np.zeros(len(first), np.uint64) if second is None else second for first, _, second in pending]
-            )[order]
+        self.hashes, self.rows = firsts[starts], np.add.reduceat(rows[order], starts)
+        if seconds is not None:
+            seconds = seconds[order]
             same = firsts[1:] == firsts[:-1]
             self.collided |= bool((same & (seconds[1:] != seconds[:-1])).any())
             self._seconds = seconds[starts]
+
+
+def _or_zeros(seconds: Hashes | None, size: int) -> Hashes:
+    """Second hashes; those of integers are zero."""
+    return np.zeros(size, np.uint64) if seconds is None else seconds
 
 
 def _starts(ordered: Hashes) -> NDArray[np.intp]:
@@ -100,7 +123,6 @@ class _CountTask:
                 mine = first % np.uint64(self.shards) == self.shard
                 first, second = first[mine], None if second is None else second[mine]
             counts.add(first, second)
-        counts.count()
         return counts
 
 
@@ -156,20 +178,20 @@ class _HashTable:
         order = np.arange(len(hashes))
         places = order + np.maximum.accumulate(homes - order) if len(hashes) else order
         size = max(1 << bits, int(places[-1]) + 1 if len(hashes) else 0) + 1
-        self._values = np.zeros(size, np.int64)  # zero where no hash is
-        self._hashes = np.zeros(size, np.uint64)
-        self._hashes[places], self._values[places] = hashes, values
+        self._entries = np.zeros((size, 2), np.uint64)  # hash and value side by side; a value of zero where no hash is
+        self._entries[places, 0], self._entries[places, 1] = hashes, values
 
     def find(self, hashes: Hashes) -> NDArray[np.int64]:
         """The value of each hash, 0 for those that are not there."""
         places = (hashes >> self._shift).astype(np.int64)
-        found = self._values[places]
-        rest = np.flatnonzero((self._hashes[places] != hashes) & (found > 0))
+        entries = self._entries.take(places, axis=0)
+        found = entries[:, 1].astype(np.int64)
+        rest = np.flatnonzero((entries[:, 0] != hashes) & (found > 0))
         while rest.size:
             places[rest] += 1
-            there = self._values[places[rest]]
-            found[rest] = there
-            rest = rest[(self._hashes[places[rest]] != hashes[rest]) & (there > 0)]
+            entries = self._entries.take(places[rest], axis=0)
+            found[rest] = entries[:, 1]
+            rest = rest[(entries[:, 0] != hashes[rest]) & (entries[:, 1] > 0)]
         return found
 
 
@@ -203,8 +225,21 @@ def count_people(records: Records, person: Person, people: int) -> Iterator[Peop
 
 
 def _count(ids: Records, task: Callable[[int, Iterable[Any]], IdCounts]) -> IdCounts:
-    total = IdCounts()
+    total = IdCounts(_PENDING)
     for counts in ids.map(task):
         total.merge(counts)
     total.count()
     return total
+
+
+def number_of_people(records: Records, person: Person, *, rows: int) -> int:
+    """How many people there are, for releases where their number is public.
+
+    Parameters
+    ----------
+    records : Records
+    person : Person
+    rows : int
+        The number of rows, or a bound on it.
+    """
+    return sum(len(people.rows) for people in count_people(records, person, max(rows, 1)))

@@ -15,7 +15,7 @@ import matrixdp as mdp
 from matrixdp.records import people as people_module
 from matrixdp.records import spark_frame as spark
 from matrixdp.records.ids import IdHash
-from matrixdp.records.people import IdCounts, _HashTable, count_people
+from matrixdp.records.people import IdCounts, _HashTable, count_people, number_of_people
 from unit.records.conftest import BOUNDS, make_data
 from unit.records.test_spark import Frame, partition  # noqa: F401
 
@@ -268,6 +268,10 @@ def test_two_people_who_share_a_hash_are_noticed(monkeypatch):
     (people,) = count_people(mdp.Blocks(lambda: (pa.table({"id": ["a", "b", "a"]}),)), mdp.Person("id"), 2)
     assert sorted(people.rows.tolist()) == [1, 2]
     assert len(set(keys)) == 2
+
+
+def test_the_number_of_people():
+    assert number_of_people(mdp.Blocks(lambda: make_table().to_batches(50)), mdp.Person("id"), rows=ROWS) == PEOPLE
 
 
 def test_a_hash_table_finds_what_is_in_it_and_nothing_else():
