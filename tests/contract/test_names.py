@@ -16,7 +16,7 @@ NAMES = {
     "StreamError", "TableMoments", "Vertices", "YesNo", "__version__", "binary", "draw_gaussian", "equimodal",
     "gdp_delta", "gdp_epsilon", "gdp_mu", "isotropic", "isotropic_scale", "make_design", "open_records", "optimal",
     "principal_directions", "register", "register_engine", "register_mechanism", "register_source",
-    "release_dataset", "release_mechanism", "shares", "uniform", "unimodal",
+    "release_dataset", "release_mechanism", "shares", "uniform", "unimodal", "with_ids",
 }  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from matrixdp.answers.named import NamedEstimate
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import Place, TableNoise
-from matrixdp.privacy import Neighbours
 from matrixdp.types import Floats
 
 LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
@@ -159,7 +158,7 @@ def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableVie
     chosen = _chosen(query, group)
     p = query.layout.size
     total = matrix.reshape(-1, p, p)[chosen].sum(axis=0)
-    whole = len(chosen) == query.groups and query.neighbours is Neighbours.REPLACE
+    whole = len(chosen) == query.groups and query.public_number
     if whole:
         total[0, 0] = 1.0  # the number of all records is public
     return TableView(total, design, len(chosen), whole)

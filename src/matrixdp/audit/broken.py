@@ -360,6 +360,7 @@ class _UngroupedSquares(TableChange):
 def _attack_table(change: type[TableChange]) -> bool:
     query = TableMoments(_TABLE, 4, ("g",))
     honest = query.sensitivity
+    assert isinstance(honest, TableChange)
     query.__dict__["sensitivity"] = change(
         honest.layout, honest.halfwidths, honest.scales, honest.records, honest.groups, honest.neighbours
     )

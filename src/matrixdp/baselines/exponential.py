@@ -18,7 +18,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments, require_records
+from matrixdp.release.registry import check_arguments
 from matrixdp.types import Floats
 
 
@@ -61,7 +61,6 @@ def exponential(
     ((2, 2), True, 20.0)
     """
     check_arguments(query, privacy)
-    require_records(query, "the exponential mechanism")
     check_stream(stream, simulation=simulation)
     stream = Stream() if stream is None else stream
     epsilon = privacy.epsilon / 2 if halved else privacy.epsilon

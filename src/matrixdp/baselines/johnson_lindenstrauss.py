@@ -19,7 +19,7 @@ from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release import MechanismRelease, check_stream, register_mechanism
-from matrixdp.release.registry import check_arguments, require_records
+from matrixdp.release.registry import check_arguments
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 
@@ -71,7 +71,6 @@ def johnson_lindenstrauss(
     (5, 2)
     """
     check_arguments(query, privacy)
-    require_records(query, "the Johnson-Lindenstrauss transform")
     draws = query.records if draws is None else draws
     w2 = threshold(query, privacy, draws, calibration) ** 2
     check_stream(stream, simulation=simulation)
@@ -122,7 +121,7 @@ def draw_sketch(stream: Stream, sums: Floats, w2: float, draws: int) -> Floats:
 
 def _largest_norm(query: Identity | SecondMoment) -> float:
     """Largest ``|x|^2`` of a record, measured from the query's centre."""
-    change = query.sensitivity
+    change = query.sensitivity if isinstance(query, Identity) else query.record_change(query.neighbours)
     return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 

@@ -14,7 +14,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments, require_records
+from matrixdp.release.registry import check_arguments
 from matrixdp.types import Floats
 
 BEST_WEIGHT = 2 ** (1 / 3)
@@ -38,7 +38,6 @@ def _grid(query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST
     Each entry may move by one step through rounding, and by twice the error of its floats.
     """
     check_arguments(query, privacy)
-    require_records(query, "Laplace noise")
     sensitivity, epsilon = l1_sensitivity(query, weight=weight), privacy.epsilon
     bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
     largest = float(bound.max()) * epsilon / sensitivity
@@ -134,7 +133,7 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
         )
     if not 0 < weight <= 2:
         raise ParameterError(f"weight must be greater than 0 and at most 2, got {show(weight)} instead.")
-    change = query.sensitivity
+    change = query.record_change(query.neighbours)
     c, radius = change.halfwidths, change.radius
     value = weight / 2 * float(c.sum()) ** 2 + (1 - weight / 2) * float((c**2).sum())
     if radius is not None:

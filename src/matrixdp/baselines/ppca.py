@@ -10,7 +10,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import SecondMoment
 from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments, require_records
+from matrixdp.release.registry import check_arguments
 from matrixdp.sensitivity import max_quadratic
 
 
@@ -42,7 +42,6 @@ def ppca(
     (2, 1)
     """
     check_arguments(query, privacy)
-    require_records(query, "PPCA")
     rate = concentration(query, privacy.epsilon)
     check_stream(stream, simulation=simulation)
     stream = Stream() if stream is None else stream
@@ -75,7 +74,7 @@ def concentration(query: SecondMoment, epsilon: float) -> float:
     """
     if not isinstance(query, SecondMoment):
         raise ParameterError(f"query must be SecondMoment for PPCA, got {type(query).__name__} instead.")
-    change = query.sensitivity
+    change = query.record_change(query.neighbours)
     largest = max_quadratic(1.0, change.halfwidths, change.radius).value
     width = largest if query.neighbours is Neighbours.ADD_REMOVE else 2 * largest
     return epsilon * query.records / width

@@ -11,7 +11,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release import MechanismRelease, check_stream, gaussian_cost, register_mechanism
-from matrixdp.release.registry import check_arguments, require_records
+from matrixdp.release.registry import check_arguments
 
 SPLITS = ("mu", "epsilon")
 
@@ -19,7 +19,6 @@ SPLITS = ("mu", "epsilon")
 def _check(query: Any, privacy: Any, components: int | None = None, share: float = 1.0, split: str = "mu") -> int:
     """The number of components, after a check of all arguments."""
     check_arguments(query, privacy)
-    require_records(query, "SuLQ")
     if not isinstance(query, Identity | SecondMoment) or getattr(query, "centre", None) is not None:
         raise ParameterError("query must be Identity or SecondMoment, about the midpoint of its bounds, for SuLQ.")
     if query.neighbours is not Neighbours.REPLACE:

@@ -13,7 +13,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query, SecondMoment
 from matrixdp.release import MechanismRelease
-from matrixdp.release.registry import check_arguments, require_records
+from matrixdp.release.registry import check_arguments
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -21,7 +21,6 @@ from matrixdp.types import Floats
 def unit_records(query: Any, privacy: Any, data: Any, mechanism: str) -> tuple[SecondMoment, Floats]:
     """The query, and records of shape (n, m) in [-1, 1] about the midpoint of its box."""
     check_arguments(query, privacy)
-    require_records(query, mechanism)
     if not isinstance(query, SecondMoment) or query.centre is not None or query.neighbours is not Neighbours.REPLACE:
         raise ParameterError(f"query must be SecondMoment about the midpoint, for replace neighbours, for {mechanism}.")
     query.evaluate(data, clip=True, missing="error")  # raises every error of the data

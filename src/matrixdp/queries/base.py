@@ -85,6 +85,14 @@ class MatrixQuery(ABC):
         return "one record" if self.unit == "record" else self.protected_unit.words
 
     @property
+    def public_number(self) -> bool:
+        """Whether the number that an average is taken over is public: of records, or of people who count once each.
+
+        It is not where one is added or removed, nor where each row of a person counts.
+        """
+        return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
+
+    @property
     def symmetric(self) -> bool:
         """Whether the answer is a symmetric matrix, so that both sides get the same noise and one triangle is drawn."""
         return self.side == "both"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,9 +21,12 @@ from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, 
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, check_domain, parse_person, parse_records
 from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.table_sums import TableTask
-from matrixdp.records import as_records
-from matrixdp.sensitivity import TableChange
+from matrixdp.queries.people import find_people, person_change
+from matrixdp.queries.people_sums import weight_left
+from matrixdp.queries.table_sums import TableSum, TableTask
+from matrixdp.records import Records, as_records
+from matrixdp.records.people import changed
+from matrixdp.sensitivity import Sensitivity, TableChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -203,7 +206,7 @@ class TableMoments(MatrixQuery):
 
     @property
     def _most_records(self) -> float:
-        return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
+        return 1.0 if self.public_number else 2.0
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -242,15 +245,21 @@ class TableMoments(MatrixQuery):
         return scales
 
     @cached_property
-    def sensitivity(self) -> TableChange:
+    def sensitivity(self) -> Sensitivity:
         """The outer product of one record is replaced, added, removed, or moved to another group."""
-        return TableChange(self.layout, self._largest, self.scales, self.records, self.groups, self.neighbours)
+        fixed = self.layout, self._largest, self.scales, self.records, self.groups
+        return person_change(self, lambda neighbours: TableChange(*fixed, neighbours))
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of records of each matrix is private."""
+        return self.groups > 1 or not self.public_number
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
         """Products of two levels of one category, and the number of all records where it is public."""
         mask = self.layout.number_of < 0
-        if not self.sensitivity.counted:
+        if not self.counted:
             mask[0, 0] = True
         return np.tile(mask, (self.groups, 1))
 
@@ -258,27 +267,41 @@ class TableMoments(MatrixQuery):
         """The share of all records is one, unless their number is private; products of two levels are zero."""
         stacked = matrix.reshape(self.groups, *self.layout.number_of.shape)
         stacked[:, self.layout.number_of < 0] = 0.0
-        if not self.sensitivity.counted:
+        if not self.counted:
             stacked[:, 0, 0] = 1.0
         return matrix
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
-        if self.person is not None:
-            raise ParameterError("person must be left out: sums over people are not computed yet.")
         check_missing(missing)
-        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing)
-        total = task.start()
-        texts = [column.name for column in self.columns.categories]
-        for partial in as_records(data).select(self.columns.names, texts=texts).map(task):
-            total.merge(partial)
-        check_domain(total.records, self.records, self.neighbours)
+        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person)
+        total = self._sum(as_records(data), task)
         kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
         unit = self._largest / levels(self.records)
         values = np.concatenate([one.value()[places] for one in total.sums])
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
+
+    def _sum(self, records: Records, task: TableTask) -> TableSum:
+        """The exact sums over all parts of the records."""
+        total, texts = task.start(), [column.name for column in self.columns.categories]
+        if self.person is None:
+            for partial in records.select(self.columns.names, texts=texts).map(task):
+                total.merge(partial)
+            check_domain(total.records, self.records, self.neighbours)
+            return total
+        rows = 0
+        chosen = records.select((*self.columns.names, self.person.column), texts=(*texts, self.person.column))
+        for people in find_people(records, self, self.records, most=2 * self.records):
+            for partial in chosen.map(replace(task, people=people)):
+                total.merge(partial)
+            rows += int(people.rows.sum())
+            if self.person.rows is None:
+                total.sums[0].add_public(task.public_places(), weight_left(*people.sizes(), self.person))
+        if total.records != rows:
+            raise changed()
+        return total
 
 
 def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:

@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.columns import Category, Columns, YesNo
+from matrixdp.domain.person import Person
 from matrixdp.noise.sums import GramSum
 from matrixdp.queries.moment_sums import levels
+from matrixdp.queries.people_sums import PeopleSum
+from matrixdp.records.people import People
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
@@ -21,10 +24,13 @@ _BLOCK = 1 << 19  # entries of z built at a time
 
 
 class TableSum:
-    """Exact sums of ``z z'``, one for each group."""
+    """Exact sums of ``z z'``, one for each group; with a person, each row has the weight of its person."""
 
-    def __init__(self, size: int, groups: int, limit: int) -> None:
-        self.sums = [GramSum(size, limit=limit) for _ in range(groups)]
+    def __init__(self, size: int, groups: int, limit: int, person: Person | None = None) -> None:
+        self.sums: list[Any] = [
+            GramSum(size, limit=limit) if person is None else PeopleSum(size, limit=limit, person=person)
+            for _ in range(groups)
+        ]
 
     @property
     def records(self) -> int:
@@ -51,6 +57,9 @@ class TableTask:
         The public number of all records.
     clip, missing
         As for `release`; `missing` is for numbers that their description does not allow to be missing.
+    person : Person or None
+    people : People or None
+        How many rows each person has, if there is a `person`.
     """
 
     columns: Columns
@@ -58,13 +67,21 @@ class TableTask:
     records: int
     clip: bool
     missing: str
+    person: Person | None = None
+    people: People | None = None
 
     def start(self) -> TableSum:
         """Sums without records."""
         used = self._used
         observed, of_levels = sum(one.missing for one in used.numbers), sum(_widths(used.categories))
         size = 1 + len(used.numbers) + observed + of_levels
-        return TableSum(size, math.prod(_widths(self._by)), levels(self.records))
+        return TableSum(size, math.prod(_widths(self._by)), levels(self.records), self.person)
+
+    def public_places(self) -> list[int]:
+        """Where a public record has ones: the constant and the first level of each category; its values are missing."""
+        used, widths = self._used, _widths(self._used.categories)
+        first = 1 + len(used.numbers) + sum(one.missing for one in used.numbers)
+        return [0, *(first + sum(widths[:i]) for i in range(len(widths)))]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum:
         """The part's exact sums."""
@@ -73,16 +90,19 @@ class TableTask:
         step = max(256, _BLOCK // size)
         z = np.empty((size, step))
         for data in blocks:
-            block = TableBlock(data, self.columns)
+            rows_of_data, counts = (data, None) if self.people is None else self.people.split(data)
+            block = TableBlock(rows_of_data, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
             codes = [block.codes(column) for column in used.categories]
             order, groups = self._sort(block)
             for start in range(0, block.size, step):
                 rows = slice(start, min(start + step, block.size))
                 out = z[:, : rows.stop - start]
-                self._fill(out, numbers, codes, rows if order is None else order[rows])
-                for group, first, last in _runs(groups[rows]) if groups is not None else [(0, 0, None)]:
-                    total.sums[group].add(out[:, first:last].T)
+                chosen = rows if order is None else order[rows]
+                self._fill(out, numbers, codes, chosen)
+                weighed = () if counts is None else (counts[chosen],)
+                for group, first, last in _runs(groups[rows]) if groups is not None else [(0, 0, out.shape[1])]:
+                    total.sums[group].add(out[:, first:last].T, *(one[first:last] for one in weighed))
         return total
 
     @cached_property

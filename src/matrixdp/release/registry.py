@@ -167,18 +167,11 @@ def load_plugins(modules: Iterable[str]) -> None:
 
 
 def check_arguments(query: Any, privacy: Any) -> None:
-    """Raise a `ParameterError` unless `query` is a query and `privacy` a budget."""
+    """Raise a `ParameterError` unless `query` is a query on records and `privacy` a budget."""
     check_query(query)
+    if query.person is not None:
+        raise ParameterError("query must have no person: mechanisms to compare with protect one record.")
     check_privacy(privacy)
-
-
-def require_records(query: MatrixQuery, mechanism: str) -> None:
-    """Raise a `ParameterError` for persons and nodes, for a mechanism whose noise is derived for one record or edge."""
-    if query.unit not in ("record", "edge"):
-        raise ParameterError(
-            f"query must protect records for {mechanism}, whose noise is derived for one record; this one protects "
-            f"{query.protected_unit.words}. Use make_design, or a Gaussian mechanism."
-        )
 
 
 def gaussian_cost(privacy: Privacy) -> Gaussian:

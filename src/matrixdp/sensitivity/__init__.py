@@ -10,6 +10,7 @@ from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
 from matrixdp.sensitivity.node_change import NodeChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
+from matrixdp.sensitivity.rows_change import RowsChange
 from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.sensitivity.vertices import Vertices
 
@@ -24,6 +25,7 @@ __all__ = [
     "NodeChange",
     "RankOneChange",
     "RecordChange",
+    "RowsChange",
     "Sensitivity",
     "TableChange",
     "Vertices",
