@@ -33,6 +33,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
+    query.check_people(data)
     if design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])

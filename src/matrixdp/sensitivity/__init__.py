@@ -8,6 +8,7 @@ from matrixdp.sensitivity.kernel_change import KernelChange
 from matrixdp.sensitivity.kernel_row_change import KernelRowChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
 from matrixdp.sensitivity.node_change import NodeChange
+from matrixdp.sensitivity.own_rows_change import OwnRowsChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
 from matrixdp.sensitivity.rows_change import RowsChange
@@ -23,6 +24,7 @@ __all__ = [
     "KernelRowChange",
     "MomentsChange",
     "NodeChange",
+    "OwnRowsChange",
     "RankOneChange",
     "RecordChange",
     "RowsChange",
