@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive import principal_directions, private_moment, private_scales
 from matrixdp.adaptive.trace_query import TracedMoments
-from matrixdp.audit.domains import BoxDomain, Domain, find_domain
+from matrixdp.audit.domains import BoxDomain, find_domain
+from matrixdp.audit.family import Domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
+from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import (
     PrivateCovariance,
@@ -107,7 +108,7 @@ def random_columns(rng: Rng) -> Columns:
     return Columns(tuple(columns))
 
 
-def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
+def _table(rng: Rng, *, groups: bool) -> TableMoments:
     columns = random_columns(rng)
     by: tuple[str, ...] = ()
     if groups:
@@ -125,6 +126,14 @@ def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
     nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
     degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
     return kind(nodes, weight, unit="node", max_degree=degree, neighbours=_either(rng))
+
+
+def _rows(rng: Rng) -> int:
+    return int(rng.integers(1, 5))
+
+
+def _person(rng: Rng) -> Person:
+    return Person("id", _rows(rng) if rng.random() < 0.5 else None)
 
 
 def _either(rng: Rng) -> Neighbours:
@@ -157,6 +166,14 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
+    "Moments, people": lambda rng: Moments(
+        random_bounds(rng), _records(rng), neighbours=_either(rng), person=_person(rng)
+    ),
+    "ContingencyTable, people": lambda rng: ContingencyTable(
+        _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng), person=_person(rng)
+    ),
+    "TableMoments, people": lambda rng: replace(_table(rng, groups=True), person=_person(rng)),
+    "Identity, people": lambda rng: Identity(random_bounds(rng), _records(rng), person=Person("id", _rows(rng))),
     "TracedMoments": _traced_moments,
     "Query": _clipped_mean,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -13,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.audit.family import Domain, Family
+from matrixdp.audit.people import PersonDomain
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
@@ -24,36 +25,6 @@ _FIRST = 24  # records of a family to begin with
 _MOST_CELLS = 200
 _TABLE_RECORDS = 64  # of a family
 _FAR = (1e3, 1e300)  # halfwidths beyond the bounds: clipping must make them harmless
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Data sets that are equal but for one record.
-
-    Attributes
-    ----------
-    build : callable
-        From a record to the data set with it; from None to the data set without it.
-    records : list
-        Records to begin with.
-    clique : bool
-        Whether any two of the data sets are neighbours; otherwise each is one of the data set without the record.
-    bounds : Bounds or None
-        Where records of shape (m,) may move; None for records that cannot be varied.
-    """
-
-    build: Callable[[Any], Any]
-    records: list[Any]
-    clique: bool
-    bounds: Bounds | None = None
-
-
-class Domain(ABC):
-    """The data sets of a query. Subclass it for records that are not numbers in bounds."""
-
-    @abstractmethod
-    def family(self, rng: np.random.Generator) -> Family:
-        """A random family of neighbouring data sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,18 +233,24 @@ def find_domain(query: MatrixQuery) -> Domain:
     )
 
 
+def _of_people(query: MatrixQuery, rows: Domain) -> Domain:
+    """The domain of a query, given that of its rows."""
+    return rows if query.person is None else PersonDomain(query, rows)
+
+
 @find_domain.register(BoundedQuery)
 def _(query: BoundedQuery) -> Domain:
     most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
-    return BoxDomain.of(query.bounds, most, query.neighbours)
+    return _of_people(query, BoxDomain.of(query.bounds, most, query.neighbours))
 
 
 @find_domain.register(GramMatrix)
 def _(query: GramMatrix) -> Domain:
     domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
     if query.points is None:
-        return domain
-    return KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+        return _of_people(query, domain)
+    kernel = KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+    return _of_people(query, kernel)
 
 
 @find_domain.register(TracedMoments)
@@ -283,13 +260,13 @@ def _(query: TracedMoments) -> Domain:
 
 @find_domain.register(ContingencyTable)
 def _(query: ContingencyTable) -> Domain:
-    return CellDomain(query.rows, query.columns, query.records, query.neighbours)
+    return _of_people(query, CellDomain(query.rows, query.columns, query.records, query.neighbours))
 
 
 @find_domain.register(TableMoments)
 def _(query: TableMoments) -> Domain:
     most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
-    return TableDomain(query.columns, most, query.neighbours)
+    return _of_people(query, TableDomain(query.columns, most, query.neighbours))
 
 
 @find_domain.register(Adjacency)

@@ -280,3 +280,12 @@ def test_wrong_units_of_ledgers(tmp_path, monkeypatch, matrixdp, words, message)
     assert answer.code == USAGE
     assert message in answer.err
     assert not Path("l.db").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--rows-per-person", "2")])
+def test_audits_attack_people(visits, matrixdp, more):
+    answer = matrixdp("audit", "--schema", "person.toml", *BUDGET, "--starts", 1, "--json", *more)
+    assert answer.code == 0, answer.err
+    audited = [found["subject"].split()[0] for found in answer.json()["results"]]
+    assert ("identity" in audited) == bool(more)
+    assert {"moments", "everything", "counts"} <= set(audited)
