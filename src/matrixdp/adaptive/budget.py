@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
@@ -55,6 +56,8 @@ class FitBudget:
     stream : Stream, optional
         For simulations only.
     simulation : bool
+    person : Person, optional
+        The column of ids, where the fit protects all rows of one person.
 
     Privacy
     -------
@@ -73,6 +76,7 @@ class FitBudget:
     neighbours: Neighbours
     stream: Stream | None = None
     simulation: bool = False
+    person: Person | None = field(default=None, kw_only=True)
     _releases: list[tuple[str, float, float]] = field(default_factory=list)
     _latest: Design | None = field(default=None, init=False)
 
@@ -104,6 +108,8 @@ class FitBudget:
         """Release `query` on `data` with isotropic noise, for `share` of the total."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
+        if query.person != self.person:
+            raise ParameterError("a fit's queries must all protect the same person.")
         if not 0 < share <= self.remaining:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design = self._design(query, share * (1 - _ROUNDING))
