@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive import principal_directions, private_moment, private_scales
 from matrixdp.adaptive.trace_query import TracedMoments
-from matrixdp.audit.domains import BoxDomain, Domain, find_domain
+from matrixdp.audit.domains import BoxDomain, find_domain
+from matrixdp.audit.families import Domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
+from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import (
     PrivateCovariance,
@@ -121,6 +122,20 @@ def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
     )
 
 
+def _people(kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any) -> MatrixQuery:
+    """A query on people who count once, or whose rows count."""
+    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
+    records = _records(rng) if rows is None else rows + _records(rng)
+    return kind(*arguments, records, neighbours=_either(rng), person=Person("id", rows))
+
+
+def _table_of_people(rng: Rng) -> MatrixQuery:
+    table = _table(rng, groups=bool(rng.integers(0, 2)))
+    assert isinstance(table, TableMoments)
+    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
+    return replace(table, records=table.records + (rows or 0), person=Person("id", rows))
+
+
 def _either(rng: Rng) -> Neighbours:
     return Neighbours(str(rng.choice(list(Neighbours))))
 
@@ -149,6 +164,10 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
+    "Moments, people": lambda rng: _people(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2)))),
+    "SecondMoment, people": lambda rng: _people(SecondMoment, rng, random_bounds(rng)),
+    "ContingencyTable, people": lambda rng: _people(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
+    "TableMoments, people": _table_of_people,
     "TracedMoments": _traced_moments,
     "Query": _clipped_mean,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -13,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.audit.families import Domain, Family
+from matrixdp.audit.people import PersonDomain
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
@@ -24,36 +25,6 @@ _FIRST = 24  # records of a family to begin with
 _MOST_CELLS = 200
 _TABLE_RECORDS = 64  # of a family
 _FAR = (1e3, 1e300)  # halfwidths beyond the bounds: clipping must make them harmless
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Data sets that are equal but for one record.
-
-    Attributes
-    ----------
-    build : callable
-        From a record to the data set with it; from None to the data set without it.
-    records : list
-        Records to begin with.
-    clique : bool
-        Whether any two of the data sets are neighbours; otherwise each is one of the data set without the record.
-    bounds : Bounds or None
-        Where records of shape (m,) may move; None for records that cannot be varied.
-    """
-
-    build: Callable[[Any], Any]
-    records: list[Any]
-    clique: bool
-    bounds: Bounds | None = None
-
-
-class Domain(ABC):
-    """The data sets of a query. Subclass it for records that are not numbers in bounds."""
-
-    @abstractmethod
-    def family(self, rng: np.random.Generator) -> Family:
-        """A random family of neighbouring data sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +210,9 @@ def find_domain(query: MatrixQuery) -> Domain:
 
 @find_domain.register(BoundedQuery)
 def _(query: BoundedQuery) -> Domain:
-    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    most = query.records if query.public_number else 2 * query.records
+    if query.person is not None:
+        return PersonDomain(BoxDomain.of(query.bounds, 1, Neighbours.REPLACE), query, most)
     return BoxDomain.of(query.bounds, most, query.neighbours)
 
 
@@ -258,12 +231,16 @@ def _(query: TracedMoments) -> Domain:
 
 @find_domain.register(ContingencyTable)
 def _(query: ContingencyTable) -> Domain:
+    if query.person is not None:
+        return PersonDomain(CellDomain(query.rows, query.columns, 1, Neighbours.REPLACE), query, query.records)
     return CellDomain(query.rows, query.columns, query.records, query.neighbours)
 
 
 @find_domain.register(TableMoments)
 def _(query: TableMoments) -> Domain:
-    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    most = query.records if query.public_number else 2 * query.records
+    if query.person is not None:
+        return PersonDomain(TableDomain(query.columns, 1, Neighbours.REPLACE), query, most)
     return TableDomain(query.columns, most, query.neighbours)
 
 
