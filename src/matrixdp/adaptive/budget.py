@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
@@ -55,8 +56,8 @@ class FitBudget:
     stream : Stream, optional
         For simulations only.
     simulation : bool
-    unit : Unit
-        What the fit protects; its queries must all protect the same.
+    person : Person, optional
+        The column of ids, where the fit protects all rows of one person.
 
     Privacy
     -------
@@ -75,12 +76,17 @@ class FitBudget:
     neighbours: Neighbours
     stream: Stream | None = None
     simulation: bool = False
-    unit: Unit = field(default=RECORD, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True)
     _releases: list[tuple[str, float, float]] = field(default_factory=list)
     _latest: Design | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_stream(self.stream, simulation=self.simulation)
+
+    @property
+    def unit(self) -> Unit:
+        """What the fit protects."""
+        return RECORD if self.person is None else Unit("person", self.person.column)
 
     @property
     def remaining(self) -> float:
@@ -107,8 +113,8 @@ class FitBudget:
         """Release `query` on `data` with isotropic noise, for `share` of the total."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
-        if query.protected_unit != self.unit:
-            raise ParameterError("a fit's queries must all protect the same unit.")
+        if query.person != self.person:
+            raise ParameterError("a fit's queries must all protect the same person.")
         if not 0 < share <= self.remaining:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design = self._design(query, share * (1 - _ROUNDING))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.audit.domains import BoxDomain, RecordDomain, find_domain
-from matrixdp.audit.family import Domain
+from matrixdp.audit.families import Domain
 from matrixdp.audit.pair_search import PairSearch
 from matrixdp.checks import check_integer
 from matrixdp.design import Design

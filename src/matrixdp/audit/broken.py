@@ -17,11 +17,12 @@ from matrixdp.audit.measure import measure
 from matrixdp.audit.replay import replay
 from matrixdp.design import Design, isotropic, make_design, shares
 from matrixdp.design.grid import Grid
-from matrixdp.domain import Bounds, Category, Columns, Number
+from matrixdp.domain import Bounds, Category, Columns, Number, Person
 from matrixdp.noise import Covariance, MatrixGaussian, NoiseStructure, Squares, Stream
 from matrixdp.noise.table_noise import LEVEL, OBSERVED, TableNoise
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment, TableMoments
+from matrixdp.records import with_ids
 from matrixdp.release import release
 from matrixdp.sensitivity import (
     Distance,
@@ -107,6 +108,28 @@ class _AddRemoveSet(Moments):
 @_broken("add-remove sensitivity for replaced records")
 def _wrong_neighbours() -> bool:
     return attack(make_design(_AddRemoveSet(_BOX, 3), _PRIVACY), starts=2).broken
+
+
+@_broken("rows of a person that all count, with the noise of one")
+def _all_rows() -> bool:
+    class AllRows(SecondMoment):
+        @property
+        def sensitivity(self) -> RankOneChange:
+            return self.record_change(self.neighbours)
+
+    return attack(make_design(AllRows(_BOX, 4, person=Person("id", rows=3)), _PRIVACY), starts=2).broken
+
+
+@_broken("a person who counts once in each part of the data")
+def _once_in_each_part() -> bool:
+    class InEachPart(SecondMoment):
+        def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+            (block,) = data
+            parts = [with_ids(block.data[half::2], block.ids[half::2]) for half in (0, 1)]
+            return np.asarray(sum(super(InEachPart, self).evaluate(part, clip=clip, missing=missing) for part in parts))
+
+    query = InEachPart(_BOX, 4, person=Person("id"), neighbours=Neighbours.ADD_REMOVE)
+    return attack(make_design(query, _PRIVACY), starts=2).broken
 
 
 @_broken("rounding left out of the distance")

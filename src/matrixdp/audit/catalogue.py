@@ -11,7 +11,7 @@ import numpy as np
 from matrixdp.adaptive import principal_directions, private_moment, private_scales
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.domains import BoxDomain, find_domain
-from matrixdp.audit.family import Domain
+from matrixdp.audit.families import Domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
@@ -128,12 +128,18 @@ def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
     return kind(nodes, weight, unit="node", max_degree=degree, neighbours=_either(rng))
 
 
-def _rows(rng: Rng) -> int:
-    return int(rng.integers(1, 5))
+def _people(kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any) -> MatrixQuery:
+    """A query on people who count once, or whose rows count."""
+    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
+    records = _records(rng) if rows is None else rows + _records(rng)
+    return kind(*arguments, records, neighbours=_either(rng), person=Person("id", rows))
 
 
-def _person(rng: Rng) -> Person:
-    return Person("id", _rows(rng) if rng.random() < 0.5 else None)
+def _table_of_people(rng: Rng) -> MatrixQuery:
+    table = _table(rng, groups=bool(rng.integers(0, 2)))
+    assert isinstance(table, TableMoments)
+    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
+    return replace(table, records=table.records + (rows or 0), person=Person("id", rows))
 
 
 def _either(rng: Rng) -> Neighbours:
@@ -166,14 +172,13 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
-    "Moments, people": lambda rng: Moments(
-        random_bounds(rng), _records(rng), neighbours=_either(rng), person=_person(rng)
+    "Moments, people": lambda rng: _people(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2)))),
+    "SecondMoment, people": lambda rng: _people(SecondMoment, rng, random_bounds(rng)),
+    "ContingencyTable, people": lambda rng: _people(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
+    "TableMoments, people": _table_of_people,
+    "Identity, people": lambda rng: Identity(
+        random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
     ),
-    "ContingencyTable, people": lambda rng: ContingencyTable(
-        _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng), person=_person(rng)
-    ),
-    "TableMoments, people": lambda rng: replace(_table(rng, groups=True), person=_person(rng)),
-    "Identity, people": lambda rng: Identity(random_bounds(rng), _records(rng), person=Person("id", _rows(rng))),
     "TracedMoments": _traced_moments,
     "Query": _clipped_mean,
 }

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
-from matrixdp.audit.family import Domain, Family
-from matrixdp.audit.people import PersonDomain
+from matrixdp.audit.families import Domain, Family
+from matrixdp.audit.people import OwnRowsDomain, PersonDomain
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Laplacian, MatrixQuery, TableMoments
+from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.own_rows import rows_of_person
 from matrixdp.types import Floats
 
 _FIRST = 24  # records of a family to begin with
@@ -233,24 +234,26 @@ def find_domain(query: MatrixQuery) -> Domain:
     )
 
 
-def _of_people(query: MatrixQuery, rows: Domain) -> Domain:
-    """The domain of a query, given that of its rows."""
-    return rows if query.person is None else PersonDomain(query, rows)
-
-
 @find_domain.register(BoundedQuery)
 def _(query: BoundedQuery) -> Domain:
-    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
-    return _of_people(query, BoxDomain.of(query.bounds, most, query.neighbours))
+    most = query.records if query.public_number else 2 * query.records
+    if query.person is not None:
+        return PersonDomain(BoxDomain.of(query.bounds, 1, Neighbours.REPLACE), query, most)
+    return BoxDomain.of(query.bounds, most, query.neighbours)
+
+
+@find_domain.register(Identity)
+def _(query: Identity) -> Domain:
+    domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
 
 
 @find_domain.register(GramMatrix)
 def _(query: GramMatrix) -> Domain:
     domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
-    if query.points is None:
-        return _of_people(query, domain)
-    kernel = KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
-    return _of_people(query, kernel)
+    if query.points is not None:
+        domain = KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
 
 
 @find_domain.register(TracedMoments)
@@ -260,13 +263,17 @@ def _(query: TracedMoments) -> Domain:
 
 @find_domain.register(ContingencyTable)
 def _(query: ContingencyTable) -> Domain:
-    return _of_people(query, CellDomain(query.rows, query.columns, query.records, query.neighbours))
+    if query.person is not None:
+        return PersonDomain(CellDomain(query.rows, query.columns, 1, Neighbours.REPLACE), query, query.records)
+    return CellDomain(query.rows, query.columns, query.records, query.neighbours)
 
 
 @find_domain.register(TableMoments)
 def _(query: TableMoments) -> Domain:
-    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
-    return _of_people(query, TableDomain(query.columns, most, query.neighbours))
+    most = query.records if query.public_number else 2 * query.records
+    if query.person is not None:
+        return PersonDomain(TableDomain(query.columns, 1, Neighbours.REPLACE), query, most)
+    return TableDomain(query.columns, most, query.neighbours)
 
 
 @find_domain.register(Adjacency)

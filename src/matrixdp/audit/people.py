@@ -1,4 +1,4 @@
-"""Where attacks on people search: families of data sets that differ in all rows of one person."""
+"""Where attacks search if a query protects people: neighbours that differ in all rows of one of them."""
 
 from __future__ import annotations
 
@@ -7,61 +7,89 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.audit.family import Domain, Family
+from matrixdp.audit.families import Domain, Family
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
-from matrixdp.records.ids import with_ids
+from matrixdp.records import with_ids
 
-_MOST_ROWS = 6
-_CHOICES = 12
+_ROWS = (1, 1, 2, 7, 100)  # of one person
+_PEOPLE = 40  # that are tried
 
 
 @dataclass(frozen=True, eq=False)
 class PersonDomain(Domain):
-    """Data sets of people, each with several rows that are records of another domain. A record is a person's rows.
+    """Data sets of people with one row or many.
 
     Parameters
     ----------
+    row : Domain
+        Of single rows.
     query : MatrixQuery
         With a person.
-    rows : Domain
-        The domain of single rows.
+    most : int
+        Largest number of people, or of rows that count.
     """
 
+    row: Domain
     query: MatrixQuery
-    rows: Domain
+    most: int
 
     def family(self, rng: np.random.Generator) -> Family:
-        """One person has one row, several, or as many as count; in a data set, always the same number."""
-        pool, person = self.rows.family(rng).records, self.query.person
-        assert person is not None
-        number: int = self.query.records  # type: ignore[attr-defined]
-        most = person.most
-        if self.query.count_word == "records":  # a table, of which one person has some rows
-            mine = int(rng.integers(1, min(most, number) + 1))
-            others, sizes = [1] * (number - mine), [mine]
-        elif self.query.count_word == "people":
-            people = number - 1 if self.query.neighbours is Neighbours.REPLACE else int(rng.integers(0, number))
-            others, sizes = [int(rng.integers(1, 4)) for _ in range(people)], [1, 2, _MOST_ROWS]
-        else:
-            most = min(most, number)
-            others, sizes = [1] * int(rng.integers(0, number - most + 1)), [1, most, most + (number >= person.most)]
-        shared = [_draw(rng, pool, size) for size in others]
-        chosen = [_draw(rng, pool, int(rng.choice(sizes))) for _ in range(_CHOICES)]
+        """One person has one row or many, all the same or from all over the domain; others have few."""
+        rows = self.row.family(rng).records
+        people = [[row] for row in rows[:_PEOPLE]]
+        while len(people) < 2 * _PEOPLE:
+            many, distinct = int(rng.choice(_ROWS)), int(rng.choice([1, 2, 100]))
+            chosen = [rows[int(i)] for i in rng.integers(0, len(rows), min(many, distinct))]
+            people.append([chosen[i % len(chosen)] for i in range(many)])
+        replaced = self.query.neighbours is Neighbours.REPLACE
+        assert self.query.person is not None
+        others = max(0, self.most - self.query.person.most)
+        others = others if self.query.public_number else int(rng.integers(0, others + 1))
+        fixed = [[rows[int(rng.integers(0, len(rows)))]] for _ in range(others)]
 
-        def build(rows: Any) -> Any:
-            people = shared if rows is None else [rows, *shared]
-            ids = [number for number, found in enumerate(people) for _ in found]
-            records = [row for found in people for row in found]
-            if isinstance(pool[0], np.ndarray):
-                return with_ids(np.array(records).reshape(len(records), len(pool[0])), np.array(ids, int))
-            return with_ids(records, np.array(ids, int))
+        def build(person: list[Any] | None) -> Any:
+            everybody = [*fixed, *([] if person is None else [person])]
+            data = [row for one in everybody for row in one]
+            ids = [number for number, one in enumerate(everybody) for _ in one]
+            order = np.random.default_rng(len(data)).permutation(len(data))
+            mixed: Any = [data[i] for i in order]
+            if isinstance(rows[0], np.ndarray):
+                mixed = np.array(mixed).reshape(len(mixed), -1 if mixed else rows[0].size)
+            return with_ids(mixed, [ids[i] for i in order])
 
-        return Family(build, chosen, clique=self.query.neighbours is Neighbours.REPLACE)
+        return Family(build, people, replaced)
 
 
-def _draw(rng: np.random.Generator, pool: list[Any], size: int) -> list[Any]:
-    """Rows of one person: all the same, or different ones."""
-    same = rng.random() < 0.5
-    first = int(rng.integers(len(pool)))
-    return [pool[first if same else int(rng.integers(len(pool)))] for _ in range(size)]
+@dataclass(frozen=True, eq=False)
+class OwnRowsDomain(Domain):
+    """Tables of the same rows, in which all rows of one person have other values.
+
+    Parameters
+    ----------
+    row : Domain
+        Of single rows.
+    records, rows : int
+        The number of rows, and that of one person.
+    """
+
+    row: Domain
+    records: int
+    rows: int
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """The rows of one person are all the same, or from all over the domain."""
+        pool = self.row.family(rng).records
+        table = np.array([pool[int(i)] for i in rng.integers(0, len(pool), self.records)])
+        mine = rng.choice(self.records, self.rows, replace=False)
+        ids = np.arange(self.records)
+        ids[mine] = self.records
+
+        def build(values: Any) -> Any:
+            filled = table.copy()
+            filled[mine] = values
+            return with_ids(filled, ids)
+
+        people = [[one] * self.rows for one in pool[:_PEOPLE]]
+        people += [[pool[int(i)] for i in rng.integers(0, len(pool), self.rows)] for _ in range(_PEOPLE // 2)]
+        return Family(build, [np.array(rows) for rows in people], clique=True)

@@ -12,7 +12,7 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.errors import MissingExtraError, ParameterError, show
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
     NotNumbersError,
@@ -25,7 +25,7 @@ from matrixdp.estimators.inputs import (
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
-from matrixdp.records import Records, as_records, choose_columns, require_rereadable
+from matrixdp.records import Records, as_records, choose_columns, require_rereadable, with_ids
 from matrixdp.types import Floats
 
 try:
@@ -57,7 +57,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         Bounds with names select the columns of a data frame.
     neighbours : 'replace' or 'add-remove'
     records : int, optional
-        The public number of records, for add-remove neighbours.
+        The public number of records, for add-remove neighbours; with a `person`, that of people.
+    person : str, optional
+        The column of X that says whose row it is, if people may have several rows. Each person then counts once, and a
+        fit protects all rows of one person. X is a data frame, or what `open_records` takes.
     ledger : path or URL, optional
         The ledger to which each fit is charged, before its first random bit. It is a path so that clones, copies and
         pickles are charged, too; or a ``postgresql://`` URL without a password, which scikit-learn would show.
@@ -94,6 +97,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     bounds: Any = None
     neighbours: str = "replace"
     records: int | None = None
+    person: str | None = None
     ledger: Any = None
     dataset: str | None = None
     allowance: str | None = None
@@ -112,6 +116,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             "privacy": Privacy(self.epsilon, self.delta),
             "records": self.records,
             "neighbours": self.neighbours,
+            "person": self.person,
             "ledger": self._require_no_password(),
             "dataset": self.dataset,
             "allowance": self.allowance,
@@ -173,6 +178,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if is_read_in_parts(X):
             return self._validate_parts(X, reset=options.get("reset", True))
+        if self.person is not None and self.person in getattr(X, "columns", ()):
+            X = X.drop(columns=self.person) if hasattr(X, "iloc") else X.drop(self.person)
         if isinstance(self.bounds, Bounds) and self.bounds.names is not None and hasattr(X, "columns"):
             X = X[choose_columns(list(X.columns), self.bounds.size, self.bounds.names)]
         check_array(X, dimensions=2)
@@ -193,6 +200,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             if hasattr(X, "toarray"):  # scikit-learn's error for sparse matrices
                 raise
         raise NotNumbersError(NOT_NUMBERS)
+
+    def _read_ids(self, X: Any) -> Any:
+        """The ids of the rows of X in memory; None without a person, and where X is read in parts."""
+        if self.person is None or is_read_in_parts(X):
+            return None
+        if self.person not in getattr(X, "columns", ()):
+            raise ParameterError(
+                f"X must be a data frame with the column {show(self.person)} of ids, or files with it."
+            )
+        return X[self.person]
 
     def _validate_parts(self, X: Any, *, reset: bool) -> Records:
         """Records that are read in parts; their features are those of the bounds."""
@@ -229,8 +246,9 @@ class MomentEstimator(PrivateEstimator):
 
     directions: Any = "learned"
 
-    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str) -> PrivateMoment:
+    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str, ids: Any = None) -> PrivateMoment:
         """Spend the budget on a private moment, and set the attributes of the guarantee."""
+        records = records if ids is None else with_ids(records, ids)
         options = self._fit_options()
         self._warn_if_repeated()
         moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)

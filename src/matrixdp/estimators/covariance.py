@@ -44,8 +44,9 @@ class PrivateCovariance(MomentEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
+        ids = self._read_ids(X)
         X = self._validate_features(X)
-        moment = self._fit_moment(X, self._feature_bounds(), "covariance")
+        moment = self._fit_moment(X, self._feature_bounds(), "covariance", ids)
         self.moment_ = moment
         self.location_, self.location_std_ = moment.mean, moment.mean_std
         self.covariance_, self.covariance_std_ = moment.covariance, moment.covariance_std

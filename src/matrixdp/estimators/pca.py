@@ -51,9 +51,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
+        ids = self._read_ids(X)
         X = self._validate_features(X)
         check_count(self.n_components, self.n_features_in_)
-        moment = self._fit_moment(X, self._feature_bounds(), "components")
+        moment = self._fit_moment(X, self._feature_bounds(), "components", ids)
         found = principal_components(moment, self.n_components)
         self.mean_, self.components_ = moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios

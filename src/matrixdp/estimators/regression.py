@@ -59,7 +59,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
         For records outside of memory, X is their location and y the name or names of the target columns.
         """
-        alpha = check_number(self.alpha, "alpha", at_least=0)
+        alpha, ids = check_number(self.alpha, "alpha", at_least=0), self._read_ids(X)
         if is_read_in_parts(X):
             table, names = self._validate_features(X), parse_target_names(y)
             targets, single = len(names), len(names) == 1
@@ -70,7 +70,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         feature_bounds = self._feature_bounds()
         target_bounds = parse_bounds(self.target_bounds, targets, "target_bounds")
         bounds = joint_bounds(feature_bounds, target_bounds, names)
-        moment = self._fit_moment(table, bounds, "regression")
+        moment = self._fit_moment(table, bounds, "regression", ids)
         coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts

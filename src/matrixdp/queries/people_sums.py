@@ -144,6 +144,27 @@ class PeopleSum:
         return self.__dict__
 
 
+def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Each count with the places of its rows, in their order; counts of 0 are left out."""
+    order, ordered = _sorted(counts)
+    for first, last in _runs(ordered):
+        if ordered[first]:
+            yield int(ordered[first]), order[first:last]
+
+
+def _sorted(counts: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The order of rows by their counts, and the counts in that order."""
+    few = bool(len(counts)) and int(counts.max()) < 1 << 16  # small integers are sorted in linear time
+    order = np.argsort(counts.astype(np.uint16) if few else counts, kind="stable")
+    return order, counts[order]
+
+
+def _runs(ordered: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """First place of each run of equal numbers, and the place after its last."""
+    ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)] if len(ordered) else []
+    return zip([0, *ends[:-1]], ends, strict=True) if ends else iter(())
+
+
 def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Floats]]:
     """The rows of a block by their counts."""
     if not len(counts):
@@ -152,16 +173,11 @@ def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Flo
     if least == most:
         yield least, block
         return
-    few = most < 1 << 16  # small integers are sorted in linear time
-    order = np.argsort(counts.astype(np.uint16) if few else counts, kind="stable")
+    order, ordered = _sorted(counts)
     # Along its contiguous axis, which is several times faster.
-    ordered = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
-    sorted_counts = counts[order]
-    ends = [*(np.flatnonzero(np.diff(sorted_counts)) + 1).tolist(), len(counts)]
-    first = 0
-    for last in ends:
-        yield int(sorted_counts[first]), ordered[first:last]
-        first = last
+    rows = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
+    for first, last in _runs(ordered):
+        yield int(ordered[first]), rows[first:last]
 
 
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:

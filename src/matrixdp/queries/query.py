@@ -12,7 +12,7 @@ from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import SIDES, MatrixQuery, parse_person
+from matrixdp.queries.base import SIDES, MatrixQuery
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -45,9 +45,9 @@ class Query(MatrixQuery):
         What the sensitivity was derived for.
     gamma_bound : float, optional
         Bound on the Frobenius norm, for the paper's Theorem 2, if it is known better than by `bound`.
-    person : str, optional
-        The column of ids, if the sensitivity holds for all rows of one person together. The ledger is then charged for
-        persons.
+    person : str or Person, optional
+        The column of ids, if the sensitivity is that of all rows of one person. The ledger is then charged
+        for persons.
     protects : str
         What one neighbour differs in, in words.
     relative_error : float
@@ -71,9 +71,9 @@ class Query(MatrixQuery):
     side: str = field(default="columns", kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     gamma_bound: float | None = field(default=None, kw_only=True)
-    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     protects: str = field(default="one record", kw_only=True)
     relative_error: float = field(default=0.0, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     name: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     version: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
 
@@ -106,12 +106,9 @@ class Query(MatrixQuery):
         object.__setattr__(self, "shape", (int(shape[0]), int(shape[1])))
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        object.__setattr__(self, "person", parse_person(self.person, None))
-        if self.person is not None:
-            if self.person.rows is not None:
-                raise ParameterError("person must name a column alone: how rows count is part of the sensitivity.")
-            if self.protects == "one record":
-                object.__setattr__(self, "protects", self.protected_unit.words)
+        object.__setattr__(self, "person", Person.parse(self.person))
+        if self.person is not None and self.protects == "one record":
+            object.__setattr__(self, "protects", self.protected_unit.words)
 
     @property
     def magnitude(self) -> Floats:

@@ -10,6 +10,7 @@ import sqlite3
 from datetime import UTC, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import matrixdp.baselines  # noqa: F401  (registers its mechanisms)
@@ -18,6 +19,7 @@ from ledger_tampering import edit, rehash
 from ledger_worker import TOTAL
 from matrixdp import Bounds, Privacy, SecondMoment, make_design
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.estimators import PrivateCovariance, PrivateScaler
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.metrics import render_metrics
 from matrixdp.ledger.postgres.roles import roles_sql
@@ -146,6 +148,24 @@ class TestReleases:
             with pytest.raises(LedgerError, match="person"):
                 release_mechanism("Laplace", query, privacy, self.DATA, ledger=ledger, dataset="people")
             assert ledger.counts("people").charges == 0
+
+    @pytest.mark.parametrize("kind", [PrivateCovariance, PrivateScaler])
+    def test_fits_charge_their_unit(self, path, kind):
+        data = pd.DataFrame({"x": np.linspace(0, 1, 60), "y": np.linspace(1, 0, 60), "patient_id": np.arange(60) // 2})
+        bounds = Bounds([0, 0], [1, 1], names=["x", "y"])
+        with Ledger.create(path) as ledger:
+            for name, unit in (("rows", "record"), ("people", PERSON)):
+                ledger.register(name, Privacy(1, 1e-6), neighbours="replace", unit=unit)
+            for dataset, other, person in (("people", "rows", "patient_id"), ("rows", "people", None)):
+                fit = kind(epsilon=0.5, delta=1e-7, bounds=bounds, person=person, ledger=path)
+                with pytest.raises(LedgerError, match="is registered for releases that protect"):
+                    fit.set_params(dataset=other).fit(data)
+                assert ledger.counts(other).charges == (other == "people")
+                fit.set_params(dataset=dataset).fit(data)
+            assert {str(charge.dataset): str(charge.unit) for charge in ledger.history()} == {
+                "people": PERSON,
+                "rows": "record",
+            }
 
 
 class TestOlderLedgers:

@@ -1,4 +1,4 @@
-"""Data sets that are neighbours, as attacks search them."""
+"""Families of neighbouring data sets, and the base class of domains that make them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.domain.bounds import Bounds
+from matrixdp.domain import Bounds
 
 
 @dataclass(frozen=True, eq=False)
