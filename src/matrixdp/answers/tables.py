@@ -197,7 +197,7 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
         levels = place.levels
         rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
-    return NamedEstimate(value, std, tuple(levels), ("share of records", *names))
+    return NamedEstimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:

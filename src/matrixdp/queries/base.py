@@ -267,7 +267,7 @@ class MatrixQuery(ABC):
                 public = (
                     "the number of people is public" if self.person.rows is None else "the number of rows is private"
                 )
-                return f"data sets of as many people that differ in all rows of one person (replace-one); {public}"
+                return f"data sets of equally many people that differ in all rows of one (replace-one); {public}"
             return "data sets of which one has one person more (add-remove); the number of people is private, too"
         if self.neighbours is Neighbours.REPLACE:
             return "data sets of the same size that differ in one record (replace-one); the number of records is public"

@@ -87,7 +87,7 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "say how large its noise is."
         ]
     elif content.summary:
-        lines = _explain_answers()
+        lines = _explain_answers(content.mechanism.query.count_word)
     else:
         lines = [
             "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
@@ -144,12 +144,12 @@ def _explain_weights(query: MatrixQuery) -> list[str]:
     ]
 
 
-def _explain_answers() -> list[str]:
+def _explain_answers(records: str) -> list[str]:
     return [
         "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
         "noise, to first order: the true number is within one error bar in about 68 of 100 cases, within two in 95.",
-        "“Too few” marks a number that would be computed from so few records that noise hides their number. A number "
-        "in grey is within two error bars of zero: it could be noise alone.",
+        f"“Too few” marks a number that would be computed from so few {records} that noise hides their number. A "
+        "number in grey is within two error bars of zero: it could be noise alone.",
         "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget. Counts and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
