@@ -51,6 +51,69 @@ class Neighbours(StrEnum):
             raise ParameterError(f"neighbours must be {names}, got {show(value)} instead.") from None
 
 
+_UNITS = {
+    "record": "one record (row)",
+    "person": "one person with all their rows",
+    "edge": "one edge",
+    "node": "one node with all its edges",
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What two neighbours differ in, and so what a guarantee protects: the unit of protection.
+
+    Parameters
+    ----------
+    kind : 'record', 'person', 'edge' or 'node'
+    column : str, optional
+        For persons, the column that says whose each row is. Persons of two columns, such as patients and households,
+        are different units.
+
+    Examples
+    --------
+    >>> str(Unit("person", "patient_id")), Unit.parse("person:patient_id").words
+    ('person:patient_id', 'one person with all their rows')
+    """
+
+    kind: str = "record"
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in _UNITS:
+            raise ParameterError(f"unit must be 'record', 'person', 'edge' or 'node', got {show(self.kind)} instead.")
+        if self.kind == "person" and (not isinstance(self.column, str) or not self.column.isprintable()):
+            raise ParameterError(
+                "unit 'person' needs the column that says whose each row is, as printable text: person='patient_id', "
+                "or --person patient_id."
+            )
+        if self.kind == "person" and not self.column:
+            raise ParameterError("person must name a column, got '' instead.")
+        if self.kind != "person" and self.column is not None:
+            raise ParameterError(
+                f"unit must be 'person' where a column of persons is named, got {self.kind!r} instead."
+            )
+
+    @classmethod
+    def parse(cls, value: str | Unit) -> Unit:
+        """The unit that `str` wrote: ``"record"``, ``"person:COLUMN"``, ``"edge"`` or ``"node"``."""
+        if isinstance(value, Unit):
+            return value
+        kind, colon, column = value.partition(":") if isinstance(value, str) else (value, "", "")
+        return cls(kind, column if colon else None)
+
+    def __str__(self) -> str:
+        return self.kind if self.column is None else f"{self.kind}:{self.column}"
+
+    @property
+    def words(self) -> str:
+        """The unit in words, as reports show it."""
+        return _UNITS[self.kind]
+
+
+RECORD = Unit()
+
+
 @builtin_kind
 @dataclass(frozen=True)
 class Privacy:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from matrixdp.device import load_cupy
 from matrixdp.errors import ParameterError, show
+from matrixdp.records.ids import IdentifiedBlock
 from matrixdp.records.on_device import OnDevice
 from matrixdp.records.records import Blocks, Records, require_public_order
 from matrixdp.records.stored import Engine, StoredRecords
@@ -185,5 +186,6 @@ class _ReadTask:
     names: Sequence[str] | None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, NDArray[np.generic]]:
-        arrays = [to_array(block, self.size, self.names).copy() for block in blocks]
+        tables = (block.data if isinstance(block, IdentifiedBlock) else block for block in blocks)
+        arrays = [to_array(table, self.size, self.names).copy() for table in tables]
         return number, np.concatenate(arrays) if arrays else np.empty((0, self.size))

@@ -35,6 +35,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
+    query.check_people(data)
     if query.rowwise and is_device_block(data):
         on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
         return on_device
