@@ -50,7 +50,8 @@ def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     halvings = (numerator // denominator).bit_length() + 8
     work = bits + halvings + 16
     low_r = (numerator << work) // (denominator << halvings)
-    low, high = _series(low_r + 1, work)[0], _series(low_r, work)[1]
+    low, high = _series(low_r, work)
+    low -= 1  # for the exponent rounded up, which is larger by less than 2^-work: exp(-x) >= 1 - x
     for _ in range(halvings):
         low, high = low * low >> work, _ceil_shift(high * high, work)
     return low >> (work - bits), _ceil_shift(high, work - bits)

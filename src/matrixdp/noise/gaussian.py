@@ -11,26 +11,23 @@ The floor of a finer draw, shifted right, is the floor of the coarser one, so on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
+from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.compiled import find_steps
 from matrixdp.noise.envelope import (
-    BLOCKS,
-    BLOCKS_PER_SUPERBLOCK,
     FINEST,
     PLACE_BITS,
     Envelope,
     envelope,
-    exp_bounds,
-    tail_scale,
 )
+from matrixdp.noise.settling import narrow, settle
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
@@ -60,7 +57,7 @@ def draw_gaussian(
     shape : int or tuple of int, optional
         Shape of the result, unless `out` is given.
     out : contiguous int64 array of any shape, optional
-        Array for the result.
+        Array for the result; one on a GPU (CuPy, PyTorch, JAX) is filled there, from ChaCha20 with a key of the stream.
 
     Raises
     ------
@@ -74,6 +71,12 @@ def draw_gaussian(
     (2, 3)
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
+    if is_on_device(out):
+        from matrixdp.noise.cuda_draws import fill_on_device  # which needs this module
+
+        assert out is not None
+        fill_on_device(stream, bits, out)
+        return out
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
 
@@ -182,10 +185,10 @@ class Sampler:
         else:
             rejected, unsure = _compare(table, candidates, heights)
         for i in unsure:
-            value = _settle(stream, int(candidates[i]), int(heights[i]))
+            value = settle(stream, int(candidates[i]), int(heights[i]))
             rejected[i] = value is None
             if value is not None:
-                out[rough[i]] = _narrow(value >> int(self._shift))
+                out[rough[i]] = narrow(value >> int(self._shift))
         return rough[rejected]
 
     def _place(self, stream: Stream, out: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
@@ -232,48 +235,3 @@ def _compare_few(
         if abs(above) <= table.error or (word >> (PLACE_BITS + 1) == table.tail and uniform < table.tail_bound):
             unsure.append(i)
     return rejected, unsure
-
-
-def _settle(stream: Stream, word: int, height: int) -> int | None:
-    """Return the candidate's value on the finest grid if an exact comparison accepts it, otherwise None."""
-    table = envelope()
-    index, place = word >> PLACE_BITS, word & ((1 << PLACE_BITS) - 1)
-    cell, negative = index >> 1, index & 1
-    if cell == table.tail:
-        superblock = 0
-        while not stream.bits(1):
-            superblock += 1
-        start = (BLOCKS + BLOCKS_PER_SUPERBLOCK * superblock) << PLACE_BITS
-        size = start + stream.bits(PLACE_BITS + BLOCKS_PER_SUPERBLOCK.bit_length() - 1)
-        accepted = _under_curve(stream, size, height, level=0, scale=table.height * tail_scale(superblock))
-    else:
-        value = (int(table.masks[index]) ^ (index << PLACE_BITS | place)) & ((1 << 64) - 1)
-        size = value ^ ((1 << 64) - 1) if negative else value
-        level = int(table.level[index - 2 * table.certain])
-        accepted = _under_curve(stream, size, height, level=level, scale=table.height)
-    return (~size if negative else size) if accepted else None
-
-
-def _under_curve(stream: Stream, size: int, height: int, *, level: int, scale: int) -> bool:
-    """Return whether ``level + u < scale exp(-y^2/2)``, exactly.
-
-    `size` has the first digits of y, on the finest grid, and `height` the first 64 bits of u. Further random digits
-    of both are drawn until the comparison is decided, which happens with probability one.
-    """
-    y_bits, u_bits = FINEST, 64
-    while True:
-        work = u_bits + scale.bit_length() + 8
-        low = exp_bounds((size + 1) ** 2, 1 << (2 * y_bits + 1), work)[0]
-        high = exp_bounds(size**2, 1 << (2 * y_bits + 1), work)[1]
-        if (level << work) + ((height + 1) << (work - u_bits)) <= scale * low:
-            return True
-        if (level << work) + (height << (work - u_bits)) >= scale * high:
-            return False
-        size, height = size << 64 | stream.bits(64), height << 64 | stream.bits(64)
-        y_bits, u_bits = y_bits + 64, u_bits + 64
-
-
-def _narrow(value: int) -> int:
-    if not -(1 << 63) <= value < 1 << 63:
-        raise OverflowError(f"a draw of {math.log2(abs(value)):.0f} bits does not fit into int64; use fewer bits")
-    return value

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.noise.sums import GramSum
+from matrixdp.queries.cuda_sums import is_device_block
+from matrixdp.queries.cuda_tables import device_table, sums_on_device
 from matrixdp.queries.moment_sums import levels
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
@@ -30,6 +32,14 @@ class TableSum:
     def records(self) -> int:
         """How many there were so far, in all groups."""
         return sum(one.records for one in self.sums)
+
+    def add_on_device(self, data: Any, task: TableTask) -> None:
+        """Add records that are on a GPU."""
+        table, grid = device_table(data, task.columns), levels(task.records)
+        for group, total, records in sums_on_device(
+            table, task.columns, task.by, grid, clip=task.clip, missing=task.missing
+        ):
+            self.sums[group].add_sum(total, records)
 
     def merge(self, other: TableSum) -> None:
         """Add the sums of other records."""
@@ -59,6 +69,8 @@ class TableTask:
     clip: bool
     missing: str
 
+    on_device = True  # blocks may be on a GPU
+
     def start(self) -> TableSum:
         """Sums without records."""
         used = self._used
@@ -73,6 +85,9 @@ class TableTask:
         step = max(256, _BLOCK // size)
         z = np.empty((size, step))
         for data in blocks:
+            if is_device_block(data):
+                total.add_on_device(data, self)
+                continue
             block = TableBlock(data, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
             codes = [block.codes(column) for column in used.categories]

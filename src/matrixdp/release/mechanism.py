@@ -20,6 +20,8 @@ from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
 from matrixdp.queries.base import check_answer, check_count
+from matrixdp.queries.cuda_sums import is_device_block
+from matrixdp.release.device_rows import read_device_rows
 from matrixdp.types import Floats
 
 
@@ -33,6 +35,9 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
+    if query.rowwise and is_device_block(data):
+        on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
+        return on_device
     if design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])

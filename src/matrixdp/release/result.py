@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
 from matrixdp.design.design import Design
+from matrixdp.device import is_on_device, load_cupy
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
@@ -70,6 +71,7 @@ class Release(Guaranteed):
     Attributes
     ----------
     matrix : float64 array of the query's shape
+        On a GPU if it is a data set that was there.
     design : Design
     version : str
         Of the software that made it.
@@ -102,6 +104,12 @@ class Release(Guaranteed):
         mark += ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS" if self.missing == "midpoint" else ""
         kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
         return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
+
+    def to_host(self) -> Release:
+        """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
+        if not is_on_device(self.matrix):
+            return self
+        return replace(self, matrix=np.asarray(load_cupy().asnumpy(self.matrix)))
 
     def possible(self) -> Floats:
         """The matrix with each entry clipped to its possible range (post-processing)."""
