@@ -1,4 +1,4 @@
-"""Models fitted to the moments of a table: linear regression, discriminant analysis, principal components.
+"""Models fitted to the moments of a table: linear regression and discriminant analysis.
 
 All of it is post-processing. Error bars come from simulation: noise is drawn again about the released moments, which
 are public, and the spread of the results is reported.
@@ -6,7 +6,7 @@ are public, and the spread of the results is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,11 @@ from scipy.special import ndtri
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
-from matrixdp.answers.tables import TableView, select_groups
-from matrixdp.checks import check_integer, check_number
+from matrixdp.answers.tables import select_groups
+from matrixdp.checks import check_number
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
-
-DRAWS = 1000  # of the noise, for error bars: their own error is about 3%
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +80,9 @@ class Discriminant:
         The features, as for `Regression`, without the intercept.
     coefficients : float64 array of shape (classes, features)
     intercepts : float64 array of shape (classes,)
+    coefficient_std, intercept_std : float64 arrays of the same shapes
+        Standard deviation of the privacy noise in the difference from the mean over all classes; scores that differ by
+        the same number in all classes classify alike.
     """
 
     target: str
@@ -89,6 +90,8 @@ class Discriminant:
     names: tuple[str, ...]
     coefficients: Floats
     intercepts: Floats
+    coefficient_std: Floats
+    intercept_std: Floats
 
     def scores(self, features: Floats) -> Floats:
         """Scores of records, of shape (records, classes); `features` are in the order of `names`."""
@@ -133,68 +136,61 @@ def regression(
     sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * np.maximum(np.diagonal(inverse), 0.0)]))
     names = ("intercept", *(variable.name for variable in variables))
     explained = 1 - residual / total if total > 0 else 0.0
-    return Regression(target, names, coefficients, _noise_std(view, fit), sampling_std, float(explained))
+    return Regression(
+        target,
+        names,
+        coefficients,
+        robust_spread(np.array([fit(noisy) for noisy in draw_again(view)])),
+        sampling_std,
+        float(explained),
+    )
 
 
 def discriminant(
-    matrix: Floats, design: Design, target: str, features: Sequence[str] | None = None, group: Any = None
+    matrix: Floats,
+    design: Design,
+    target: str,
+    features: Sequence[str] | None = None,
+    group: Any = None,
+    *,
+    error_bars: bool = True,
 ) -> Discriminant:
-    """Linear discriminant analysis: class means and the covariance that the classes share."""
+    """Linear discriminant analysis: class means and the covariance that the classes share.
+
+    Without `error_bars`, which are simulated, they are NaN.
+    """
     view = select_groups(matrix, design, group)
     place = view.category(target)
     variables = choose_variables(view, features, target)
-    moments = Pairs(view, variables).moments(view.matrix)
-    shares = view.matrix[0, place.value : place.value + len(place.levels)]
+    pairs = Pairs(view, variables)
     kept = [k for k in range(len(place.levels)) if view.stands_out(0, place.value + k)]
     if not kept:
         raise ParameterError("no class is large enough to stand out from its noise; use a larger epsilon.")
-    shares = np.maximum(shares, 0.0)
-    means = np.zeros((len(place.levels), len(variables)))
-    for k in kept:
-        row = view.matrix[place.value + k]
-        means[k] = [_safe_ratio(row[one.value], row[one.observed]) for one in variables]
-    weights = shares[kept] / shares[kept].sum()
-    apart = means[kept] - moments.mean
-    within = moments.covariance - (apart.T * weights) @ apart
-    inverse = pseudo_inverse(within, moments.noise)
+    classes = place.value + np.array(kept)
+    values, observed = (np.array([getattr(one, name) for one in variables]) for name in ("value", "observed"))
     middles = np.array([view.middle(variable.column) for variable in variables])
-    coefficients = means[kept] @ inverse
-    intercepts = np.log(weights) - 0.5 * np.einsum("ij,ij->i", coefficients, means[kept]) - coefficients @ middles
-    names = tuple(variable.name for variable in variables)
-    return Discriminant(target, tuple(place.levels[k] for k in kept), names, coefficients, intercepts)
-
-
-def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> NamedEstimate:
-    """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row."""
-    view = select_groups(matrix, design, group)
-    names = view.numbers
-    if len(names) < 2:
-        raise ParameterError("principal components need at least two columns of numbers.")
-    number = check_integer(len(names) if count is None else count, "count", at_least=1, at_most=len(names))
-    variables = [Variable(name, view.number(name).value, view.number(name).observed) for name in names]
-    pairs = Pairs(view, variables)
-    reference: list[Floats] = []
+    least = np.array([view.std([(0, int(one), 1.0)]) for one in classes])
 
     def fit(noisy: Floats) -> Floats:
+        """Intercepts, then coefficients, of shape (classes, 1 + features)."""
         moments = pairs.moments(noisy)
-        scale = np.sqrt(np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise)))
-        values, vectors = np.linalg.eigh(moments.covariance / scale / scale[:, None])
-        values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
-        anchor = reference[0] if reference else vectors
-        signs = np.where((vectors * anchor).sum(axis=0) < 0, -1.0, 1.0)
-        if not reference:
-            signs = np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(number)] < 0, -1.0, 1.0)
-            reference.append(vectors * signs)
-        return np.vstack([vectors * signs, np.maximum(values, 0.0)])
+        sizes = noisy[np.ix_(classes, observed)]
+        means = np.where(sizes > 0, noisy[np.ix_(classes, values)] / np.where(sizes > 0, sizes, 1.0), 0.0)
+        shares = np.maximum(noisy[0, classes], least)
+        weights = shares / shares.sum()
+        apart = means - moments.mean
+        inverse = pseudo_inverse(moments.covariance - (apart.T * weights) @ apart, moments.noise)
+        coefficients = means @ inverse
+        squares = np.einsum("ij,ij->i", coefficients, means)
+        intercepts = np.log(weights) - 0.5 * squares - coefficients @ middles
+        return np.column_stack([intercepts, coefficients])
 
-    value = fit(view.matrix)
-    return NamedEstimate(value, _noise_std(view, fit), (*names, "variance"), tuple(f"PC{k + 1}" for k in range(number)))
-
-
-def _noise_std(view: TableView, fit: Callable[[Floats], Floats]) -> Floats:
-    """Spread of a fit over noise that is drawn again about the released moments."""
-    return robust_spread(np.array([fit(noisy) for noisy in draw_again(view, DRAWS)]))
-
-
-def _safe_ratio(top: float, bottom: float) -> float:
-    return top / bottom if bottom > 0 else 0.0
+    found = fit(view.matrix)
+    std = np.full_like(found, np.nan)
+    if error_bars:
+        draws = np.array([fit(noisy) for noisy in draw_again(view)])
+        std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
+    names = tuple(variable.name for variable in variables)
+    return Discriminant(
+        target, tuple(place.levels[k] for k in kept), names, found[:, 1:], found[:, 0], std[:, 1:], std[:, 0]
+    )

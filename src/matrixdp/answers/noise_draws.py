@@ -10,21 +10,16 @@ from scipy.special import ndtri
 from matrixdp.answers.tables import TableView
 from matrixdp.types import Floats
 
+DRAWS = 1000  # of the noise, for error bars: their own error is about 3%
 _QUARTILE = float(ndtri(0.75))
 _FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has poles
 
 
-def draw_again(view: TableView, count: int) -> Iterator[Floats]:
+def draw_again(view: TableView, count: int = DRAWS) -> Iterator[Floats]:
     """The matrix of a table with new noise added, `count` times. All of it is public."""
     rng = np.random.default_rng(0)  # the noise is simulated and public
-    structure, noise = view.structure, view.design.noise
-    size = structure.largest(noise, view.design.query.magnitude).size
-    p = view.matrix.shape[0]
     for _ in range(count):
-        drawn = structure.combine(noise, rng.standard_normal(size))[:p] * np.sqrt(view.merged)
-        if view.whole:
-            drawn[0, 0] = 0.0
-        yield view.matrix + drawn
+        yield view.matrix + view.draw(rng)
 
 
 def robust_spread(draws: Floats) -> Floats:

@@ -63,7 +63,8 @@ class Pairs:
         variances = view.structure.variances(view.design.noise)[: len(view.matrix)] * view.merged
         self._products, self._firsts, self._sizes = np.ix_(x, x), np.ix_(x, r), np.ix_(r, r)
         self._least = np.maximum(np.sqrt(variances[self._sizes]), 1e-300)  # the smallest share of records to divide by
-        self._noise, self._mean_variances = np.sqrt(variances[self._products]), variances[x, r]
+        self._noise = np.sqrt(variances[self._products])
+        self._mean_variances = np.array([view.variance(*pair) for pair in zip(x.tolist(), r.tolist(), strict=True)])
 
     def moments(self, matrix: Floats) -> PairMoments:
         """The moments, without the bias of noise in squared means."""

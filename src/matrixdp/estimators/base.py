@@ -14,7 +14,7 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
-from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.errors import MissingExtraError, ParameterError, show
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
     SPARSE,
@@ -61,7 +61,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         values where the estimator takes them.
     neighbours : 'replace' or 'add-remove'
     records : int, optional
-        The public number of records, for add-remove neighbours.
+        The public number of records, for add-remove neighbours; with a `person`, that of people.
+    person : str, optional
+        The column of X that says whose row it is, if people may have several rows. Each person then counts once, and a
+        fit protects all rows of one person. X is a data frame, or what `open_records` takes.
     ledger : path or URL, optional
         The ledger to which each fit is charged, before its first random bit. It is a path so that clones, copies and
         pickles are charged, too; or a ``postgresql://`` URL without a password, which scikit-learn would show.
@@ -98,6 +101,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     bounds: Any = None
     neighbours: str = "replace"
     records: int | None = None
+    person: str | None = None
     ledger: Any = None
     dataset: str | None = None
     allowance: str | None = None
@@ -116,6 +120,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             "privacy": Privacy(self.epsilon, self.delta),
             "records": self.records,
             "neighbours": self.neighbours,
+            "person": self.person,
             "ledger": self._require_no_password(),
             "dataset": self.dataset,
             "allowance": self.allowance,
@@ -180,6 +185,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             return self._validate_parts(X, reset=options.get("reset", True))
         if hasattr(X, "toarray"):
             raise NotNumbersError(SPARSE)
+        if self.person is not None and self.person in getattr(X, "columns", ()):
+            X = X.drop(columns=self.person) if hasattr(X, "iloc") else X.drop(self.person)
         if isinstance(box, Bounds) and box.names is not None and hasattr(X, "columns"):
             X = X[choose_columns(list(X.columns), box.size, box.names)]
         check_array(X, dimensions=2)
@@ -199,6 +206,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         except (TypeError, OverflowError):
             pass
         raise NotNumbersError(NOT_NUMBERS)
+
+    def _read_ids(self, X: Any) -> Any:
+        """The ids of the rows of X in memory; None without a person, and where X is read in parts."""
+        if self.person is None or is_read_in_parts(X):
+            return None
+        if self.person not in getattr(X, "columns", ()):
+            raise ParameterError(
+                f"X must be a data frame with the column {show(self.person)} of ids, or files with it."
+            )
+        return X[self.person]
 
     def _validate_parts(self, X: Any, *, reset: bool) -> Records:
         """Records that are read in parts; their features are those of the bounds."""

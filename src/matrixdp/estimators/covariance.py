@@ -50,12 +50,12 @@ class PrivateCovariance(MomentEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
         moment: PrivateMoment | TableFit
-        features = self._expanded(reference=False)
+        features, ids = self._expanded(reference=False), self._read_ids(X)
         self.__dict__.pop("moment_", None)  # of an earlier fit
         if features is None:
             X = self._validate_features(X)
-            moment = self.moment_ = self._fit_moment(X, self._feature_bounds(), "covariance")
-        elif features.complete:
+            moment = self.moment_ = self._fit_moment(X, self._feature_bounds(), "covariance", ids=ids)
+        elif self._is_expanded(features):
             records = self._read_expanded(X, [features])
             moment = self.moment_ = self._fit_moment(records, features.bounds, "covariance", features)
         else:

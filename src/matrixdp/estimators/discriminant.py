@@ -86,7 +86,7 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
 
         For records outside of memory, X is their location and y the name of the column of labels; bounds are `Columns`.
         """
-        features = self._expanded(reference=True)
+        features, ids = self._expanded(reference=True), self._read_ids(X)
         if features is None and not is_read_in_parts(X):
             X = self._validate_features(X)
             labels = read_labels(y)
@@ -95,12 +95,12 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             target = self._class_column("class", range(len(classes)))
             indicators = target.apply({"class": encode_labels(labels, classes)}, np.asarray, fill=None)
             box = joint_bounds(self._feature_bounds(), target.bounds)
-            moment = self._fit_moment(np.column_stack([X, indicators]), box, "regression")
+            moment = self._fit_moment(np.column_stack([X, indicators]), box, "regression", ids=ids)
             found = _solve(moment, X.shape[1])
         else:
             features = features or ExpandedColumns(self._require_columns(), reference=True)
             classes, target, values = self._read_table_labels(X, y, features.columns)
-            if features.complete:
+            if self._is_expanded(features):
                 records = self._read_expanded(X, [features, target], values)
                 box = joint_bounds(features.bounds, target.bounds)
                 moment = self._fit_moment(records, box, "regression", features)

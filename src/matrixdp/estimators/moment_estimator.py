@@ -16,7 +16,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimators.base import PrivateEstimator
 from matrixdp.estimators.inputs import is_read_in_parts
 from matrixdp.estimators.table_fit import TableFit, fit_table
-from matrixdp.records import Blocks, Records, as_records, require_rereadable
+from matrixdp.records import Blocks, Records, as_records, require_rereadable, with_ids
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
 from matrixdp.types import Floats
 
@@ -51,6 +51,13 @@ class MomentEstimator(PrivateEstimator):
 
     directions: Any = "learned"
 
+    def _is_expanded(self, features: ExpandedColumns) -> bool:
+        """Whether a table is fitted as expanded records, not by the moments of a table.
+
+        Those are for missing numbers, and for people with several rows.
+        """
+        return features.complete and self.person is None
+
     def _expanded(self, *, reference: bool) -> ExpandedColumns | None:
         """The features of a table with categories or missing values; None for numbers alone."""
         columns = self._table_columns
@@ -77,12 +84,18 @@ class MomentEstimator(PrivateEstimator):
         return Blocks(records.blocks)
 
     def _fit_moment(
-        self, records: Floats | Records, bounds: Bounds, aim: str, features: ExpandedColumns | None = None
+        self,
+        records: Floats | Records,
+        bounds: Bounds,
+        aim: str,
+        features: ExpandedColumns | None = None,
+        ids: Any = None,
     ) -> PrivateMoment:
         """Spend the budget on a private moment, and set the attributes of the guarantee.
 
-        `features` are those of a table; its records are expanded.
+        `features` are those of a table; its records are expanded. `ids` say whose rows records in memory are.
         """
+        records = records if ids is None else with_ids(records, ids)
         options = self._fit_options()
         self._warn_if_repeated()
         moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)
@@ -101,9 +114,14 @@ class MomentEstimator(PrivateEstimator):
     ) -> TableFit:
         """Spend the budget on the moments of a table with missing numbers, and set the attributes of the guarantee."""
         columns, options = Columns((*features.columns, *targets)), self._fit_options()
-        data: Any = {**read_table(X, features.columns), **(values or {})} if not is_read_in_parts(X) else None
+        data: Any
+        if is_read_in_parts(X):
+            data = _select(X, columns, self.person)
+        else:
+            ids = {} if self.person is None else {self.person: self._read_ids(X)}
+            data = {**read_table(X, features.columns), **(values or {}), **ids}
         self._warn_if_repeated()
-        release = fit_table(_select(X, columns) if data is None else data, columns, **options, **design)
+        release = fit_table(data, columns, **options, **design)
         fit = TableFit(release, features, tuple(column.name for column in targets))
         self._set_guarantee(fit)
         self._set_expanded(features, fit.mean)
@@ -128,7 +146,8 @@ class MomentEstimator(PrivateEstimator):
         return features.apply(X, function, fill=self._fill)
 
 
-def _select(X: Any, columns: Columns) -> Records:
-    """The described columns of records outside of memory."""
-    texts = [column.name for column in columns.categories]
-    return require_rereadable(as_records(X)).select(columns.names, texts=texts)
+def _select(X: Any, columns: Columns, person: str | None = None) -> Records:
+    """The described columns of records outside of memory, and the ids of people."""
+    ids = () if person is None else (person,)
+    texts = (*(column.name for column in columns.categories), *ids)
+    return require_rereadable(as_records(X)).select((*columns.names, *ids), texts=texts)

@@ -55,14 +55,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
         moment: Any
-        features = self._expanded(reference=False)
+        features, ids = self._expanded(reference=False), self._read_ids(X)
         if features is None:
             X = self._validate_features(X)
             check_count(self.n_components, self.n_features_in_)
-            moment = self._fit_moment(X, self._feature_bounds(), "components")
+            moment = self._fit_moment(X, self._feature_bounds(), "components", ids=ids)
         else:
             check_count(self.n_components, len(features.names))
-            if features.complete:
+            if self._is_expanded(features):
                 records = self._read_expanded(X, [features])
                 moment = self._fit_moment(records, features.bounds, "components", features)
             else:

@@ -80,7 +80,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         For records outside of memory, X is their location and y the name or names of the target columns.
         """
         alpha = check_number(self.alpha, "alpha", at_least=0)
-        features = self._expanded(reference=True)
+        features, ids = self._expanded(reference=True), self._read_ids(X)
         moment: PrivateMoment | TableFit
         if features is None:
             if is_read_in_parts(X):
@@ -92,10 +92,11 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
                 count = table.shape[1] - X.shape[1]
             feature_bounds = self._feature_bounds()
             target_bounds = parse_bounds(self.target_bounds, count, "target_bounds")
-            moment = self._fit_moment(table, joint_bounds(feature_bounds, target_bounds, names), "regression")
+            bounds = joint_bounds(feature_bounds, target_bounds, names)
+            moment = self._fit_moment(table, bounds, "regression", ids=ids)
         else:
             targets, values, single = self._read_table_targets(X, y, features.columns)
-            if features.complete:
+            if self._is_expanded(features):
                 last = ExpandedColumns(Columns(targets), reference=False)
                 table = self._read_expanded(X, [features, last], values)
                 moment = self._fit_moment(table, joint_bounds(features.bounds, last.bounds), "regression", features)

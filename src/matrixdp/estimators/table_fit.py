@@ -20,11 +20,13 @@ from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import TableView, select_groups
 from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import TableMoments
-from matrixdp.records import Records
+from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
+from matrixdp.records.people import number_of_people
 from matrixdp.records.records import CountTask
 from matrixdp.release import Release, release
 from matrixdp.types import Floats
@@ -176,6 +178,7 @@ def fit_table(
     records: int | None,
     neighbours: str,
     ledger: str | os.PathLike[str] | None,
+    person: str | Person | None = None,
     importance: dict[str, float] | None = None,
     mean_share: float | None = None,
     **options: Any,
@@ -186,7 +189,7 @@ def fit_table(
     ----------
     data : mapping of columns, or Records
     columns : Columns
-    privacy, records, neighbours, ledger
+    privacy, records, neighbours, ledger, person
         As for `private_moment`.
     importance, mean_share
         As for `TableMoments`.
@@ -200,8 +203,10 @@ def fit_table(
     if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
     found = sum(data.map(CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
-    kind = Neighbours.parse(neighbours)
+    kind, who = Neighbours.parse(neighbours), Person.parse(person)
+    if who is not None:
+        found = number_of_people(as_records(data), who, rows=found)
     public = public_records(records, found, kind)
-    given = {} if importance is None else importance
-    query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=tuple(given.items()))
+    weights = tuple(({} if importance is None else importance).items())
+    query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=weights, person=who)
     return release(make_design(query, privacy), data, ledger=ledger, **options)
