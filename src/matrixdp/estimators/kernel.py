@@ -14,8 +14,8 @@ from matrixdp.adaptive.out_of_core import MappedParts
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import is_read_in_parts, joint_bounds, parse_bounds, parse_target_names
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.types import Floats
 
 
@@ -89,7 +89,7 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
             table: Any = MappedParts(X.select(columns), FeatureMap(features, columns))
         else:
             table = np.column_stack([features(X), y])
-        moment = self._fit_moment(table, bounds, "regression", ids)
+        moment = self._fit_moment(table, bounds, "regression", ids=ids)
         coefficients, intercepts = solve_regression(moment, 1, alpha=alpha)
         self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
         return self
