@@ -43,7 +43,8 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
     Examples
     --------
     >>> from matrixdp import Category, Number, Privacy, YesNo
-    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), Category("ward", "abc"), YesNo("smoker")])
+    >>> ward = Category("ward", ["north", "south", "west"])
+    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), ward, YesNo("smoker")])
     >>> design = make_design(TableMoments(columns, records=10_000), Privacy(1, 1e-6))
     >>> [question.title for question in compare_questions(design)]
     ['means of age by ward', 'the table ward x smoker', 'the correlation of age and bmi']
