@@ -77,7 +77,9 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
 
 def _print_guarantee(design: Design, ledger: LedgerSummary | None) -> None:
     epsilon, delta = design.privacy.epsilon, design.privacy.delta
-    click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours")
+    click.echo(
+        f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours, protects {design.query.protects}"
+    )
     if ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
     else:
@@ -96,6 +98,7 @@ def _collect_facts(
         "epsilon": design.privacy.epsilon,
         "delta": design.privacy.delta,
         "neighbours": str(design.neighbours),
+        "unit": str(design.unit),
         "mu": design.distance,
         "ledger": None,
     }
