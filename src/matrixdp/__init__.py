@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         uniform,
         unimodal,
     )
-    from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
+    from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         SecondMoment,
         TableMoments,
     )
-    from matrixdp.records import Blocks, Records, open_records, register_engine, register_source
+    from matrixdp.records import Blocks, Records, open_records, register_engine, register_source, with_ids
     from matrixdp.release import DatasetRelease, Release, release_dataset
     from matrixdp.sensitivity import Distance, FrobeniusBall, Sensitivity, Vertices
     from matrixdp.serialise import register
@@ -91,6 +91,7 @@ __all__ = [
     "Neighbours",
     "Number",
     "ParameterError",
+    "Person",
     "PrincipalDirections",
     "Privacy",
     "Query",
@@ -126,6 +127,7 @@ __all__ = [
     "shares",
     "uniform",
     "unimodal",
+    "with_ids",
 ]
 
 _HOMES = {
@@ -144,7 +146,7 @@ _HOMES = {
         "uniform",
         "unimodal",
     ),
-    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "YesNo"),
+    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "Person", "YesNo"),
     "matrixdp.errors": (
         "BudgetExceededError",
         "DataError",
@@ -172,7 +174,7 @@ _HOMES = {
         "SecondMoment",
         "TableMoments",
     ),
-    "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source"),
+    "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source", "with_ids"),
     "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),
     "matrixdp.sensitivity": ("Distance", "FrobeniusBall", "Sensitivity", "Vertices"),
     "matrixdp.serialise": ("register",),

@@ -11,6 +11,7 @@ from matrixdp.adaptive.ball_moment import BallMoment, BallMoments, positive_coun
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
 from matrixdp.release import Release
 from matrixdp.types import Floats
@@ -36,10 +37,10 @@ class BoxMoments(BallMoments):
         return data.moment(Bounds(np.full(d, -radius), np.full(d, radius), radius=radius), self.records)
 
 
-def box_query(size: int, public: int, neighbours: Neighbours, ratio: float) -> BoxMoments:
+def box_query(size: int, public: int, neighbours: Neighbours, ratio: float, person: Person | None = None) -> BoxMoments:
     """Query for moments in [-1, 1]^d; `ratio` is the square of the constant before each record, in units of d."""
     bounds = Bounds(np.full(size, -1.0), np.full(size, 1.0))
-    return BoxMoments(bounds, public, neighbours=neighbours, mean_share=ratio / (1 + ratio))
+    return BoxMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))
 
 
 def box_moment(
@@ -67,7 +68,7 @@ def box_moment(
     """
     d = records.shape[1]
     released = budget.release(
-        name, box_query(d, public, budget.neighbours, ratio), records, share=share, structured=True
+        name, box_query(d, public, budget.neighbours, ratio, budget.person), records, share=share, structured=True
     )
     return measured(released, public, budget.neighbours)
 

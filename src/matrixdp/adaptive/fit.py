@@ -64,7 +64,7 @@ def fit_moment(
     transformed = records.transform(plan.coordinates)
     ball = find_final_ball(transformed, plan, settings, budget, public=public)
     reach = public * share_mu(budget.privacy.mu, budget.remaining)
-    doubtful = targets > 0 and d > settings.doubtful * public * budget.privacy.mu
+    doubtful = targets > 0 and public * budget.privacy.mu < settings.doubtful
     if doubtful and not has_signal(rough, targets, settings.signal) and is_mean_better(plan, ball, targets):
         return finish_targets(measure_targets(records, targets, budget, public=public), d)
     share = plain_share(rough, plan, ball, settings, reach)
@@ -164,6 +164,7 @@ def measure_box(
 
 def check_designs(budget: FitBudget, size: int, records: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
-    for query in (count_query(records, budget.neighbours), ball_query(size, 1.0, records, budget.neighbours)):
+    counts = count_query(records, budget.neighbours, budget.person)
+    for query in (counts, ball_query(size, 1.0, records, budget.neighbours, person=budget.person)):
         make_design(query, budget.privacy, allocation=isotropic())
-    make_design(box_query(size, records, budget.neighbours, 1 / 8), budget.privacy, allocation="uniform")
+    make_design(box_query(size, records, budget.neighbours, 1 / 8, budget.person), budget.privacy, allocation="uniform")

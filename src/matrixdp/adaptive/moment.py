@@ -11,16 +11,18 @@ from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
 from matrixdp.adaptive.fit import check_designs, fit_moment
-from matrixdp.adaptive.grid_records import check_features, grid_levels
+from matrixdp.adaptive.grid_records import check_features
 from matrixdp.adaptive.out_of_core import validate_records
+from matrixdp.adaptive.people_records import validate_people
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import Neighbours, Privacy, check_privacy
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
@@ -48,7 +50,9 @@ class PrivateMoment:
     simulation : bool
         Whether the noise is reproducible, hence not private.
     records : int
-        The public number of records.
+        The public number of records, or of people.
+    unit : Unit
+        What the guarantee protects: one record or one person.
     """
 
     fitted: Fitted
@@ -59,6 +63,7 @@ class PrivateMoment:
     steps: tuple[Step, ...]
     simulation: bool
     records: int
+    unit: Unit = RECORD
 
     @property
     def mean(self) -> Floats:
@@ -99,6 +104,7 @@ def private_moment(
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
     ledger: str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     allowance: str | None = None,
@@ -118,13 +124,17 @@ def private_moment(
     aim : 'covariance', 'correlation', 'components' or 'regression'
         Use of the result; selects the settings.
     targets : int
-        Number of last features that a regression predicts; other aims have none.
+        Number of last features that a regression predicts, and whose mean is measured alone where noise hides all else;
+        with 0 it never is. Other aims have none.
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Directions of the coordinates of the final moment; a matrix must have orthonormal columns, for features scaled
         to [-1, 1].
     records : int, optional
         Public number of records; required for add-remove neighbours, and should be about right.
     neighbours : 'replace' or 'add-remove'
+    person : str, optional
+        The column that says whose row it is, if people may have several rows: each person counts once, and `records`
+        is the number of people.
     ledger : path, optional
         Ledger that is charged for the whole fit, before the first random bit is drawn.
     dataset : str, optional
@@ -153,19 +163,21 @@ def private_moment(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    predicted = check_integer(targets, "targets", at_least=1, at_most=bounds.size) if aim == "regression" else 0
-    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
+    predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size) if aim == "regression" else 0
+    who = Person.parse(person)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
-    count, on_grid = validate_records(data, bounds)
+    count, on_grid = validate_records(data, bounds) if who is None else validate_people(data, bounds, who)
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
     description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
     charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        grid_records = on_grid(grid_levels(public))
+        grid_records = on_grid(public)
         with charge:
             fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis, targets=predicted)
-    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
+    spent = budget.mu, budget.steps
+    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, *spent, simulation, public, budget.unit)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

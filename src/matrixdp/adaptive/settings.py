@@ -50,7 +50,7 @@ class Settings:
     scarce : float
         ``features/(records mu)`` above which one moment gets the whole budget: a rough moment would be noise.
     doubtful : float
-        ``features/(records mu)`` above which a regression goes on only if the rough moment shows a signal.
+        ``records mu`` below which a regression goes on only if the rough moment shows a signal.
     signal : float
         Covariances of features and target must exceed their noise by this many standard deviations.
     rough_share : float
@@ -108,7 +108,7 @@ class Settings:
     first_span: float = 64.0
     second_span: float = 16.0
     scarce: float = 0.5
-    doubtful: float = 0.2
+    doubtful: float = 50.0
     signal: float = 0.5
     lost_counts: float = 0.25
     public_radius: float = 0.5

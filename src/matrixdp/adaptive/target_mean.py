@@ -29,10 +29,10 @@ class TargetMoments(BoxMoments):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Moments of the targets."""
         assert isinstance(data, PrivateRecords)
-        every = BoxMoments(_unit_box(data.shape[1]), self.records, neighbours=self.neighbours)
+        every = BoxMoments(_unit_box(data.shape[1]), self.records, neighbours=self.neighbours, person=self.person)
         moment = every.evaluate(data, clip=clip, missing=missing)
         kept = np.r_[0, data.shape[1] + 1 - self.bounds.size : data.shape[1] + 1]
-        return moment[np.ix_(kept, kept)]
+        return np.asarray(moment[np.ix_(kept, kept)])
 
 
 def measure_targets(records: PrivateRecords, targets: int, budget: FitBudget, *, public: int) -> BallMoment:
@@ -40,7 +40,8 @@ def measure_targets(records: PrivateRecords, targets: int, budget: FitBudget, *,
 
     Spends all that remains.
     """
-    query = TargetMoments(_unit_box(targets), public, neighbours=budget.neighbours, mean_share=0.5)
+    box, neighbours = _unit_box(targets), budget.neighbours
+    query = TargetMoments(box, public, neighbours=neighbours, person=budget.person, mean_share=0.5)
     released = budget.release("target mean", query, records, share=budget.remaining, structured=True)
     return measured(released, public, budget.neighbours)
 
@@ -54,10 +55,12 @@ def has_signal(rough: BallMoment, targets: int, least: float) -> bool:
     second, variances = rough.transform(np.eye(d), np.clip(rough.mean, -1.0, 1.0))
     m = d - targets
     values, vectors = np.linalg.eigh(second[1 : m + 1, 1 : m + 1])
-    weights = np.maximum(values, values[-1] / m)  # directions along which features vary explain most
     squares = (vectors.T @ second[1 : m + 1, m + 1 :]) ** 2 / variances[1 : m + 1, m + 1 :].mean(axis=0)
-    excess = weights @ (squares - 1)
-    return bool((excess > least * math.sqrt(2 * float(weights @ weights))).any())
+    # Directions along which features vary explain most, but where features are many the rough ones may be noise.
+    for weights in (np.maximum(values, values[-1] / m), np.ones(m)):
+        if (weights @ (squares - 1) > least * math.sqrt(2 * float(weights @ weights))).any():
+            return True
+    return False
 
 
 def is_mean_better(plan: FinalPlan, ball: FinalBall, targets: int) -> bool:
