@@ -8,6 +8,7 @@ from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.components import Components, principal_components
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
 from matrixdp.adaptive.fourier import FourierFeatures
+from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.adaptive.scales import Scales, private_scales
@@ -15,10 +16,12 @@ from matrixdp.adaptive.scales import Scales, private_scales
 __all__ = [
     "Components",
     "FourierFeatures",
+    "MethodChoice",
     "PrincipalDirections",
     "PrivateMoment",
     "Scales",
     "Step",
+    "choose_method",
     "principal_components",
     "principal_directions",
     "private_moment",
