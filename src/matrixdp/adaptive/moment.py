@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
 from matrixdp.adaptive.fit import check_designs, fit_moment
-from matrixdp.adaptive.grid_records import check_features, grid_levels
+from matrixdp.adaptive.grid_records import PrivateRecords, check_features, grid_levels
 from matrixdp.adaptive.out_of_core import validate_records
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.settings import settings_for
+from matrixdp.adaptive.settings import Settings, settings_for
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import Neighbours, Privacy, check_privacy
+from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
@@ -145,6 +145,74 @@ def private_moment(
     >>> [step.name for step in moment.steps]
     ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
     """
+    prepared = prepare_fit(
+        data,
+        bounds,
+        privacy,
+        aim=aim,
+        directions=directions,
+        records=records,
+        neighbours=neighbours,
+        stream=stream,
+        simulation=simulation,
+    )
+    if not simulation:
+        warn_large_delta(privacy, prepared.public)
+    description = {"query": "learned moment", "aim": aim, **prepared.size}
+    with charge_fit(prepared.budget, description, ledger=ledger, dataset=dataset, allowance=allowance):
+        return prepared.fit()
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedFit:
+    """A fit whose data and parameters have been checked, and which has not spent anything yet. Private.
+
+    Attributes
+    ----------
+    records : PrivateRecords
+    bounds : Bounds
+    settings : Settings
+    budget : FitBudget
+    public : int
+        The public number of records.
+    basis : float64 array of shape (m, m), or None
+        Public directions; None if they are learned.
+    """
+
+    records: PrivateRecords
+    bounds: Bounds
+    settings: Settings
+    budget: FitBudget
+    public: int
+    basis: Floats | None = None
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """Shape of the covariance and public number of records, for the ledger."""
+        return {"shape": [self.bounds.size, self.bounds.size], "records": self.public}
+
+    def fit(self) -> PrivateMoment:
+        """Spend the budget. Whatever pays for it must have been charged before."""
+        budget = self.budget
+        with np.errstate(all="ignore"):  # a warning would reveal something about private data
+            fitted = fit_moment(self.records, self.settings, budget, public=self.public, basis=self.basis)
+        guarantee = (budget.privacy, budget.neighbours, budget.mu, budget.steps)
+        return PrivateMoment(fitted, self.bounds, *guarantee, budget.simulation, self.public)
+
+
+def prepare_fit(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    aim: str,
+    directions: str | ArrayLike = "learned",
+    records: int | None = None,
+    neighbours: str = Neighbours.REPLACE,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> PreparedFit:
+    """Check data and parameters of `private_moment`; raises every error that they can have."""
     settings = settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
@@ -154,13 +222,8 @@ def private_moment(
     count, on_grid = validate_records(data, bounds)
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
-    description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
-    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        grid_records = on_grid(grid_levels(public))
-        with charge:
-            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis)
-    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
+        return PreparedFit(on_grid(grid_levels(public)), bounds, settings, budget, public, basis)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

@@ -14,9 +14,11 @@ from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """Mean and covariance of records in [-1, 1]^d, and the noise in them.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.answers.moments import hide_uncertain
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
@@ -292,9 +293,9 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
             for one in (own[i], own[j]):
                 gradients += [(a, b, -r / 2 / one.value * g) for a, b, g in one.gradients]
             if pair.known:
-                value[i, j] = value[j, i] = np.clip(r, -1.0, 1.0)
+                value[i, j] = value[j, i] = r
                 std[i, j] = std[j, i] = view.std(gradients)
-    return NamedEstimate(value, std, view.numbers, view.numbers)
+    return NamedEstimate(*hide_uncertain(value, std), view.numbers, view.numbers)
 
 
 @dataclass(frozen=True)
