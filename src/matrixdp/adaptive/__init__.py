@@ -7,6 +7,7 @@ method and its proofs.
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.components import Components, principal_components
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
+from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fourier import FourierFeatures
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.adaptive.regression import solve_regression
@@ -15,10 +16,12 @@ from matrixdp.adaptive.scales import Scales, private_scales
 __all__ = [
     "Components",
     "FourierFeatures",
+    "MomentErrors",
     "PrincipalDirections",
     "PrivateMoment",
     "Scales",
     "Step",
+    "error_bars",
     "principal_components",
     "principal_directions",
     "private_moment",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fit import check_designs, fit_moment
 from matrixdp.adaptive.grid_records import check_features, grid_levels
 from matrixdp.adaptive.out_of_core import validate_records
@@ -30,10 +32,12 @@ class PrivateMoment:
 
     Attributes
     ----------
-    mean, mean_std : float64 arrays of shape (m,)
-        In the data's units; the standard deviation is that of the noise, before shrinkage and to first order.
-    covariance, covariance_std : float64 arrays of shape (m, m)
+    mean : float64 array of shape (m,)
+        In the data's units.
+    covariance : float64 array of shape (m, m)
         About the mean, over N; positive semidefinite.
+    errors : MomentErrors
+        Error bars of all that is read off the moment, computed at the first access.
     fitted : Fitted
         Results for records scaled to [-1, 1].
     bounds : Bounds
@@ -48,6 +52,9 @@ class PrivateMoment:
         Whether the noise is reproducible, hence not private.
     records : int
         The public number of records.
+    aim : str
+    basis : float64 array of shape (m, m) or None
+        Public directions; None if they are learned.
     """
 
     fitted: Fitted
@@ -58,6 +65,8 @@ class PrivateMoment:
     steps: tuple[Step, ...]
     simulation: bool
     records: int
+    aim: str = "covariance"
+    basis: Floats | None = None
 
     @property
     def mean(self) -> Floats:
@@ -65,24 +74,19 @@ class PrivateMoment:
         return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean
 
     @property
-    def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, of shape (m,)."""
-        return np.asarray(self.bounds.halfwidths * self.fitted.mean_std)
-
-    @property
     def covariance(self) -> Floats:
         """Covariance about the mean, of shape (m, m)."""
         return self._in_units(self.fitted.covariance)
 
     @property
-    def covariance_std(self) -> Floats:
-        """Standard deviation of the noise in each covariance, of shape (m, m)."""
-        return self._in_units(self.fitted.std)
-
-    @property
     def second_moment(self) -> Floats:
         """Second moment about the box's midpoint, of shape (m, m)."""
         return self._in_units(self.fitted.second)
+
+    @cached_property
+    def errors(self) -> MomentErrors:
+        """Error bars: noise, clipping and shrinkage together, from the private answers alone."""
+        return error_bars(self)
 
     def _in_units(self, matrix: Floats) -> Floats:
         return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
@@ -160,7 +164,9 @@ def private_moment(
         grid_records = on_grid(grid_levels(public))
         with charge:
             fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis)
-    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
+    return PrivateMoment(
+        fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public, aim, basis
+    )
 
 
 def _basis(directions: Any, size: int) -> Floats | None:
