@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.adaptive.record_families import FAMILIES, simulate_records
-from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.simulated_fit import repeat_fit, simulated_number
-from matrixdp.adaptive.statistics import Statistics, moments_of, read_off, sampling_errors
-from matrixdp.noise import Stream
+from matrixdp.adaptive.record_families import FAMILIES
+from matrixdp.adaptive.simulated_fit import FitOptions, SimulatedErrors, simulate_errors
+from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
     from matrixdp.adaptive.moment import PrivateMoment
 
 NORMAL = 1.96  # error bars in half a 95% interval
-_REPETITIONS = 4  # fits of the same simulated records
+_REPETITIONS = 3  # fits of the same simulated records
 _LARGEST = {"correlation": 10}  # how many of the ten errors are averaged, in squares: scale does not matter here
 _LARGEST_OTHERS = 3
 _UNSEEN = 2.0  # records at the end of the bounds
@@ -56,7 +54,7 @@ class MomentErrors:
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
     """Error bars for everything that is read off a private moment.
 
-    Takes as long as forty fits of at most some thousand records. The same moment has the same error bars.
+    Takes as long as thirty fits of at most some thousand records. The same moment has the same error bars.
 
     Parameters
     ----------
@@ -82,8 +80,8 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     """
     half, reach = moment.bounds.halfwidths, 1 + np.abs(moment.fitted.mean)
     units = np.multiply.outer(half, half)
-    found, noise = read_off(moment.fitted.mean, moment.fitted.covariance, half), _noise(moment)
-    errors, samples = _simulate(moment)
+    found, noise = read_off(moment.fitted.mean, moment.fitted.covariance, half), noise_bars(moment)
+    simulated = _simulate(moment)
     unseen = {
         "mean": reach,
         "second_moment": np.multiply.outer(reach, reach),
@@ -94,10 +92,13 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
-        known = np.maximum(_largest(name, errors), noise[name])
+        known = np.maximum(_largest(name, [one.errors for one in simulated]), noise[name])
         bar = np.hypot(known, _UNSEEN / moment.records * unseen[name])
         bar = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
-        bars[name] = np.hypot(bar, _largest(name, samples)) if sampling else bar
+        bars[name] = bar
+    if sampling:
+        samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
+        bars = {name: np.hypot(bar, _largest(name, samples)) for name, bar in bars.items()}
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors(
         mean_std=half * bars["mean"],
@@ -114,49 +115,27 @@ def _largest(name: str, errors: list[Statistics]) -> Floats:
     return np.asarray(np.sqrt((every[-_LARGEST.get(name, _LARGEST_OTHERS) :] ** 2).mean(axis=0)))
 
 
-def _simulate(moment: PrivateMoment) -> tuple[list[Statistics], list[Statistics]]:
-    """Root mean square errors of the fit for each family, twice, and the sampling error of each."""
-    fitted, half = moment.fitted, moment.bounds.halfwidths
-    number = simulated_number(moment.records, half.size)
-    seed = _seed(moment)
-    rng, stream = np.random.default_rng(seed), Stream(seed)
-    errors, samples = [], []
+def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
+    """Errors of the fit for each family, as it is and with its variances raised."""
+    fitted = moment.fitted
+    options = FitOptions(moment.bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
+    seed, found = _seed(moment), []
     for index, family in enumerate(FAMILIES):
-        covariance = fitted.covariance
-        for stage in range(2):
-            records = simulate_records(family, fitted.mean, covariance, number, rng)
-            fits = repeat_fit(
-                records,
-                settings_for(moment.aim),
-                moment.privacy,
-                moment.neighbours,
-                public=moment.records,
-                basis=moment.basis,
-                stream=stream.child(2 * index + stage),
-                times=_REPETITIONS,
-            )
-            truth = read_off(*moments_of(records), half)
-            found = [read_off(fit.mean, fit.covariance, half) for fit in fits]
-            errors.append({name: _rms([one[name] - truth[name] for one in found]) for name in truth})
-            samples.append(sampling_errors(records, moment.records, half))
-            covariance = _raise_variances(fitted.covariance, [fit.covariance for fit in fits])
-    return errors, samples
+        as_it_is = simulate_errors(family, fitted.mean, fitted.covariance, options, seed + 2 * index, _REPETITIONS)
+        raised = _raise_variances(fitted.covariance, as_it_is.variances)
+        found += [as_it_is, simulate_errors(family, fitted.mean, raised, options, seed + 2 * index + 1, _REPETITIONS)]
+    return found
 
 
-def _raise_variances(wanted: Floats, found: list[Floats]) -> Floats:
+def _raise_variances(wanted: Floats, found: Floats) -> Floats:
     """The private covariance with its variances raised by what a fit lost of them."""
-    mean = np.mean([np.diagonal(one) for one in found], axis=0)
-    lost = np.diagonal(wanted) / np.maximum(mean, np.finfo(float).tiny)
+    lost = np.diagonal(wanted) / np.maximum(found, np.finfo(float).tiny)
     factor = np.sqrt(np.clip(lost, 1.0, _MOST_RAISED))
     return np.asarray(wanted * np.multiply.outer(factor, factor))
 
 
-def _rms(errors: list[Floats]) -> Floats:
-    return np.asarray(np.sqrt(np.mean(np.square(errors), axis=0)))
-
-
-def _noise(moment: PrivateMoment) -> Statistics:
-    """Standard deviation of the noise in each statistic, before shrinkage and to first order."""
+def noise_bars(moment: PrivateMoment) -> Statistics:
+    """Standard deviation of the noise alone in each statistic of `read_off`, before shrinkage and to first order."""
     fitted, half = moment.fitted, moment.bounds.halfwidths
     mean = np.abs(fitted.mean)
     cross = np.multiply.outer(mean, fitted.mean_std)

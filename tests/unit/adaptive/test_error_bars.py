@@ -10,8 +10,7 @@ import matrixdp as mdp
 from matrixdp.adaptive import error_bars, private_moment
 from matrixdp.adaptive.grid_records import GridRecords, grid_levels
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
-from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.simulated_fit import RepeatedRecords, repeat_fit, simulated_number
+from matrixdp.adaptive.simulated_fit import FitOptions, RepeatedRecords, repeat_fit, simulated_number
 from matrixdp.adaptive.statistics import moments_of, read_off, sampling_errors
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours
@@ -130,13 +129,10 @@ def test_repeated_records_count_like_many():
 def test_fits_of_repeated_records_have_the_noise_of_many():
     assert simulated_number(10**6, 50) < 10**4
     records = np.clip(0.1 * np.random.default_rng(4).normal(size=(2000, 2)), -1, 1)
-    settings, privacy = settings_for("covariance"), mdp.Privacy(1, 1e-6)
 
     def noise(public):
-        fits = repeat_fit(
-            records, settings, privacy, Neighbours.REPLACE, public=public, basis=None, stream=Stream(1), times=5
-        )
-        return np.mean([fit.noise_std / fit.radius**2 for fit in fits])
+        options = FitOptions(BOUNDS, mdp.Privacy(1, 1e-6), Neighbours.REPLACE, public, "covariance")
+        return np.mean([fit.noise_std / fit.radius**2 for fit in repeat_fit(records, options, Stream(1), 5)])
 
     assert noise(2000) / noise(200_000) == pytest.approx(100, rel=0.1)
 
