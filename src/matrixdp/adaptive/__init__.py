@@ -7,6 +7,7 @@ method and its proofs.
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.components import Components, principal_components
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
+from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fourier import FourierFeatures
 from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
@@ -17,11 +18,13 @@ __all__ = [
     "Components",
     "FourierFeatures",
     "MethodChoice",
+    "MomentErrors",
     "PrincipalDirections",
     "PrivateMoment",
     "Scales",
     "Step",
     "choose_method",
+    "error_bars",
     "principal_components",
     "principal_directions",
     "private_moment",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fit import check_designs, fit_moment
 from matrixdp.adaptive.grid_records import PrivateRecords, check_features, grid_levels
 from matrixdp.adaptive.out_of_core import validate_records
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.settings import Settings, settings_for
+from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
@@ -30,10 +32,12 @@ class PrivateMoment:
 
     Attributes
     ----------
-    mean, mean_std : float64 arrays of shape (m,)
-        In the data's units; the standard deviation is that of the noise, before shrinkage and to first order.
-    covariance, covariance_std : float64 arrays of shape (m, m)
+    mean : float64 array of shape (m,)
+        In the data's units.
+    covariance : float64 array of shape (m, m)
         About the mean, over N; positive semidefinite.
+    errors : MomentErrors
+        Error bars of all that is read off the moment, computed at the first access.
     fitted : Fitted
         Results for records scaled to [-1, 1].
     bounds : Bounds
@@ -48,6 +52,9 @@ class PrivateMoment:
         Whether the noise is reproducible, hence not private.
     records : int
         The public number of records.
+    aim : str
+    basis : float64 array of shape (m, m) or None
+        Public directions; None if they are learned.
     """
 
     fitted: Fitted
@@ -58,6 +65,8 @@ class PrivateMoment:
     steps: tuple[Step, ...]
     simulation: bool
     records: int
+    aim: str = "covariance"
+    basis: Floats | None = None
 
     @property
     def mean(self) -> Floats:
@@ -65,24 +74,19 @@ class PrivateMoment:
         return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean
 
     @property
-    def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, of shape (m,)."""
-        return np.asarray(self.bounds.halfwidths * self.fitted.mean_std)
-
-    @property
     def covariance(self) -> Floats:
         """Covariance about the mean, of shape (m, m)."""
         return self._in_units(self.fitted.covariance)
 
     @property
-    def covariance_std(self) -> Floats:
-        """Standard deviation of the noise in each covariance, of shape (m, m)."""
-        return self._in_units(self.fitted.std)
-
-    @property
     def second_moment(self) -> Floats:
         """Second moment about the box's midpoint, of shape (m, m)."""
         return self._in_units(self.fitted.second)
+
+    @cached_property
+    def errors(self) -> MomentErrors:
+        """Error bars: noise, clipping and shrinkage together, from the private answers alone."""
+        return error_bars(self)
 
     def _in_units(self, matrix: Floats) -> Floats:
         return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
@@ -171,7 +175,7 @@ class PreparedFit:
     ----------
     records : PrivateRecords
     bounds : Bounds
-    settings : Settings
+    aim : str
     budget : FitBudget
     public : int
         The public number of records.
@@ -181,7 +185,7 @@ class PreparedFit:
 
     records: PrivateRecords
     bounds: Bounds
-    settings: Settings
+    aim: str
     budget: FitBudget
     public: int
     basis: Floats | None = None
@@ -195,9 +199,9 @@ class PreparedFit:
         """Spend the budget. Whatever pays for it must have been charged before."""
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
-            fitted = fit_moment(self.records, self.settings, budget, public=self.public, basis=self.basis)
+            fitted = fit_moment(self.records, settings_for(self.aim), budget, public=self.public, basis=self.basis)
         guarantee = (budget.privacy, budget.neighbours, budget.mu, budget.steps)
-        return PrivateMoment(fitted, self.bounds, *guarantee, budget.simulation, self.public)
+        return PrivateMoment(fitted, self.bounds, *guarantee, budget.simulation, self.public, self.aim, self.basis)
 
 
 def prepare_fit(
@@ -213,7 +217,7 @@ def prepare_fit(
     simulation: bool = False,
 ) -> PreparedFit:
     """Check data and parameters of `private_moment`; raises every error that they can have."""
-    settings = settings_for(aim)
+    settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
@@ -223,7 +227,7 @@ def prepare_fit(
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        return PreparedFit(on_grid(grid_levels(public)), bounds, settings, budget, public, basis)
+        return PreparedFit(on_grid(grid_levels(public)), bounds, aim, budget, public, basis)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

@@ -290,14 +290,10 @@ def _noise_std(view: TableView, fit: Callable[[Floats], Floats]) -> Floats:
         if view.whole:
             drawn[0, 0] = 0.0
         results.append(fit(view.matrix + drawn))
-    return spread_of_draws(np.array(results))
-
-
-def spread_of_draws(draws: Floats) -> Floats:
-    """Standard deviation over the first axis, without the few draws that lie far out near a pole of a fit."""
-    low, middle, high = np.quantile(draws, [0.25, 0.5, 0.75], axis=0)
+    drawn_fits = np.array(results)
+    low, middle, high = np.quantile(drawn_fits, [0.25, 0.5, 0.75], axis=0)
     reach = _FAR * (high - low) / 2 / _QUARTILE
-    return np.asarray(np.clip(draws, middle - reach, middle + reach).std(axis=0))
+    return np.asarray(np.clip(drawn_fits, middle - reach, middle + reach).std(axis=0))
 
 
 def _safe_ratio(top: float, bottom: float) -> float:

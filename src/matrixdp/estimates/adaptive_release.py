@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.errors import ParameterError
-from matrixdp.estimates.error_bars import ErrorBars, error_bars
 from matrixdp.estimates.models import fit_components, fit_regression
 from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.privacy import Neighbours, Privacy
@@ -80,38 +78,36 @@ class AdaptiveRelease(CovarianceRelease):
         """Whether the release protects nothing."""
         return self.moment.simulation
 
-    @cached_property
-    def _bars(self) -> ErrorBars:
-        return error_bars(self.moment)
-
     def means(self) -> NamedEstimate:
         """Mean and standard deviation of each number, with error bars."""
-        variances, bars = np.diagonal(self.moment.covariance), np.diagonal(self._bars.covariance)
+        errors = self.moment.errors
+        variances, bars = np.diagonal(self.moment.covariance), np.diagonal(errors.covariance_std)
         deviations = np.sqrt(variances)
         with np.errstate(all="ignore"):
             std = np.where(deviations > 0, np.minimum(bars / (2 * deviations), np.sqrt(bars)), np.sqrt(bars))
-        value = np.column_stack([self.moment.mean, deviations])
-        return NamedEstimate(value, np.column_stack([self._bars.mean, std]), self.names, ("mean", "standard deviation"))
+        value, std = np.column_stack([self.moment.mean, deviations]), np.column_stack([errors.mean_std, std])
+        return NamedEstimate(value, std, self.names, ("mean", "standard deviation"))
 
     def covariance(self) -> NamedEstimate:
         """Covariance about the mean, over N; positive semidefinite."""
-        return NamedEstimate(self.moment.covariance, self._bars.covariance, self.names, self.names)
+        return NamedEstimate(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names)
 
     def correlation(self) -> NamedEstimate:
         """Correlation, with error bars; NaN where a variance is zero or the error bar says nothing."""
-        value, std = hide_uncertain(correlation_from_covariance(self.moment.covariance), self._bars.correlation)
+        moment = self.moment
+        value, std = hide_uncertain(correlation_from_covariance(moment.covariance), moment.errors.correlation_std)
         return NamedEstimate(value, std, self.names, self.names)
 
     def components(self, count: int | None = None) -> NamedEstimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""
-        return fit_components(self.moment, self._bars.covariance, self.names, count)
+        return fit_components(self.moment, self.names, count)
 
     def regression(self, target: str, on: Sequence[str] | None = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
 
         Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`).
         """
-        return fit_regression(self.moment, self._bars, self.names, target, on)
+        return fit_regression(self.moment, self.names, target, on)
 
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
@@ -126,6 +122,7 @@ class AdaptiveRelease(CovarianceRelease):
             "neighbours": str(moment.neighbours),
             "records": moment.records,
             "mu": moment.mu,
+            "settings": moment.aim,
             "privacy": to_json_content(moment.privacy),
             "bounds": to_json_content(moment.bounds),
             "steps": to_json_content(moment.steps),

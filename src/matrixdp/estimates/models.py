@@ -1,6 +1,7 @@
 """Principal components and regressions of an adaptive fit, with error bars; post-processing.
 
-Error bars come from simulation: the covariance is drawn again about the released one with its error bars.
+Error bars come from simulation, as those of `matrixdp.adaptive.error_bars` do: the fit is repeated on records of
+several families that have the private mean and covariance, and the largest errors count.
 """
 
 from __future__ import annotations
@@ -9,36 +10,40 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.regression import solve_regression
-from matrixdp.answers.models import Regression, spread_of_draws
+from matrixdp.adaptive.simulated_fit import FitOptions, repeat_fit, simulated_number
+from matrixdp.adaptive.statistics import moments_of
+from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates.error_bars import ErrorBars
+from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
-_DRAWS = 400  # their spread has an error of about 4%
-_LEAST_DRAWS = 40
-_WORK = 2e9  # multiplications for all draws together
+_REPETITIONS = 3  # fits of the same simulated records
+_LARGEST = 3  # families whose errors are averaged, in squares
 
 
-def fit_components(
-    moment: PrivateMoment, std: Floats, names: tuple[str, ...], count: int | None = None
-) -> NamedEstimate:
+def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> NamedEstimate:
     """Principal components of the standardised numbers, of shape (m + 1, count); variances in the last row."""
     m = len(names)
     if m < 2:
         raise ParameterError("principal components need at least two columns of numbers.")
     number = check_integer(m if count is None else count, "count", at_least=1, at_most=m)
+
+    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:  # noqa: ARG001
+        exact = _components(covariance, number)
+        return _components(fit.covariance, number, exact[:-1]) - exact
+
+    columns = tuple(f"PC{k + 1}" for k in range(number))
     value = _components(moment.covariance, number)
-    draws = _draw(moment.covariance, std, lambda drawn: _components(drawn, number, value[:-1]))
-    return NamedEstimate(
-        value, spread_of_draws(draws), (*names, "variance"), tuple(f"PC{k + 1}" for k in range(number))
-    )
+    return NamedEstimate(value, _simulate_errors(moment, error), (*names, "variance"), columns)
 
 
 def _components(covariance: Floats, number: int, reference: Floats | None = None) -> Floats:
@@ -54,27 +59,24 @@ def _components(covariance: Floats, number: int, reference: Floats | None = None
 
 
 def fit_regression(
-    moment: PrivateMoment, bars: ErrorBars, names: tuple[str, ...], target: str, on: Sequence[str] | None = None
+    moment: PrivateMoment, names: tuple[str, ...], target: str, on: Sequence[str] | None = None
 ) -> Regression:
-    """Regression of one number on others, with the noise and the sampling error of each coefficient.
+    """Regression of one number on others, with the error of privacy and of sampling in each coefficient.
 
-    Where records were too few for learned directions, coefficients are zero, their error is unknown (NaN), and the
-    intercept is the private mean.
+    Where records were too few for learned directions, coefficients are zero and the intercept is the private mean.
     """
     chosen = choose_features(names, target, on)
     order = np.array([names.index(name) for name in (*chosen, target)])
-    part, std = _select(moment, order), bars.covariance[np.ix_(order, order)]
+
+    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
+        exact = _least_squares(mean[order], covariance[np.ix_(order, order)])
+        return _coefficients(_select(fit, order)) - exact
+
+    part = _select(moment, order)
     coefficients = _coefficients(part)
-    if part.fitted.learned:
-        half = part.bounds.halfwidths
-        scaled = std / np.multiply.outer(half, half)
-        draws = _draw(part.fitted.unshrunk, scaled, lambda drawn: _coefficients(_with_unshrunk(part, drawn)))
-        noise = spread_of_draws(draws)
-        noise[0] = np.hypot(noise[0], float(np.hypot.reduce(bars.mean[order] * np.append(coefficients[1:], -1.0))))
-    else:
-        noise = np.append(bars.mean[order[-1]], np.full(len(chosen), np.nan))
     sampling, explained = _sampling(part, coefficients)
-    return Regression(target, ("intercept", *chosen), coefficients, noise, sampling, explained)
+    privacy_std = _simulate_errors(moment, error)
+    return Regression(target, ("intercept", *chosen), coefficients, privacy_std, sampling, explained)
 
 
 def choose_features(names: tuple[str, ...], target: str, on: Sequence[str] | None) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def choose_features(names: tuple[str, ...], target: str, on: Sequence[str] | Non
     return chosen
 
 
-def _select(moment: PrivateMoment, order: np.ndarray) -> PrivateMoment:
+def _select(moment: PrivateMoment, order: NDArray[np.intp]) -> PrivateMoment:
     """The fit of some of the columns, in this order: a marginal of the fit of all."""
     bounds, fitted, square = moment.bounds, moment.fitted, np.ix_(order, order)
     return replace(
@@ -112,14 +114,16 @@ def _select(moment: PrivateMoment, order: np.ndarray) -> PrivateMoment:
     )
 
 
-def _with_unshrunk(moment: PrivateMoment, unshrunk: Floats) -> PrivateMoment:
-    return replace(moment, fitted=replace(moment.fitted, unshrunk=unshrunk))
-
-
 def _coefficients(moment: PrivateMoment) -> Floats:
     """Intercept and slopes for the last column."""
     slopes, intercept = solve_regression(moment, 1)
     return np.concatenate([intercept, slopes[0]])
+
+
+def _least_squares(mean: Floats, covariance: Floats) -> Floats:
+    """Intercept and slopes of the last column, without noise."""
+    slopes = np.linalg.pinv(covariance[:-1, :-1], rcond=1e-9, hermitian=True) @ covariance[:-1, -1]
+    return np.concatenate([[mean[-1] - slopes @ mean[:-1]], slopes])
 
 
 def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, float]:
@@ -135,12 +139,21 @@ def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, floa
     return np.sqrt(np.maximum(rest * variances, 0.0)), 1 - residual / total if total > 0 else 0.0
 
 
-def _draw(matrix: Floats, std: Floats, fit: Callable[[Floats], Floats]) -> Floats:
-    """Results of a fit on matrices that are drawn about a symmetric one, each entry with its error bar."""
-    rng = np.random.default_rng(0)  # simulated, and public
-    count = int(np.clip(_WORK / max(len(matrix), 1) ** 3, _LEAST_DRAWS, _DRAWS))
-    results = []
-    for _ in range(count):
-        noise = np.triu(rng.standard_normal(matrix.shape) * std)
-        results.append(fit(matrix + noise + np.triu(noise, 1).T))
-    return np.array(results)
+def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
+    """Root mean square errors of fits of simulated records that have the private mean and covariance.
+
+    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
+    """
+    fitted, bounds = moment.fitted, moment.bounds
+    options = FitOptions(bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
+    units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
+    number = simulated_number(moment.records, bounds.size)
+    found = []
+    for seed, family in enumerate(FAMILIES):
+        rng = np.random.default_rng(seed)  # public
+        records = simulate_records(family, fitted.mean, fitted.covariance, number, rng)
+        mean, covariance = moments_of(records)
+        exact = (bounds.midpoint + bounds.halfwidths * mean, covariance * units)
+        fits = repeat_fit(records, options, Stream(seed), _REPETITIONS)
+        found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
+    return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

@@ -10,6 +10,7 @@ from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
+from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import adaptive_release, plain_release
@@ -84,7 +85,9 @@ def _read_adaptive(content: Any) -> AdaptiveRelease:
         steps=steps,
         simulation=content["simulation"],
         records=parse_records(content["records"]),
+        aim=content["settings"],
     )
+    settings_for(moment.aim)
     release = AdaptiveRelease(moment, _read_choice(content, "adaptive"), content["aim"], content["version"])
     check_adaptive(release)
     return release

@@ -9,6 +9,7 @@ import numpy as np
 
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.estimators.base import MomentEstimator
+from matrixdp.types import Floats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -25,9 +26,9 @@ class PrivateCovariance(MomentEstimator):
     location_ : float64 array of shape (m,)
     correlation_ : float64 array of shape (m, m)
         Zero for features whose private variance is zero.
-    covariance_std_, location_std_ : float64 arrays
-        Error bars: standard deviations of the noise, before shrinkage and to first order. They include neither
-        sampling error nor the bias of clipping.
+    covariance_std_, location_std_, correlation_std_ : float64 arrays
+        Error bars for noise, clipping and shrinkage together, computed at the first access: 1.96 of them should cover
+        95% of the errors against the same records without privacy.
     moment_ : PrivateMoment
 
     Privacy
@@ -47,7 +48,21 @@ class PrivateCovariance(MomentEstimator):
         X = self._validate_features(X)
         moment = self._fit_moment(X, self._feature_bounds(), "covariance")
         self.moment_ = moment
-        self.location_, self.location_std_ = moment.mean, moment.mean_std
-        self.covariance_, self.covariance_std_ = moment.covariance, moment.covariance_std
+        self.location_, self.covariance_ = moment.mean, moment.covariance
         self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)
         return self
+
+    @property
+    def location_std_(self) -> Floats:
+        """Error bar of each mean, of shape (m,)."""
+        return self.moment_.errors.mean_std
+
+    @property
+    def covariance_std_(self) -> Floats:
+        """Error bar of each covariance, of shape (m, m)."""
+        return self.moment_.errors.covariance_std
+
+    @property
+    def correlation_std_(self) -> Floats:
+        """Error bar of each correlation, of shape (m, m)."""
+        return self.moment_.errors.correlation_std

@@ -31,8 +31,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     ----------
     components_ : float64 array of shape (n_components_, m)
     explained_variance_, explained_variance_ratio_ : float64 arrays of shape (n_components_,)
+    explained_variance_std_ : float64 array of shape (n_components_,)
+        Error bars for noise, clipping and shrinkage together, computed at the first access.
     mean_ : float64 array of shape (m,)
     n_components_ : int
+    moment_ : PrivateMoment
 
     Privacy
     -------
@@ -55,7 +58,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
         check_count(self.n_components, self.n_features_in_)
         moment = self._fit_moment(X, self._feature_bounds(), "components")
         found = principal_components(moment, self.n_components)
-        self.mean_, self.components_ = moment.mean, found.components
+        self.moment_, self.mean_, self.components_ = moment, moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios
         self.n_components_ = len(found.components)
         return self
@@ -70,6 +73,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
         """Records of shape (n, m) from their coordinates, of shape (n, n_components_)."""
         check_is_fitted(self)
         return np.asarray(check_transformed(X, self.n_components_) @ self.components_ + self.mean_)
+
+    @property
+    def explained_variance_std_(self) -> Floats:
+        """Error bar of each explained variance, of shape (n_components_,)."""
+        return self.moment_.errors.eigenvalue_std[: self.n_components_]
 
     @property
     def _n_features_out(self) -> int:
