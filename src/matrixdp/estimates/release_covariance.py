@@ -103,37 +103,51 @@ def release_covariance(
         values = data if bounds is None or bounds.names is not None else _as_array(data, bounds)
         return PlainRelease(release(make_design(query, privacy), values, **account, **noise), choice, aim)
     assert bounds is not None
-    return release_adaptive(data, bounds, privacy, aim, choice, public, parsed, account, noise)
+    return release_adaptive(
+        data, bounds, privacy, aim=aim, choice=choice, records=public, neighbours=parsed, **account, **noise
+    )
 
 
 def release_adaptive(
     data: Any,
     bounds: Bounds,
     privacy: Privacy,
+    *,
     aim: str,
     choice: MethodChoice,
     records: int,
     neighbours: Neighbours,
-    account: dict[str, Any],
-    noise: dict[str, Any],
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    allowance: str | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
 ) -> AdaptiveRelease:
-    """Check, look for the stored release of an earlier request, charge, fit, and store the release."""
-    opened = open_account_for(
+    """Check, look for the stored release of an earlier request, charge, fit, and store the release.
+
+    Parameters and privacy are those of `release_covariance`.
+    """
+    account = open_account_for(
         Gaussian(privacy.mu),
         neighbours,
         lambda: describe_adaptive(bounds, privacy, aim, records, neighbours),
-        **account,
-        simulation=noise["simulation"],
+        ledger,
+        dataset,
+        request,
+        allowance,
+        simulation=simulation,
     )
-    if opened is not None and (stored := opened.stored()) is not None:
+    if account is not None and (stored := account.stored()) is not None:
         return _read_stored(stored)
-    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), records=records, neighbours=neighbours, **noise)
-    receipt = opened.charge_or_find() if opened is not None else None
+    options: dict[str, Any] = {"records": records, "neighbours": neighbours, "stream": stream, "simulation": simulation}
+    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), **options)
+    receipt = account.charge_or_find() if account is not None else None
     if isinstance(receipt, str):
         return _read_stored(receipt)
     released = AdaptiveRelease(prepared.fit(), choice, aim)
-    if opened is not None and receipt is not None:
-        opened.complete(receipt, released.to_json)
+    if account is not None and receipt is not None:
+        account.complete(receipt, released.to_json)
     return released
 
 

@@ -151,14 +151,12 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
     >>> choose_for("correlation", "auto", features=4, records=442, mu=0.5).method
     'adaptive'
     >>> choose_for("correlation", "plain", features=4, records=442, mu=0.5)
-    MethodChoice(method='plain', reason='A plain release was asked for.')
+    MethodChoice(method='plain', reason='It was asked for.')
     """
     check_aim(aim)
     check_method(method)
     if method != "auto":
-        return MethodChoice(
-            method, f"{'An adaptive fit' if method == 'adaptive' else 'A plain release'} was asked for."
-        )
+        return MethodChoice(method, "It was asked for.")
     if aim == "means":
         return MethodChoice(
             "plain", "Means need no learned directions: a plain release has half of its budget for them."
