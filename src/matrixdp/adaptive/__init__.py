@@ -8,6 +8,7 @@ from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.components import Components, principal_components
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
+from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.fourier import FourierFeatures
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.adaptive.regression import solve_regression
@@ -15,6 +16,8 @@ from matrixdp.adaptive.scales import Scales, private_scales
 
 __all__ = [
     "Components",
+    "Description",
+    "Forecast",
     "FourierFeatures",
     "MomentErrors",
     "PrincipalDirections",
@@ -22,6 +25,7 @@ __all__ = [
     "Scales",
     "Step",
     "error_bars",
+    "forecast",
     "principal_components",
     "principal_directions",
     "private_moment",
