@@ -41,7 +41,7 @@ def read_release(text: str) -> Release | MechanismRelease | CovarianceRelease:
     """
     with reading("text must be JSON, as the to_json of a release wrote it; for a file, pass its content."):
         content = json.loads(text)
-        form = content["format"]
+        form = str(content["format"])
     readers: dict[str, Callable[[Any], CovarianceRelease]] = {
         adaptive_release.FORMAT: _read_adaptive,
         plain_release.FORMAT: _read_plain,
@@ -49,7 +49,7 @@ def read_release(text: str) -> Release | MechanismRelease | CovarianceRelease:
     if form in readers:
         with reading(_ALTERED):
             return readers[form](content)
-    if isinstance(form, str) and form.startswith("matrixdp mechanism release"):
+    if form.startswith("matrixdp mechanism release"):
         return MechanismRelease.from_json(text)
     return Release.from_json(text)
 

@@ -34,9 +34,12 @@ def make_model(release: Fitted, kind: str, target: str | None, on: Sequence[str]
 
 
 def tabulate_regression(found: Regression) -> AnswerTable:
-    """A regression as a table: each coefficient with its noise as error bar, and its sampling error beside it."""
+    """A regression as a table: each coefficient with its error bar, and its sampling error beside it.
+
+    The last row is the share of the variance that is explained, whose error is unknown.
+    """
     value = np.column_stack([found.coefficients, found.sampling_std])
     std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
-    estimate = NamedEstimate(value, std, found.names, ("coefficient", "sampling std"))
-    explained = f"{found.r_squared:.0%} of the variance explained"
-    return AnswerTable("regression", f"Regression of {found.target}, {explained}", "term", estimate)
+    value, std = np.vstack([value, [found.r_squared, 0.0]]), np.vstack([std, [np.nan, 0.0]])
+    estimate = NamedEstimate(value, std, (*found.names, "share explained"), ("coefficient", "sampling std"))
+    return AnswerTable("regression", f"Regression of {found.target}", "term", estimate)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from matrixdp.privacy import Neighbours
 from matrixdp.release import Release
 from matrixdp.report.content import LedgerSummary, ReportContent
@@ -96,7 +98,7 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             f"The {content.title} and its error bars were computed from the released mean and second moment, to first "
             "order in the noise. This uses no privacy budget."
         )
-    if content.kind == "correlation":
+    if content.kind == "correlation" and np.isnan(content.matrix).any():
         lines.append(DASH)
     if content.square and content.kind != "correlation" and not content.summary and not content.mechanism.adaptive:
         lines.append(

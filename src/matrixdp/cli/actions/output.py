@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import textwrap
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,11 @@ def warn_about_delta(privacy: Privacy, records: int | None) -> None:
     message = "" if records is None else describe_large_delta(privacy, records)
     if message:
         click.echo(f"matrixdp: {click.style('warning:', bold=True)} {message}", err=True)
+
+
+def wrap_text(text: str) -> str:
+    """A sentence in lines of at most 118 characters, indented by two."""
+    return textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ")
 
 
 def echo_json(content: Any) -> None:

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from matrixdp.adaptive.method import MethodChoice
-from matrixdp.cli.actions.output import echo_json
+from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
@@ -90,7 +90,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
     epsilon, delta = release.privacy.epsilon, release.privacy.delta
     click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {release.neighbours} neighbours: {name_loss(epsilon)}")
-    click.echo(f"  {describe_odds(epsilon, delta, unit)}")
+    click.echo(wrap_text(describe_odds(epsilon, delta, unit)))
     if ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
     else:
