@@ -105,12 +105,12 @@ def describe_large_delta(privacy: Privacy, records: int) -> str:
     delta 0.01 is above 1/1000, one over the number of records: publishing a few records in full would meet such a \
 guarantee, too. Choose a delta well below 1/1000, such as 1e-05.
     """
-    if privacy.delta * records <= 1:
+    if records <= 1 / privacy.delta:  # exact for integers of any size
         return ""
+    suggested = 10.0 ** -len(str(100 * records - 1))
     return (
         f"delta {privacy.delta:.3g} is above 1/{records}, one over the number of records: publishing a few records in "
-        f"full would meet such a guarantee, too. Choose a delta well below 1/{records}, such as "
-        f"{10.0 ** math.floor(math.log10(0.01 / records)):.0e}."
+        f"full would meet such a guarantee, too. Choose a delta well below 1/{records}, such as {suggested:.0e}."
     )
 
 

@@ -48,16 +48,17 @@ def run_design(
     schema = read_schema(options.schema)
     records = find_records(options, schema)
     choice = choose_method_for(options, schema, records)
-    warn_about_delta(options.privacy, records)
     if choice is not None and choice.method == "adaptive":
         assert records is not None  # only graphs have none
         if plot is not None or features is not None:
             raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
+        warn_about_delta(options.privacy, records)
         fit = AdaptiveDesign(options, find_bounds(options, schema), records, choice)
         preview = None if ledger is None else fit.preview(ledger, require_dataset(dataset), allowance)
         show_adaptive_design(fit, preview, as_json=as_json)
         return
     design = build_design(options, build_query(options, schema, records))
+    warn_about_delta(options.privacy, records)
     left = None
     if ledger is not None:
         left = _preview_ledger(ledger, require_dataset(dataset), allowance, options, design)

@@ -9,6 +9,7 @@ from matrixdp.cli.actions.table_query import choose_columns, choose_numbers, spl
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates.result import AIMS, choose_for
+from matrixdp.queries.base import parse_records
 
 _PLAIN_OPTIONS = {"importance": None, "directions": "standard", "calibration": "exact"}
 
@@ -25,7 +26,7 @@ def choose_method_for(
         if options.method != "auto":
             raise ParameterError(f"--method must be left out for --query {options.query}; it is for {', '.join(AIMS)}.")
         return None
-    assert records is not None  # only graphs have none
+    records = parse_records(records)
     reason = _find_need_of_plain(options, schema, missing)
     if reason and options.method == "adaptive":
         raise ParameterError(f"--method must be auto or plain here. {reason}")

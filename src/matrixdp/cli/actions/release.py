@@ -70,13 +70,14 @@ def run_release(design_options: DesignOptions, release_options: ReleaseOptions) 
     source.check_output(release_options.out)
     records = find_records(design_options, schema, lambda: _count_records(source))
     choice = choose_method_for(design_options, schema, records, release_options.missing)
-    warn_about_delta(design_options.privacy, records)
     if choice is not None and choice.method == "adaptive":
         assert records is not None  # only graphs have none
+        warn_about_delta(design_options.privacy, records)
         bounds = find_bounds(design_options, schema)
         run_adaptive_release(AdaptiveJob(design_options, release_options, source, bounds, records, choice))
         return
     query = build_query(design_options, schema, records)
+    warn_about_delta(design_options.privacy, records)
     job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query), choice)
     if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
         _release_dataset(job)
