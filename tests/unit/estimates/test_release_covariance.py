@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.ledger import Gaussian
@@ -215,6 +216,13 @@ class TestLedger:
         assert charge.event == Gaussian(PRIVACY.mu if method == "adaptive" else first.mu)
         assert first.mu <= charge.event.mu <= PRIVACY.mu
         assert not first.simulation
+
+    def test_the_charge_is_committed_before_the_first_bit(self, ledger, monkeypatch):
+        charged = []
+        fit = PreparedFit.fit
+        monkeypatch.setattr(PreparedFit, "fit", lambda self: (charged.append(len(ledger.history())), fit(self))[1])
+        mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
+        assert charged == [1]
 
     def test_a_stored_release_does_not_read_the_data(self, ledger):
         options = {"ledger": ledger.path, "dataset": "clinic", "request": "r", "records": 3000}
