@@ -48,6 +48,18 @@ class MomentErrors:
     correlation_std: Floats
     eigenvalue_std: Floats
 
+    @classmethod
+    def in_units(cls, errors: Statistics, half: Floats) -> MomentErrors:
+        """From errors of the statistics of `read_off`, for bounds with these halfwidths."""
+        units = np.multiply.outer(half, half)
+        return cls(
+            half * errors["mean"],
+            units * errors["second_moment"],
+            units * errors["covariance"],
+            errors["correlation"],
+            errors["eigenvalue"],
+        )
+
 
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
     """Error bars for everything that is read off a private moment.
@@ -76,16 +88,9 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     >>> bool((abs(moment.covariance - np.cov(records.T)) < 1.96 * error_bars(moment).covariance_std).all())
     True
     """
-    fitted, half = moment.fitted, moment.bounds.halfwidths
-    units, reach = np.multiply.outer(half, half), 1 + np.abs(fitted.mean)
-    found, noise = read_off(fitted.mean, fitted.covariance, half, fitted.second), noise_bars(moment)
+    half = moment.bounds.halfwidths
+    found, noise, unseen = _found(moment), noise_bars(moment), _unseen_record(moment)
     simulated = _simulate(moment)
-    unseen = {  # one record at the end of the bounds
-        "mean": reach,
-        "second_moment": np.multiply.outer(reach, reach),
-        "covariance": np.multiply.outer(reach, reach),
-        "eigenvalue": float((half * reach) @ (half * reach)),
-    }
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
@@ -93,21 +98,27 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
         if name == "correlation":  # a ratio, in which much of what clipping does cancels
             bar = np.maximum(_root_mean_square(errors), noise[name])
         else:
-            bar = np.hypot(_root_mean_square(errors[-_LARGEST:]), noise[name])
-            bar = np.hypot(bar, unseen[name] / moment.records)
+            bar = np.hypot(np.hypot(_root_mean_square(errors[-_LARGEST:]), noise[name]), unseen[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     if sampling:
         samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
         for name, bar in bars.items():
             bars[name] = np.hypot(bar, _root_mean_square(np.sort([one[name] for one in samples], axis=0)[-_LARGEST:]))
     np.fill_diagonal(bars["correlation"], 0.0)
-    return MomentErrors(
-        mean_std=half * bars["mean"],
-        second_moment_std=units * bars["second_moment"],
-        covariance_std=units * bars["covariance"],
-        correlation_std=bars["correlation"],
-        eigenvalue_std=bars["eigenvalue"],
-    )
+    return MomentErrors.in_units(bars, half)
+
+
+def _found(moment: PrivateMoment) -> Statistics:
+    fitted = moment.fitted
+    return read_off(fitted.mean, fitted.covariance, moment.bounds.halfwidths, fitted.second)
+
+
+def _unseen_record(moment: PrivateMoment) -> Statistics:
+    """What one record at the further end of all its bounds contributes to each statistic but the correlation."""
+    reach, half = 1 + np.abs(moment.fitted.mean), moment.bounds.halfwidths
+    products = np.multiply.outer(reach, reach) / moment.records
+    square = np.asarray((half * reach) @ (half * reach) / moment.records)
+    return {"mean": reach / moment.records, "second_moment": products, "covariance": products, "eigenvalue": square}
 
 
 def _root_mean_square(errors: Floats) -> Floats:
