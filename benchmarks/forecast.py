@@ -1,6 +1,7 @@
 """Actual over predicted errors of private moments: one Markdown table.
 
-``python -m benchmarks.forecast [--half report|choose] [--trials 3] [--epsilon 0.1 0.3 1 3] [--default]``
+``python -m benchmarks.forecast [--half report|choose] [--trials 3] [--epsilon 0.1 0.3 1 3] [--default]``,
+or ``--scaling``: how much it matters that fewer records are simulated than there are.
 
 The guesses are right: the spread and the position of each feature, and the root mean square of the correlations; with
 ``--default`` they are the defaults, and the ratios tell how typical those are. Errors are root mean squares over all
@@ -11,14 +12,15 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from unittest import mock
 
 import numpy as np
 
 from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage import entries
 from benchmarks.coverage_data import coverage_sets
-from matrixdp import Privacy
-from matrixdp.adaptive import Description, MomentErrors, forecast, private_moment
+from matrixdp import Bounds, Privacy
+from matrixdp.adaptive import Description, MomentErrors, forecast, private_moment, simulated_fit
 from matrixdp.adaptive.statistics import moments_of, read_off
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
@@ -92,6 +94,20 @@ def run(data_sets: list[DataSet], epsilons: list[float], trials: int, *, default
     return "\n".join(lines)
 
 
+def scaling(features: int, numbers: list[int]) -> str:
+    """How much fewer simulated records change a forecast, against as many as there are."""
+    lines = [f"| {features} features, records | kind | {' | '.join(SHOWN)} |", "| --- " * (len(SHOWN) + 2) + "|"]
+    bounds = Bounds(np.zeros(features), np.ones(features))
+    for number in numbers:
+        few = forecast(bounds, number, Privacy(1.0, DELTA))
+        with mock.patch.object(simulated_fit, "simulated_number", lambda public, _: public):
+            all_of_them = forecast(bounds, number, Privacy(1.0, DELTA))
+        for kind in ("friendly", "typical", "hostile"):
+            one, other = sizes(getattr(few, kind)), sizes(getattr(all_of_them, kind))
+            lines.append(f"| {number} | {kind} | {' | '.join(f'{one[name] / other[name]:.2f}' for name in SHOWN)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("choose", "report"), action="append")
@@ -99,7 +115,13 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--default", action="store_true", help="describe all data by the defaults")
+    parser.add_argument(
+        "--scaling", action="store_true", help="fewer simulated records against all"
+    )
     asked = parser.parse_args()
+    if asked.scaling:
+        print(scaling(10, [100_000, 1_000_000]))
+        return
     warnings.simplefilter("ignore")
     groups = tuple(asked.group or ["named"])
     data_sets = [data for half in asked.half or ["choose", "report"] for data in coverage_sets(half, groups)]

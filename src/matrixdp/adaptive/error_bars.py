@@ -1,10 +1,10 @@
 """Error bars of a private moment: noise, clipping, shrinkage and learned steps together, from private answers alone.
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
-simulated records of five families (`record_families`) that have the private mean and covariance: once as they are, and
-once with variances raised until the *fit* of them has the private ones. An error bar is taken from the largest of these
-ten root mean square errors, and is at least the standard deviation of the noise. It also contains two records at the
-end of the bounds, which private answers can hardly tell from none.
+simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
+once with variances raised until the *fit* of them has about the private ones. The square of an error bar is the sum of
+the mean square of the largest of these errors, the variance of the noise, and the effect of one record at the end of
+its bounds, which private answers can hardly tell from none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matrixdp.adaptive.record_families import FAMILIES
-from matrixdp.adaptive.simulated_fit import FitOptions, SimulatedErrors, simulate_errors
+from matrixdp.adaptive.simulated_fit import FitOptions, SimulatedErrors, likeliest, simulate_errors
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
 from matrixdp.types import Floats
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 NORMAL = 1.96  # error bars in half a 95% interval
 _REPETITIONS = 3  # fits of the same simulated records
-_LARGEST = {"correlation": 10}  # how many of the ten errors are averaged, in squares: scale does not matter here
-_LARGEST_OTHERS = 3
-_UNSEEN = 2.0  # records at the end of the bounds
+_LARGEST = 4  # errors of which the root mean square is taken, of all twelve
 _MOST_RAISED = 4.0  # factor on a variance
 
 
@@ -50,11 +48,23 @@ class MomentErrors:
     correlation_std: Floats
     eigenvalue_std: Floats
 
+    @classmethod
+    def in_units(cls, errors: Statistics, half: Floats) -> MomentErrors:
+        """From errors of the statistics of `read_off`, for bounds with these halfwidths."""
+        units = np.multiply.outer(half, half)
+        return cls(
+            half * errors["mean"],
+            units * errors["second_moment"],
+            units * errors["covariance"],
+            errors["correlation"],
+            errors["eigenvalue"],
+        )
+
 
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
     """Error bars for everything that is read off a private moment.
 
-    Takes as long as thirty fits of at most some thousand records. The same moment has the same error bars.
+    Takes as long as 36 fits of at most some thousand records. The same moment has the same error bars.
 
     Parameters
     ----------
@@ -78,52 +88,52 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     >>> bool((abs(moment.covariance - np.cov(records.T)) < 1.96 * error_bars(moment).covariance_std).all())
     True
     """
-    half, reach = moment.bounds.halfwidths, 1 + np.abs(moment.fitted.mean)
-    units = np.multiply.outer(half, half)
-    found, noise = read_off(moment.fitted.mean, moment.fitted.covariance, half), noise_bars(moment)
+    half = moment.bounds.halfwidths
+    found, noise, unseen = _found(moment), noise_bars(moment), _unseen_record(moment)
     simulated = _simulate(moment)
-    unseen = {
-        "mean": reach,
-        "second_moment": np.multiply.outer(reach, reach),
-        "covariance": np.multiply.outer(reach, reach),
-        "correlation": 0.0,
-        "eigenvalue": float((half * reach) @ (half * reach)),
-    }
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
-        known = np.maximum(_largest(name, [one.errors for one in simulated]), noise[name])
-        bar = np.hypot(known, _UNSEEN / moment.records * unseen[name])
-        bar = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
-        bars[name] = bar
+        errors = np.sort([one.errors[name] for one in simulated], axis=0)
+        if name == "correlation":  # a ratio, in which much of what clipping does cancels
+            bar = np.maximum(_root_mean_square(errors), noise[name])
+        else:
+            bar = np.hypot(np.hypot(_root_mean_square(errors[-_LARGEST:]), noise[name]), unseen[name])
+        bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     if sampling:
         samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
-        bars = {name: np.hypot(bar, _largest(name, samples)) for name, bar in bars.items()}
+        for name, bar in bars.items():
+            bars[name] = np.hypot(bar, _root_mean_square(np.sort([one[name] for one in samples], axis=0)[-_LARGEST:]))
     np.fill_diagonal(bars["correlation"], 0.0)
-    return MomentErrors(
-        mean_std=half * bars["mean"],
-        second_moment_std=units * bars["second_moment"],
-        covariance_std=units * bars["covariance"],
-        correlation_std=bars["correlation"],
-        eigenvalue_std=bars["eigenvalue"],
-    )
+    return MomentErrors.in_units(bars, half)
 
 
-def _largest(name: str, errors: list[Statistics]) -> Floats:
-    """Root mean square of the largest errors of one statistic."""
-    every = np.sort([error[name] for error in errors], axis=0)
-    return np.asarray(np.sqrt((every[-_LARGEST.get(name, _LARGEST_OTHERS) :] ** 2).mean(axis=0)))
+def _found(moment: PrivateMoment) -> Statistics:
+    fitted = moment.fitted
+    return read_off(fitted.mean, fitted.covariance, moment.bounds.halfwidths, fitted.second)
+
+
+def _unseen_record(moment: PrivateMoment) -> Statistics:
+    """What one record at the further end of all its bounds contributes to each statistic but the correlation."""
+    reach, half = 1 + np.abs(moment.fitted.mean), moment.bounds.halfwidths
+    products = np.multiply.outer(reach, reach) / moment.records
+    square = np.asarray((half * reach) @ (half * reach) / moment.records)
+    return {"mean": reach / moment.records, "second_moment": products, "covariance": products, "eigenvalue": square}
+
+
+def _root_mean_square(errors: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.mean(np.square(errors), axis=0)))
 
 
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
     """Errors of the fit for each family, as it is and with its variances raised."""
-    fitted = moment.fitted
+    mean, covariance = moment.fitted.mean, likeliest(moment.fitted)
     options = FitOptions(moment.bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
     seed, found = _seed(moment), []
     for index, family in enumerate(FAMILIES):
-        as_it_is = simulate_errors(family, fitted.mean, fitted.covariance, options, seed + 2 * index, _REPETITIONS)
-        raised = _raise_variances(fitted.covariance, as_it_is.variances)
-        found += [as_it_is, simulate_errors(family, fitted.mean, raised, options, seed + 2 * index + 1, _REPETITIONS)]
+        as_it_is = simulate_errors(family, mean, covariance, options, seed + 2 * index, _REPETITIONS)
+        raised = _raise_variances(covariance, as_it_is.variances)
+        found += [as_it_is, simulate_errors(family, mean, raised, options, seed + 2 * index + 1, _REPETITIONS)]
     return found
 
 
@@ -135,22 +145,30 @@ def _raise_variances(wanted: Floats, found: Floats) -> Floats:
 
 
 def noise_bars(moment: PrivateMoment) -> Statistics:
-    """Standard deviation of the noise alone in each statistic of `read_off`, before shrinkage and to first order."""
+    """Standard deviation of the noise alone in each statistic of `read_off`, before shrinkage and to first order.
+
+    That of a correlation is infinite where a private variance is zero.
+    """
     fitted, half = moment.fitted, moment.bounds.halfwidths
-    mean = np.abs(fitted.mean)
-    cross = np.multiply.outer(mean, fitted.mean_std)
-    variances = np.maximum(np.diagonal(fitted.covariance), np.finfo(float).tiny)
-    size = np.multiply.outer(np.sqrt(variances), np.sqrt(variances))
-    own = (np.diagonal(fitted.std) / variances) ** 2
-    correlation = fitted.covariance / size
+    cross = np.multiply.outer(np.abs(fitted.mean), fitted.mean_std)
     vectors = np.linalg.eigh(fitted.covariance * np.multiply.outer(half, half))[1][:, ::-1] * half[:, None]
     return {
         "mean": fitted.mean_std,
         "second_moment": np.hypot(fitted.std, cross + cross.T),
         "covariance": fitted.std,
-        "correlation": np.hypot(fitted.std / size, correlation / 2 * np.sqrt(own[:, None] + own[None, :])),
+        "correlation": _correlation_noise(fitted.covariance, fitted.std),
         "eigenvalue": np.sqrt(2) * fitted.noise_std * np.einsum("ik,ij,jk->k", vectors, fitted.noise_shape, vectors),
     }
+
+
+def _correlation_noise(covariance: Floats, std: Floats) -> Floats:
+    variances = np.diagonal(covariance)
+    known = variances > 0
+    size = np.sqrt(np.where(known, variances, 1.0))
+    units = np.multiply.outer(size, size)
+    own = np.diagonal(std) / size**2
+    noise = np.hypot(std / units, covariance / units / 2 * np.hypot(own[:, None], own[None, :]))
+    return np.where(np.logical_and.outer(known, known), noise, np.inf)
 
 
 def _seed(moment: PrivateMoment) -> int:

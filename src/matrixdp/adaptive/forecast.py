@@ -6,7 +6,7 @@ of a fit depend on the shape of the data, which a description does not tell, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ from matrixdp.adaptive.grid_records import check_features
 from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
-from matrixdp.adaptive.statistics import Statistics
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
@@ -123,19 +122,12 @@ def forecast(
         family: simulate_errors(family, mean, covariance, options, _SEED + index, _REPETITIONS).errors
         for index, family in enumerate(FAMILIES)
     }
-    every = list(found.values())
+    every, names, half = list(found.values()), list(found["Gaussian"]), bounds.halfwidths
     return Forecast(
-        friendly=_in_units(found["Gaussian"], bounds),
-        typical=_in_units({name: _geometric_mean([one[name] for one in every]) for name in every[0]}, bounds),
-        hostile=_in_units({name: np.max([one[name] for one in every], axis=0) for name in every[0]}, bounds),
+        friendly=MomentErrors.in_units(found["Gaussian"], half),
+        typical=MomentErrors.in_units({name: _geometric_mean([one[name] for one in every]) for name in names}, half),
+        hostile=MomentErrors.in_units({name: np.max([one[name] for one in every], axis=0) for name in names}, half),
     )
-
-
-def _in_units(errors: Statistics, bounds: Bounds) -> MomentErrors:
-    half = bounds.halfwidths
-    units = {"mean": half, "second_moment": np.multiply.outer(half, half), "covariance": np.multiply.outer(half, half)}
-    names = [field.name for field in fields(MomentErrors)]
-    return MomentErrors(**{name: units.get(name[:-4], 1.0) * errors[name[:-4]] for name in names})
 
 
 def _within(name: str, value: ArrayLike, most: float, size: int) -> Floats:

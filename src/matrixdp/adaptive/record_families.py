@@ -1,8 +1,8 @@
 """Families of simulated records in [-1, 1]^d with a given mean and covariance, from friendly to hostile.
 
 A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
-the shape. The families cover the shapes that tables have: Gaussian features, long records in all directions, skewed
-features, rare values at the end of the bounds, and groups.
+the shape. The families cover the shapes that tables have: Gaussian features, long records in all directions, features
+skewed to either side, rare values at the end of the bounds, and groups.
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Ge
 
 def skewed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Log-normal features, with their tail on the side where the bounds are further away."""
-    std, correlation = _split(covariance)
-    side = _far_side(mean)
-    most = math.exp(_LOG_STD**2)
-    wanted = np.multiply.outer(side, side) * correlation
-    latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
-    normal = _correlated(latent, count, rng)
-    values = (np.exp(_LOG_STD * normal) - math.sqrt(most)) / math.sqrt(most * (most - 1))
-    return mean + side * std * values
+    return _lognormal(mean, covariance, _far_side(mean), count, rng)
+
+
+def opposed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Log-normal features, with their tail on the side where the bounds are closer."""
+    return _lognormal(mean, covariance, -_far_side(mean), count, rng)
 
 
 def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
@@ -72,6 +70,7 @@ FAMILIES: dict[str, Family] = {
     "Gaussian": gaussian_records,
     "long": long_records,
     "skewed": skewed_records,
+    "opposed": opposed_records,
     "rare": rare_records,
     "grouped": grouped_records,
 }
@@ -95,6 +94,17 @@ def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, 
     (True, 2)
     """
     return np.clip(FAMILIES[family](mean, covariance, count, rng), -1.0, 1.0)
+
+
+def _lognormal(mean: Floats, covariance: Floats, side: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Features with the tail of a log-normal law on the side given by a sign."""
+    std, correlation = _split(covariance)
+    most = math.exp(_LOG_STD**2)
+    wanted = np.multiply.outer(side, side) * correlation
+    latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
+    normal = _correlated(latent, count, rng)
+    values = (np.exp(_LOG_STD * normal) - math.sqrt(most)) / math.sqrt(most * (most - 1))
+    return np.asarray(mean + side * std * values)
 
 
 def _root(covariance: Floats) -> Floats:

@@ -123,9 +123,15 @@ def simulate_errors(
     records = simulate_records(family, mean, covariance, number, np.random.default_rng(seed))
     fits = repeat_fit(records, options, Stream(seed), times)
     truth = read_off(*moments_of(records), units)
-    found = [read_off(fit.mean, fit.covariance, units) for fit in fits]
+    found = [read_off(fit.mean, fit.covariance, units, fit.second) for fit in fits]
     errors = {name: _root_mean_square([one[name] - truth[name] for one in found]) for name in truth}
-    return SimulatedErrors(errors, records, np.mean([np.diagonal(fit.covariance) for fit in fits], axis=0))
+    return SimulatedErrors(errors, records, np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0))
+
+
+def likeliest(fitted: Fitted) -> Floats:
+    """Covariance to simulate for a fit, of shape (d, d): that of the second moment, which is not set to zero."""
+    covariance = fitted.second - np.multiply.outer(fitted.mean, fitted.mean)
+    return (covariance + covariance.T) / 2
 
 
 def repeat_fit(records: Floats, options: FitOptions, stream: Stream, times: int) -> list[Fitted]:

@@ -10,7 +10,7 @@ from matrixdp.types import Floats
 Statistics = dict[str, Floats]
 
 
-def read_off(mean: Floats, covariance: Floats, units: Floats) -> Statistics:
+def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | None = None) -> Statistics:
     """Everything that is read off a mean and a covariance of records in [-1, 1]^d.
 
     Parameters
@@ -18,6 +18,8 @@ def read_off(mean: Floats, covariance: Floats, units: Floats) -> Statistics:
     mean, covariance : float64 arrays of shape (d,) and (d, d)
     units : float64 array of shape (d,)
         Units of the features, for eigenvalues: the other statistics are in units of the halfwidths of the bounds.
+    second : float64 array of shape (d, d), optional
+        Second moment about the midpoint, where it does not follow from mean and covariance.
 
     Examples
     --------
@@ -26,7 +28,7 @@ def read_off(mean: Floats, covariance: Floats, units: Floats) -> Statistics:
     """
     return {
         "mean": mean,
-        "second_moment": covariance + np.multiply.outer(mean, mean),
+        "second_moment": covariance + np.multiply.outer(mean, mean) if second is None else second,
         "covariance": covariance,
         "correlation": np.clip(correlation_from_covariance(covariance, undefined=0.0), -1.0, 1.0),
         "eigenvalue": np.asarray(np.linalg.eigvalsh(covariance * np.multiply.outer(units, units))[::-1], np.float64),

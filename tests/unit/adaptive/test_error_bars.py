@@ -96,7 +96,7 @@ def test_one_feature():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_have_the_mean_and_covariance_that_is_asked_for(family):
     mean = np.array([0.3, -0.2, 0.0])
-    covariance = 0.01 * np.array([[1.0, 0.3, 0.0], [0.3, 2.0, 0.0], [0.0, 0.0, 0.5]])
+    covariance = 0.002 * np.array([[1.0, 0.3, 0.0], [0.3, 2.0, 0.0], [0.0, 0.0, 0.5]])
     records = simulate_records(family, mean, covariance, 200_000, np.random.default_rng(1))
     assert np.abs(records).max() <= 1
     found, spread = moments_of(records)
