@@ -143,7 +143,7 @@ def _hidden_std(moment: PrivateMoment, coefficients: Floats) -> Floats:
     variances = 1 / (np.square(np.maximum(values, 0.0)) / max(noise, 1e-300) + 1 / prior)
     spread = (turn * variances) @ turn.T * half[m] ** 2 / np.multiply.outer(half[:m], half[:m])
     location = moment.mean[:m]
-    return np.sqrt(np.append(location @ spread @ location, np.diagonal(spread)))
+    return np.asarray(np.sqrt(np.append(location @ spread @ location, np.diagonal(spread))))
 
 
 def _least_squares(mean: Floats, covariance: Floats) -> Floats:

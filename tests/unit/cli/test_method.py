@@ -182,6 +182,14 @@ def test_a_design_says_the_method_and_predicts_errors(clinic, matrixdp):
     assert not charges()
 
 
+def test_guesses_in_the_schema_change_the_forecast(clinic, matrixdp):
+    usual = matrixdp(*design("covariance", "--json")).json()["std"]["typical"]
+    text = Path("schema.toml").read_text().replace("upper = 45", "upper = 45\nexpected_std = 0.5")
+    Path("schema.toml").write_text("expected_correlation = 0.1\n" + text)
+    narrow = matrixdp(*design("covariance", "--json")).json()["std"]["typical"]
+    assert narrow[1][1] < usual[1][1] / 2
+
+
 @pytest.mark.parametrize(("query", "more"), [("components", []), ("regression", ["--target", "bmi"]), ("means", [])])
 def test_a_design_predicts_every_query_by_either_method(clinic, matrixdp, query, more):
     for method in ("adaptive", "plain"):

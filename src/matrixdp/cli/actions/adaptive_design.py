@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from matrixdp.adaptive.forecast import Forecast, forecast
+from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger
@@ -37,6 +37,7 @@ class AdaptiveDesign:
     bounds: Bounds
     records: int
     choice: MethodChoice
+    description: Description
 
     @property
     def neighbours(self) -> Neighbours:
@@ -52,7 +53,14 @@ class AdaptiveDesign:
         """Errors by simulation of the fit."""
         recipe, budget = find_recipe(self.options.query), privacy or self.options.privacy
         with refuse_extremes():
-            return forecast(self.bounds, self.records, budget, aim=recipe, neighbours=self.neighbours)
+            return forecast(
+                self.bounds,
+                self.records,
+                budget,
+                description=self.description,
+                aim=recipe,
+                neighbours=self.neighbours,
+            )
 
     def read(self, found: Forecast, kind: str) -> Floats:
         """The errors that are shown, as a matrix."""
@@ -90,7 +98,10 @@ def show_adaptive_design(design: AdaptiveDesign, left: tuple[float, float] | Non
         for kind, look in zip(_KINDS, _LOOKS, strict=True)
     ]
     _print_section("Range over the shapes that data may have", format_table(["data", "median", "largest", ""], ranges))
-    click.echo("  by simulation of the fit, for records that fill their bounds as tables usually do; no data were read")
+    click.echo(
+        "  by simulation of the fit, for records that fill their bounds as the schema expects (expected_mean,\n"
+        "  expected_std, expected_correlation), or as tables usually do; no data were read"
+    )
     if design.shown != design.options.query:
         click.echo("  components and regressions are computed from these correlations")
     others = _vary_epsilon(design, found)

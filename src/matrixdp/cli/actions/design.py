@@ -12,6 +12,7 @@ import numpy as np
 
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.cli.actions.adaptive_design import AdaptiveDesign, show_adaptive_design
+from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_features
@@ -53,7 +54,8 @@ def run_design(
         if plot is not None or features is not None:
             raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
         warn_about_delta(options.privacy, records)
-        fit = AdaptiveDesign(options, find_bounds(options, schema), records, choice)
+        bounds = find_bounds(options, schema)
+        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds))
         preview = None if ledger is None else fit.preview(ledger, require_dataset(dataset), allowance)
         show_adaptive_design(fit, preview, as_json=as_json)
         return
