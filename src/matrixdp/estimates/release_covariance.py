@@ -92,7 +92,8 @@ def release_covariance(
     check_stream(stream, simulation=simulation)
     parsed = Neighbours.parse(neighbours)
     table, bounds = _parse_columns(columns)
-    public = _find_records(records, data, parsed)
+    named = bounds is None or bounds.names is not None
+    public = _find_records(records, data, parsed, table.numbers[0].name if named else None)
     choice = _choose(table, bounds, aim, method, public, privacy)
     if not simulation:
         warn_large_delta(privacy, public)
@@ -100,7 +101,7 @@ def release_covariance(
     noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
     if choice.method == "plain":
         query = TableMoments(table, public, neighbours=parsed, mean_share=MEAN_SHARE if aim == "means" else None)
-        values = data if bounds is None or bounds.names is not None else _as_array(data, bounds)
+        values = data if named or bounds is None else _as_array(data, bounds)
         return PlainRelease(release(make_design(query, privacy), values, **account, **noise), choice, aim)
     assert bounds is not None
     return release_adaptive(
@@ -202,14 +203,17 @@ def _choose(
     return MethodChoice("plain", f"The table has {what}, which a plain release of its moments can use.")
 
 
-def _find_records(records: int | None, data: Any, neighbours: Neighbours) -> int:
-    """The public number of records: as given or, where it is public, as counted."""
+def _find_records(records: int | None, data: Any, neighbours: Neighbours, column: str | None) -> int:
+    """The public number of records: as given or, where it is public, as counted; in files by one `column`."""
     if records is not None:
         return parse_records(records)
     if neighbours is not Neighbours.REPLACE:
         raise ParameterError("records must be given for add-remove neighbours: their true number is private.")
-    parts = require_rereadable(as_records(data))
-    found = sum(parts.map(_CountRows())) if is_out_of_core(data) else count_rows(data)
+    if is_out_of_core(data):
+        parts = require_rereadable(as_records(data)).select(None if column is None else [column])
+        found = sum(parts.map(_CountRows()))
+    else:
+        found = count_rows(data)
     if found < 1:
         raise DataError("data must have at least one record.")
     return found
