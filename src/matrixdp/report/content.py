@@ -206,7 +206,7 @@ def _show_fit(
     if kind == "means":
         answers = (AnswerTable("means", "Means", "column", release.means()),)
     elif kind in MODELS:
-        answers = (make_model(release, kind, *regression),)
+        answers = make_model(release, kind, *regression)
     half, means = release.moment.bounds.halfwidths, release.means()
     return ReportContent(
         title=_TITLES.get(kind, kind),
@@ -233,7 +233,7 @@ def _show_answers(
     if not isinstance(release, Release):
         raise ParameterError(f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)}.")
     assert isinstance(query, TableMoments)
-    answers = (make_model(release, kind, *regression),) if kind in MODELS else make_answers(release, kind)
+    answers = make_model(release, kind, *regression) if kind in MODELS else make_answers(release, kind)
     if kind in SUMMARIES:
         title = _TITLES.get(kind) or f"table of {' and '.join(column.name for column in query.used.categories)}"
         return replace(content, title=title, kind=kind, answers=answers)

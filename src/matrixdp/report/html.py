@@ -32,6 +32,7 @@ _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
     "table": "Records by two categories",
+    "regression": "Regression",
 }
 _STYLE = f"""
 :root{{color-scheme:light dark;--ink:#1c2330;--soft:#5b6472;--line:#d9dee6;--card:#ffffff;--page:#f4f6f9}}

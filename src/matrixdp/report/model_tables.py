@@ -23,23 +23,28 @@ class Fitted(Protocol):
         """Regression of one number on other columns."""
 
 
-def make_model(release: Fitted, kind: str, target: str | None, on: Sequence[str] | None) -> AnswerTable:
-    """The table of a model that follows from a release: 'components', or the 'regression' of `target`."""
+def make_model(
+    release: Fitted, kind: str, target: str | None = None, on: Sequence[str] | None = None
+) -> tuple[AnswerTable, ...]:
+    """The tables of a model that follows from a release: 'components', or the 'regression' of `target`."""
     if kind == "components":
         title = "Principal components of the standardised numbers"
-        return AnswerTable("components", title, "column", release.components())
+        return (AnswerTable("components", title, "column", release.components()),)
     if target is None:
         raise ParameterError("target must be given for a regression: the number that is explained.")
     return tabulate_regression(release.regression(target, on))
 
 
-def tabulate_regression(found: Regression) -> AnswerTable:
-    """A regression as a table: each coefficient with its error bar, and its sampling error beside it.
+def tabulate_regression(found: Regression) -> tuple[AnswerTable, ...]:
+    """A regression as tables: coefficients with error bars and sampling errors, and the share explained.
 
-    The last row is the share of the variance that is explained, whose error is unknown.
+    The error of the share is unknown.
     """
     value = np.column_stack([found.coefficients, found.sampling_std])
     std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
-    value, std = np.vstack([value, [found.r_squared, 0.0]]), np.vstack([std, [np.nan, 0.0]])
-    estimate = NamedEstimate(value, std, (*found.names, "share explained"), ("coefficient", "sampling std"))
-    return AnswerTable("regression", f"Regression of {found.target}", "term", estimate)
+    terms = NamedEstimate(value, std, found.names, ("coefficient", "sampling std"))
+    share = NamedEstimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
+    return (
+        AnswerTable("regression", f"Regression of {found.target}", "term", terms),
+        AnswerTable("regression", "How much it explains", "column", share),
+    )

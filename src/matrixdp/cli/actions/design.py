@@ -204,7 +204,8 @@ def _print_design(options: DesignOptions, design: Design, left: tuple[float, flo
 def _list_predictions(options: DesignOptions, design: Design) -> list[AnswerTable]:
     """What a report shows of all records, and of all groups in one table."""
     if options.kind in MODELS:
-        return [make_model(make_even_release(design), options.kind, options.target, parse_features(options))]
+        found = make_model(make_even_release(design), options.kind, options.target, parse_features(options))
+        return [found[0]]  # how much a regression explains has no error bar
     return [answer for answer in predict_answers(design, options.kind) if not answer.group]
 
 
