@@ -13,7 +13,7 @@ from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
 from matrixdp.estimates.models import fit_components, fit_regression
 from matrixdp.estimates.result import CovarianceRelease
@@ -96,7 +96,7 @@ class AdaptiveRelease(CovarianceRelease):
         """Correlation, with error bars; NaN where a variance is zero or the error bar says nothing."""
         moment = self.moment
         value, std = hide_uncertain(correlation_from_covariance(moment.covariance), moment.errors.correlation_std)
-        return NamedEstimate(value, std, self.names, self.names)
+        return NamedEstimate(value, std, self.names, self.names, np.full(value.shape, HIDDEN, object))
 
     def components(self, count: int | None = None) -> NamedEstimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""

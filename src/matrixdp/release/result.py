@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
+from matrixdp.answers.components import components
+from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
@@ -161,9 +162,14 @@ class Release(Guaranteed):
         """Regression of one number of a table on other columns, by default on all, with standard errors."""
         return regression(self.matrix, self.design, target, features, group)
 
-    def discriminant(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Discriminant:
-        """Linear discriminant analysis of a category of a table by other columns, by default by all."""
-        return discriminant(self.matrix, self.design, target, features, group)
+    def discriminant(
+        self, target: str, features: Sequence[str] | None = None, group: Any = None, *, error_bars: bool = True
+    ) -> Discriminant:
+        """Linear discriminant analysis of a category of a table by other columns, by default by all.
+
+        Error bars are simulated, which takes most of the time.
+        """
+        return discriminant(self.matrix, self.design, target, features, group, error_bars=error_bars)
 
     def components(self, count: int | None = None, group: Any = None) -> NamedEstimate:
         """Principal components of the numbers of a table, standardised, with error bars."""
