@@ -14,6 +14,7 @@ from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import ParameterError
 from matrixdp.estimates.result import find_recipe
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
@@ -120,8 +121,11 @@ def _vary_epsilon(design: AdaptiveDesign, found: Forecast) -> list[dict[str, flo
     for factor in _EPSILON_FACTORS:
         if factor != 1.0 and design.bounds.size > _MOST_FEATURES:
             continue
-        privacy = replace(design.options.privacy, epsilon=design.options.epsilon * factor)
-        other = found if factor == 1.0 else design.predict(privacy)
+        try:
+            privacy = replace(design.options.privacy, epsilon=design.options.epsilon * factor)
+            other = found if factor == 1.0 else design.predict(privacy)
+        except ParameterError:  # an epsilon for which no fit can be made
+            continue
         medians = {kind: _median(design.read(other, kind)) for kind in _KINDS}
         rows.append({"epsilon": privacy.epsilon, "mu": privacy.mu, **medians})
     return rows

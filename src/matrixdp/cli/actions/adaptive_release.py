@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import click
 import numpy as np
@@ -48,8 +49,8 @@ class AdaptiveJob:
     def plan_charge(self) -> PlannedCharge:
         """What the ledger will be charged with."""
         options = self.design_options
-        description = describe_adaptive(self.bounds, options.privacy, options.query, self.records, self.neighbours)
-        return PlannedCharge(Gaussian(options.privacy.mu), description, self.bounds.size**2)
+        asked = (self.bounds, options.privacy, options.query, self.records, self.neighbours)
+        return PlannedCharge(Gaussian(options.privacy.mu), partial(describe_adaptive, *asked), self.bounds.size**2)
 
     def make_sample(self) -> AdaptiveRelease:
         """A made-up release of the same shape."""

@@ -35,8 +35,8 @@ class PlannedCharge:
     Attributes
     ----------
     event : Event
-    description : dict
-        As the ledger stores it.
+    describe : callable
+        Returns the description that the ledger stores.
     entries : int
         Of the release, which the ledger stores if they are not too many.
     whole : Event, optional
@@ -44,7 +44,7 @@ class PlannedCharge:
     """
 
     event: Event
-    description: dict[str, Any]
+    describe: Callable[[], dict[str, Any]]
     entries: int
     whole: Event | None = None
 
@@ -53,7 +53,7 @@ class PlannedCharge:
         """The charge of a design, and of directions that are learned for it."""
         height, width = design.query.shape
         whole = Gaussian(options.privacy.mu) if options.learned else None
-        return cls(design.event, describe_design(design), height * width, whole)
+        return cls(design.event, partial(describe_design, design), height * width, whole)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ChargeTarget:
             return ""
         charges = [charge for charge in self.ledger.history(self.dataset) if charge.entry > self.entry_before]
         if self.request is None:
-            description = self.planned.description
+            description = self.planned.describe()
             charged = any(charge.request is None and charge.description == description for charge in charges)
             return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
         states = {charge.request: charge.released for charge in charges}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import DesignOptions
-from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import choose_columns, choose_numbers, split_names
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
@@ -38,7 +38,13 @@ def choose_method_for(
 
 def find_bounds(options: DesignOptions, schema: Schema) -> Bounds:
     """Bounds of the numbers that an adaptive fit uses."""
-    return schema.bounds(choose_numbers(options, schema))
+    bounds = schema.bounds(choose_numbers(options, schema))
+    if bounds.size > MAX_SIDE:
+        raise ParameterError(
+            f"--query {options.query} must have at most {MAX_SIDE:,} columns, got {bounds.size:,} instead; the matrix "
+            f"is held in memory. Choose some with --columns, or remove columns from {schema.path}."
+        )
+    return bounds
 
 
 def parse_features(options: DesignOptions) -> list[str] | None:
