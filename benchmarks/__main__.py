@@ -10,7 +10,18 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-NAMES = ("noise", "mechanism", "estimators", "ledger", "rivals", "cli", "scale", "structure_moments", "tables")
+NAMES = (
+    "noise",
+    "mechanism",
+    "estimators",
+    "ledger",
+    "rivals",
+    "cli",
+    "scale",
+    "structure_moments",
+    "tables",
+    "people",
+)
 
 
 def main(names: list[str]) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         uniform,
         unimodal,
     )
-    from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
+    from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
     from matrixdp.errors import (
         BudgetExceededError,
         DataError,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         SecondMoment,
         TableMoments,
     )
-    from matrixdp.records import Blocks, Records, open_records, register_engine, register_source
+    from matrixdp.records import Blocks, Records, open_records, register_engine, register_source, with_ids
     from matrixdp.release import DatasetRelease, Release, release_dataset
     from matrixdp.sensitivity import Distance, FrobeniusBall, Sensitivity, Vertices
     from matrixdp.serialise import register
@@ -93,6 +93,7 @@ __all__ = [
     "Neighbours",
     "Number",
     "ParameterError",
+    "Person",
     "PrincipalDirections",
     "Privacy",
     "Query",
@@ -130,6 +131,7 @@ __all__ = [
     "shares",
     "uniform",
     "unimodal",
+    "with_ids",
 ]
 
 _HOMES = {
@@ -148,7 +150,7 @@ _HOMES = {
         "uniform",
         "unimodal",
     ),
-    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "YesNo"),
+    "matrixdp.domain": ("Bounds", "Category", "Columns", "Number", "Person", "YesNo"),
     "matrixdp.errors": (
         "BudgetExceededError",
         "DataError",
@@ -177,7 +179,7 @@ _HOMES = {
         "SecondMoment",
         "TableMoments",
     ),
-    "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source"),
+    "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source", "with_ids"),
     "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),
     "matrixdp.sensitivity": ("Distance", "FrobeniusBall", "Sensitivity", "Vertices"),
     "matrixdp.serialise": ("register",),

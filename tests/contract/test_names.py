@@ -12,12 +12,12 @@ NAMES = {
     "EngineError", "FrobeniusBall", "GramMatrix",
     "Identity", "Laplacian", "Ledger", "LedgerError", "MatrixDPError", "MatrixGaussian", "MatrixQuery",
     "MechanismError", "MechanismRelease", "MissingExtraError", "Moments", "Neighbours", "Number", "ParameterError",
-    "PrincipalDirections", "Privacy", "Query", "Records", "Release", "RequestPendingError", "SecondMoment",
+    "Person", "PrincipalDirections", "Privacy", "Query", "Records", "Release", "RequestPendingError", "SecondMoment",
     "Sensitivity", "Stream",
     "StreamError", "TableMoments", "Vertices", "YesNo", "__version__", "binary", "draw_gaussian", "equimodal",
     "gdp_delta", "gdp_epsilon", "gdp_mu", "isotropic", "isotropic_scale", "make_design", "open_records", "optimal",
     "principal_directions", "read_release", "register", "register_engine", "register_mechanism", "register_source",
-    "release_covariance", "release_dataset", "release_mechanism", "shares", "uniform", "unimodal",
+    "release_covariance", "release_dataset", "release_mechanism", "shares", "uniform", "unimodal", "with_ids",
 }  # fmt: skip
 
 

@@ -14,12 +14,14 @@ from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.shrinkage import clean_spectrum
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
-_FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # seven layers of digits, the unit, a division and a sum
+# Seven layers of digits, the unit, a division and a sum; for people, a division and a compensated sum more.
+_FLOAT_ERROR = 8 * float(np.finfo(float).eps)
 
 
 class BallMoments(Moments):
@@ -149,7 +151,7 @@ def ball_moment(
     time at no cost (`TracedMoments`).
     """
     d = records.shape[1]
-    query = ball_query(d, radius, public, budget.neighbours, ratio)
+    query = ball_query(d, radius, public, budget.neighbours, ratio, budget.person)
     released = budget.release(name, query, records, share=share)
     if isinstance(query, TracedMoments):
         std = float(released.std[0, 0])
@@ -169,9 +171,9 @@ def positive_count(noisy: float, std: float, public: int) -> float:
 
 
 def ball_query(
-    size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25
+    size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25, person: Person | None = None
 ) -> BallMoments | TracedMoments:
     """Query for moments in a ball about the origin, with the trace as well for replaced records."""
     bounds = Bounds(np.full(size, -radius), np.full(size, radius), radius=radius)
-    moments = BallMoments(bounds, public, neighbours=neighbours, mean_share=ratio / (1 + ratio))
+    moments = BallMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))
     return TracedMoments(moments, ratio) if neighbours is Neighbours.REPLACE else moments

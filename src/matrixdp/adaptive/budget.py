@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy, compose_mu
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, compose_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account
@@ -57,6 +58,8 @@ class FitBudget:
     stream : Stream, optional
         For simulations only.
     simulation : bool
+    person : Person, optional
+        The column of ids, where the fit protects all rows of one person.
 
     Privacy
     -------
@@ -75,11 +78,17 @@ class FitBudget:
     neighbours: Neighbours
     stream: Stream | None = None
     simulation: bool = False
+    person: Person | None = field(default=None, kw_only=True)
     _releases: list[tuple[str, float, float]] = field(default_factory=list)
     _latest: Design | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_stream(self.stream, simulation=self.simulation)
+
+    @property
+    def unit(self) -> Unit:
+        """What the fit protects."""
+        return RECORD if self.person is None else Unit("person", self.person.column)
 
     @property
     def remaining(self) -> float:
@@ -106,6 +115,8 @@ class FitBudget:
         """Release `query` on `data` with isotropic noise, for `share` of the total."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
+        if query.person != self.person:
+            raise ParameterError("a fit's queries must all protect the same person.")
         if not 0 < share <= self.remaining:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design = self._design(query, share * (1 - _ROUNDING))
@@ -153,7 +164,12 @@ def _charge_ledger(
     content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
     with Ledger.open(path) as ledger:
         receipt = ledger.charge(
-            dataset, Gaussian(privacy.mu), neighbours=budget.neighbours, description=content, allowance=allowance
+            dataset,
+            Gaussian(privacy.mu),
+            neighbours=budget.neighbours,
+            unit=budget.unit,
+            description=content,
+            allowance=allowance,
         )
         yield
         ledger.complete(receipt, "")

@@ -49,6 +49,7 @@ def private_excess(
         bound=2.5 * limit,
         function=_Mean(limit, public),
         neighbours=budget.neighbours,
+        person=budget.person,
         relative_error=_FLOAT_ERROR,
     )
     released = budget.release("tail", query, records.excess(radius, limit), share=share)
@@ -100,10 +101,10 @@ def tilt_variances(values: Floats, square: float) -> Floats:
 
 @dataclass(frozen=True)
 class _Mean:
-    """Mean excess, of shape (1, 1), from a sum in whole steps."""
+    """Mean excess, of shape (1, 1), from a sum in steps."""
 
     limit: float
     records: int
 
     def __call__(self, steps: Any) -> Floats:
-        return np.array([[int(steps) / EXCESS_STEPS * self.limit / self.records]])
+        return np.array([[float(steps) / EXCESS_STEPS * self.limit / self.records]])

@@ -122,5 +122,6 @@ def measure_final_moment(
 
 def check_designs(budget: FitBudget, size: int, records: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
-    for query in (count_query(records, budget.neighbours), ball_query(size, 1.0, records, budget.neighbours)):
+    counts = count_query(records, budget.neighbours, budget.person)
+    for query in (counts, ball_query(size, 1.0, records, budget.neighbours, person=budget.person)):
         make_design(query, budget.privacy, allocation=isotropic())

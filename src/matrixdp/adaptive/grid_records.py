@@ -103,29 +103,24 @@ class PrivateRecords(ABC):
         return self.shape[0]
 
     @abstractmethod
-    def counter(self, cuts: Sequence[float]) -> Callable[[float], int]:
+    def counter(self, cuts: Sequence[float]) -> Callable[[float], float]:
         """Function that returns how many records are longer than a cut-off, for the cut-offs given."""
 
     @abstractmethod
-    def excess(self, radius: float, limit: float) -> int:
+    def excess(self, radius: float, limit: float) -> float:
         """Sum of ``min(max(|u|^2 - radius^2, 0), limit)``, each rounded to whole steps of ``limit/EXCESS_STEPS``."""
-
-    @abstractmethod
-    def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
-        """Sums over records that are certainly in the ball, on the grid, and over the others after clipping."""
 
     @abstractmethod
     def transform(self, coordinates: Coordinates) -> PrivateRecords:
         """The same records in public coordinates."""
 
+    @abstractmethod
     def moment(self, ball: Bounds, public: int) -> Floats:
         """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin.
 
         A record inside the ball is summed as it is; one outside, or too close to the sphere to tell, is clipped and
         rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
         """
-        inside, outside = self.split(ball, public)
-        return _moment(inside, self.levels, self.coordinates) / public + outside.value()
 
 
 class InMemoryRecords(PrivateRecords):
@@ -143,12 +138,16 @@ class InMemoryRecords(PrivateRecords):
         return int(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64).sum())
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
-        """Sums over records in the ball, and over the others after clipping."""
+        """Sums over records that are certainly in the ball, on the grid, and over the others after clipping."""
         assert ball.radius is not None
         outside = np.flatnonzero(self.lengths > ball.radius * (1 - 2 * (self.shape[1] + 16) * _EPS))
         clipped = ball_sum(ball, public)
         clipped.add(self.take(outside))
         return self.sums_without(outside), clipped
+
+    def moment(self, ball: Bounds, public: int) -> Floats:
+        """Moments of records clipped to a ball."""
+        return moment_of_split(*self.split(ball, public), self.levels, self.coordinates, public)
 
     @abstractmethod
     def take(self, rows: NDArray[np.intp]) -> Floats:
@@ -245,6 +244,13 @@ class TransformedRecords(InMemoryRecords):
 def ball_sum(ball: Bounds, public: int) -> MomentSum:
     """Empty sum for records that are clipped to a ball about the origin."""
     return MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
+
+
+def moment_of_split(
+    inside: Sums, outside: MomentSum, levels: int, coordinates: Coordinates | None, public: int
+) -> Floats:
+    """``(1/public) sum (1, u)(1, u)'`` from exact sums over records in a ball and over clipped ones."""
+    return _moment(inside, levels, coordinates) / public + outside.value()
 
 
 def _moment(sums: Sums, levels: int, coordinates: Coordinates | None) -> Floats:

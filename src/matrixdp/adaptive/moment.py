@@ -13,15 +13,17 @@ from numpy.typing import ArrayLike
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fit import check_designs, fit_moment
-from matrixdp.adaptive.grid_records import PrivateRecords, check_features, grid_levels
+from matrixdp.adaptive.grid_records import PrivateRecords, check_features
 from matrixdp.adaptive.out_of_core import validate_records
+from matrixdp.adaptive.people_records import validate_people
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
@@ -51,10 +53,12 @@ class PrivateMoment:
     simulation : bool
         Whether the noise is reproducible, hence not private.
     records : int
-        The public number of records.
+        The public number of records, or of people.
     aim : str
     basis : float64 array of shape (m, m) or None
         Public directions; None if they are learned.
+    unit : Unit
+        What the guarantee protects: one record or one person.
     """
 
     fitted: Fitted
@@ -67,6 +71,7 @@ class PrivateMoment:
     records: int
     aim: str = "covariance"
     basis: Floats | None = None
+    unit: Unit = RECORD
 
     @property
     def mean(self) -> Floats:
@@ -101,6 +106,7 @@ def private_moment(
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
     ledger: str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     allowance: str | None = None,
@@ -125,6 +131,9 @@ def private_moment(
     records : int, optional
         Public number of records; required for add-remove neighbours, and should be about right.
     neighbours : 'replace' or 'add-remove'
+    person : str, optional
+        The column that says whose row it is, if people may have several rows: each person counts once, and `records`
+        is the number of people.
     ledger : path, optional
         Ledger that is charged for the whole fit, before the first random bit is drawn.
     dataset : str, optional
@@ -157,6 +166,7 @@ def private_moment(
         directions=directions,
         records=records,
         neighbours=neighbours,
+        person=person,
         stream=stream,
         simulation=simulation,
     )
@@ -200,8 +210,19 @@ class PreparedFit:
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             fitted = fit_moment(self.records, settings_for(self.aim), budget, public=self.public, basis=self.basis)
-        guarantee = (budget.privacy, budget.neighbours, budget.mu, budget.steps)
-        return PrivateMoment(fitted, self.bounds, *guarantee, budget.simulation, self.public, self.aim, self.basis)
+        return PrivateMoment(
+            fitted=fitted,
+            bounds=self.bounds,
+            privacy=budget.privacy,
+            neighbours=budget.neighbours,
+            mu=budget.mu,
+            steps=budget.steps,
+            simulation=budget.simulation,
+            records=self.public,
+            aim=self.aim,
+            basis=self.basis,
+            unit=budget.unit,
+        )
 
 
 def prepare_fit(
@@ -213,6 +234,7 @@ def prepare_fit(
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> PreparedFit:
@@ -221,13 +243,14 @@ def prepare_fit(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
+    who = Person.parse(person)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
-    count, on_grid = validate_records(data, bounds)
+    count, on_grid = validate_records(data, bounds) if who is None else validate_people(data, bounds, who)
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        return PreparedFit(on_grid(grid_levels(public)), bounds, aim, budget, public, basis)
+        return PreparedFit(on_grid(public), bounds, aim, budget, public, basis)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

@@ -10,11 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.grid_records import GridRecords, InMemoryRecords, PrivateRecords, Sums, ball_sum
+from matrixdp.adaptive.grid_records import (
+    GridRecords,
+    InMemoryRecords,
+    PrivateRecords,
+    Sums,
+    ball_sum,
+    grid_levels,
+    moment_of_split,
+)
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import GramSum
 from matrixdp.queries.moment_sums import MomentSum
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
+from matrixdp.types import Floats
 
 T = TypeVar("T")
 
@@ -49,22 +58,26 @@ class OutOfCoreRecords(PrivateRecords):
         """Count for all cut-offs in one pass."""
         ordered = np.unique(np.array(cuts, np.float64))
         above = np.zeros(len(ordered), np.int64)
-        for partial in self._parts.map(_CountTask(*self._grid, ordered)):
+        for partial in self._parts.map(CountTask(*self._grid, ordered)):
             above += partial
         counts = dict(zip(ordered.tolist(), above.tolist(), strict=True))
         return lambda cut: counts[cut]
 
     def excess(self, radius: float, limit: float) -> int:
         """Sum of the squared lengths' excess over a radius, in whole steps."""
-        return sum(self._parts.map(_ExcessTask(*self._grid, radius, limit)))
+        return sum(self._parts.map(ExcessTask(*self._grid, radius, limit)))
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records in the ball, and over the others after clipping."""
         inside, clipped = Sums.empty(self.shape[1]), ball_sum(ball, public)
-        for sums, others in self._parts.map(_SplitTask(*self._grid, ball, public)):
+        for sums, others in self._parts.map(SplitTask(*self._grid, ball, public)):
             inside += sums
             clipped.total.merge(others)
         return inside, clipped
+
+    def moment(self, ball: Bounds, public: int) -> Floats:
+        """Moments of records clipped to a ball."""
+        return moment_of_split(*self.split(ball, public), self.levels, self.coordinates, public)
 
     def transform(self, coordinates: Coordinates) -> OutOfCoreRecords:
         """The same records in public coordinates."""
@@ -72,13 +85,16 @@ class OutOfCoreRecords(PrivateRecords):
 
 
 def validate_records(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], PrivateRecords]]:
-    """Number of records, and a function that returns them on a grid of `levels`; raises for unsuitable data."""
+    """Number of records, and a function that returns them on the grid for a public number of them.
+
+    Raises for unsuitable data.
+    """
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
-        return len(array), lambda levels: GridRecords(bounds, array, levels)
+        return len(array), lambda public: GridRecords(bounds, array, grid_levels(public))
     parts = require_rereadable(as_records(data)).select(bounds.names)
-    count = sum(parts.map(_CheckTask(bounds)))
-    return count, lambda levels: OutOfCoreRecords(parts, bounds, count, levels)
+    count = sum(parts.map(CheckTask(bounds)))
+    return count, lambda public: OutOfCoreRecords(parts, bounds, count, grid_levels(public))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +119,13 @@ class _MappedTask:
 
 
 @dataclass(frozen=True, eq=False)
-class _CheckTask:
+class CheckTask:
+    """Counts the records of one part, and raises for unsuitable ones."""
+
     bounds: Bounds
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        """Number of records."""
         bounds, count = self.bounds, 0
         for block in blocks:
             array = to_array(block, bounds.size, bounds.names)
@@ -130,7 +149,9 @@ class _GridTask:
 
 
 @dataclass(frozen=True, eq=False)
-class _CountTask(_GridTask):
+class CountTask(_GridTask):
+    """Counts records of one part that are longer than sorted cut-offs."""
+
     cuts: NDArray[np.float64]
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
@@ -142,20 +163,26 @@ class _CountTask(_GridTask):
 
 
 @dataclass(frozen=True, eq=False)
-class _ExcessTask(_GridTask):
+class ExcessTask(_GridTask):
+    """Sums the excess of the records of one part."""
+
     radius: float
     limit: float
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        """Sum in whole steps."""
         return sum(records.excess(self.radius, self.limit) for records in self.in_memory(blocks))
 
 
 @dataclass(frozen=True, eq=False)
-class _SplitTask(_GridTask):
+class SplitTask(_GridTask):
+    """Sums the records of one part that are in a ball, and the others after clipping."""
+
     ball: Bounds
     public: int
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Sums, GramSum]:
+        """Both sums."""
         inside, clipped = Sums.empty(self.bounds.size), ball_sum(self.ball, self.public)
         for records in self.in_memory(blocks):
             sums, others = records.split(self.ball, self.public)

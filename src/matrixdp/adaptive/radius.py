@@ -12,6 +12,7 @@ from scipy.special import gammaincinv
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.settings import Settings
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
@@ -136,9 +137,10 @@ def private_radius(
     Privacy
     -------
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
-    of standard deviation s is 1/s-GDP. Later counts are chosen from earlier noisy ones alone.
+    of standard deviation s is 1/s-GDP. So does one person, who counts as the share of their rows that are longer. Later
+    counts are chosen from earlier noisy ones alone.
     """
-    query = count_query(public, budget.neighbours)
+    query = count_query(public, budget.neighbours, budget.person)
     low, high = search.bracket
     below, beyond = float(public), 0.0  # counts at the ends of the bracket
     above = records.counter(search.cuts())
@@ -170,16 +172,16 @@ def extrapolate_radius(radius: float, found: float, wanted: float, freedom: floa
     return radius * math.sqrt(longer / shorter)
 
 
-def count_query(records: int, neighbours: Neighbours) -> Query:
+def count_query(records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
     """Query for the number of records that are longer than a cut-off; `data` is a `Cut`."""
-    return Query((1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=neighbours)
+    return Query((1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A private function that counts longer records, and the public cut-off to count at."""
 
-    above: Callable[[float], int]
+    above: Callable[[float], float]
     at: float
 
 

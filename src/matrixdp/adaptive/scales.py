@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 from matrixdp.adaptive.ball_moment import positive_count
 from matrixdp.adaptive.budget import FitBudget, charge_fit
 from matrixdp.adaptive.moment import public_records
+from matrixdp.adaptive.people_records import read_people, sum_by_count
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import Query
 from matrixdp.records import as_records, to_array
+from matrixdp.records.people import changed
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -56,6 +60,7 @@ def private_scales(
     *,
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
     ledger: str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     allowance: str | None = None,
@@ -83,15 +88,13 @@ def private_scales(
     """
     check_bounds(bounds)
     check_privacy(privacy)
-    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation)
-    parts = as_records(data).select(bounds.names)
+    who = Person.parse(person)
+    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        totals = sum(parts.map(_TotalTask(bounds)), _Totals.empty(bounds.size))
-    if totals.count > _MOST_RECORDS:
-        raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
+        totals = _sum_records(data, bounds) if who is None else _sum_people(data, bounds, who)
     public = public_records(records, totals.count, budget.neighbours)
     description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
-    query = _query(bounds.size, public, budget.neighbours)
+    query = _query(bounds.size, public, budget.neighbours, who)
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
     charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
     with charge:
@@ -99,7 +102,33 @@ def private_scales(
     return _scales(noisy.matrix[0], noisy.std[0], bounds, budget, public)
 
 
-def _query(size: int, records: int, neighbours: Neighbours) -> Query:
+def _sum_records(data: Any, bounds: Bounds) -> _Totals:
+    totals = sum(as_records(data).select(bounds.names).map(_TotalTask(bounds)), _Totals.empty(bounds.size))
+    _check_rows(totals.count)
+    return totals
+
+
+def _sum_people(data: Any, bounds: Bounds, person: Person) -> _Totals:
+    """Sums over people of the means over their rows, each rounded once."""
+    parts, people = read_people(data, bounds, person)
+    _check_rows(int(people.rows.sum()))
+    found = sum_by_count(parts, _TotalTask(bounds), people, bounds)
+    if sum(totals.count for totals in found.values()) != int(people.rows.sum()):
+        raise changed()
+
+    def mean(name: str) -> Floats:
+        sums = [[Fraction(int(value), count) for value in getattr(found[count], name)] for count in found]
+        return np.array([float(sum(column)) for column in zip(*sums, strict=True)])
+
+    return _Totals(len(people.rows), mean("values"), mean("squares"))
+
+
+def _check_rows(rows: int) -> None:
+    if rows > _MOST_RECORDS:
+        raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
+
+
+def _query(size: int, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
     square = 4 * size if neighbours is Neighbours.REPLACE else 1 + size * (1 + _WEIGHT**2 / 4)
     return Query(
         (1, 2 * size + 1),
@@ -107,6 +136,7 @@ def _query(size: int, records: int, neighbours: Neighbours) -> Query:
         bound=4.0,
         function=_Sums(records),
         neighbours=neighbours,
+        person=person,
         relative_error=_FLOAT_ERROR,
     )
 
@@ -125,11 +155,14 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    """Number of records, and exact sums of their values and squares on the grid, int64 arrays of shape (m,)."""
+    """Number of records, and exact sums of their values and squares on the grid, int64 arrays of shape (m,).
+
+    For people, their number, and floats.
+    """
 
     count: int
-    values: NDArray[np.int64]
-    squares: NDArray[np.int64]
+    values: NDArray[Any]
+    squares: NDArray[Any]
 
     @classmethod
     def empty(cls, size: int) -> _Totals:

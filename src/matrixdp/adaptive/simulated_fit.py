@@ -10,7 +10,7 @@ import numpy as np
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.fit import fit_moment
-from matrixdp.adaptive.grid_records import GridRecords, PrivateRecords, Sums, grid_levels
+from matrixdp.adaptive.grid_records import GridRecords, PrivateRecords, grid_levels
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.record_families import simulate_records
 from matrixdp.adaptive.settings import settings_for
@@ -18,7 +18,6 @@ from matrixdp.adaptive.statistics import Statistics, moments_of, read_off
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries.moment_sums import MomentSum
 from matrixdp.types import Floats
 
 _NUMBERS = 200_000  # of simulated records times features
@@ -45,10 +44,6 @@ class RepeatedRecords(PrivateRecords):
     def excess(self, radius: float, limit: float) -> int:
         """Sum over the smaller set, times the repetitions."""
         return round(self._times * self._records.excess(radius, limit))
-
-    def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
-        """Sums over the smaller set, which are not repeated."""
-        return self._records.split(ball, public)
 
     def transform(self, coordinates: Coordinates) -> PrivateRecords:
         """The same records in public coordinates."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.sensitivity import FrobeniusBall
@@ -57,6 +58,11 @@ class TracedMoments(MatrixQuery):
     def neighbours(self) -> Neighbours:  # type: ignore[override]
         """Neighbours of the moments: replaced records."""
         return self.moments.neighbours
+
+    @property
+    def person(self) -> Person | None:  # type: ignore[override]
+        """The person of the moments."""
+        return self.moments.person
 
     @property
     def radius(self) -> float:

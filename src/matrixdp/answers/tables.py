@@ -18,7 +18,6 @@ from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import Place, TableNoise
-from matrixdp.privacy import Neighbours
 from matrixdp.types import Floats
 
 LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
@@ -152,7 +151,7 @@ def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableVie
     consistent = ConsistentMoments(_noise_of(design))
     sizes, kept = consistent.sizes(stacked), 1.0
     size = float(sizes[chosen].sum())
-    if query.neighbours is Neighbours.REPLACE:
+    if query.public_number:
         part = len(chosen) / query.groups
         kept = 1 - part
         size = size - part * (float(sizes.sum()) - 1) if kept else 1.0
@@ -200,7 +199,7 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
         levels = place.levels
         rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
-    return NamedEstimate(value, std, tuple(levels), ("share of records", *names))
+    return NamedEstimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:

@@ -5,7 +5,8 @@
 
 from matrixdp.audit.attack import Attack, attack, distance_between
 from matrixdp.audit.counting import Count, is_caught, measured_epsilon, measured_mu
-from matrixdp.audit.domains import BoxDomain, Domain, Family, RecordDomain, find_domain
+from matrixdp.audit.domains import BoxDomain, RecordDomain, find_domain
+from matrixdp.audit.families import Domain, Family
 from matrixdp.audit.measure import Measurement, measure
 from matrixdp.audit.replay import Replay, ReplayStep, replay
 from matrixdp.audit.search import worst_record_pair

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.audit.domains import BoxDomain, Domain, RecordDomain, find_domain
+from matrixdp.audit.domains import BoxDomain, RecordDomain, find_domain
+from matrixdp.audit.families import Domain
 from matrixdp.audit.pair_search import PairSearch
 from matrixdp.checks import check_integer
 from matrixdp.design import Design

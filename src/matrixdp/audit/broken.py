@@ -17,11 +17,12 @@ from matrixdp.audit.measure import measure
 from matrixdp.audit.replay import replay
 from matrixdp.design import Design, isotropic, make_design, shares
 from matrixdp.design.grid import Grid
-from matrixdp.domain import Bounds, Category, Columns, Number
+from matrixdp.domain import Bounds, Category, Columns, Number, Person
 from matrixdp.noise import Covariance, MatrixGaussian, NoiseStructure, Squares, Stream
 from matrixdp.noise.table_noise import LEVEL, OBSERVED, TableNoise
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment, TableMoments
+from matrixdp.records import with_ids
 from matrixdp.release import release
 from matrixdp.sensitivity import (
     Distance,
@@ -29,6 +30,7 @@ from matrixdp.sensitivity import (
     FrobeniusBall,
     KernelRowChange,
     MomentsChange,
+    NodeChange,
     RankOneChange,
     Sensitivity,
     TableChange,
@@ -108,6 +110,28 @@ def _wrong_neighbours() -> bool:
     return attack(make_design(_AddRemoveSet(_BOX, 3), _PRIVACY), starts=2).broken
 
 
+@_broken("rows of a person that all count, with the noise of one")
+def _all_rows() -> bool:
+    class AllRows(SecondMoment):
+        @property
+        def sensitivity(self) -> RankOneChange:
+            return self.record_change(self.neighbours)
+
+    return attack(make_design(AllRows(_BOX, 4, person=Person("id", rows=3)), _PRIVACY), starts=2).broken
+
+
+@_broken("a person who counts once in each part of the data")
+def _once_in_each_part() -> bool:
+    class InEachPart(SecondMoment):
+        def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+            (block,) = data
+            parts = [with_ids(block.data[half::2], block.ids[half::2]) for half in (0, 1)]
+            return np.asarray(sum(super(InEachPart, self).evaluate(part, clip=clip, missing=missing) for part in parts))
+
+    query = InEachPart(_BOX, 4, person=Person("id"), neighbours=Neighbours.ADD_REMOVE)
+    return attack(make_design(query, _PRIVACY), starts=2).broken
+
+
 @_broken("rounding left out of the distance")
 def _no_rounding() -> bool:
     design = make_design(SecondMoment(_BOX, 3), _PRIVACY)
@@ -151,6 +175,30 @@ def _half_edge() -> bool:
             return EdgeChange("adjacency", self.weight / 2)
 
     return attack(make_design(HalfEdge(4), _PRIVACY), starts=2).broken
+
+
+@_broken("edges of a node that come, without those that go")
+def _half_node() -> bool:
+    class HalfNode(Adjacency):
+        @property
+        def sensitivity(self) -> NodeChange:
+            return NodeChange("adjacency", self.nodes, self.weight, float(self.max_degree or 0), replaced=False)
+
+    query = HalfNode(9, unit="node", max_degree=3, neighbours=Neighbours.REPLACE)
+    return attack(make_design(query, _PRIVACY), starts=2).broken
+
+
+@_broken("degrees cut in the order of the nodes")
+def _cut_degrees() -> bool:
+    class FirstEdges(Adjacency):
+        """Keeps an edge if it is among the first of both of its nodes: one node moves edges of all others."""
+
+        def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+            kept = np.cumsum(np.asarray(data) > 0, axis=1) <= float(self.max_degree or 0)
+            return np.asarray(data, np.float64) * (kept & kept.T)
+
+    query = FirstEdges(12, unit="node", max_degree=1, neighbours=Neighbours.ADD_REMOVE)
+    return attack(make_design(query, _PRIVACY), starts=20).broken
 
 
 @dataclass(frozen=True)
@@ -335,6 +383,7 @@ class _UngroupedSquares(TableChange):
 def _attack_table(change: type[TableChange]) -> bool:
     query = TableMoments(_TABLE, 4, ("g",))
     honest = query.sensitivity
+    assert isinstance(honest, TableChange)
     query.__dict__["sensitivity"] = change(
         honest.layout, honest.halfwidths, honest.scales, honest.records, honest.groups, honest.neighbours
     )

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive import principal_directions, private_moment, private_scales
 from matrixdp.adaptive.trace_query import TracedMoments
-from matrixdp.audit.domains import BoxDomain, Domain, find_domain
+from matrixdp.audit.domains import BoxDomain, find_domain
+from matrixdp.audit.families import Domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.domain import Bounds, Category, Columns, Number, YesNo
+from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import (
     PrivateCovariance,
     PrivateEstimator,
     PrivateKernelRidge,
+    PrivateLinearDiscriminant,
     PrivateLinearRegression,
     PrivatePCA,
     PrivateRidge,
@@ -107,7 +109,7 @@ def random_columns(rng: Rng) -> Columns:
     return Columns(tuple(columns))
 
 
-def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
+def _table(rng: Rng, *, groups: bool) -> TableMoments:
     columns = random_columns(rng)
     by: tuple[str, ...] = ()
     if groups:
@@ -119,6 +121,26 @@ def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
     return TableMoments(
         columns, _records(rng), by, neighbours=_either(rng), mean_share=share, importance=tuple(importance.items())
     )
+
+
+def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
+    nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
+    degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
+    return kind(nodes, weight, unit="node", max_degree=degree, neighbours=_either(rng))
+
+
+def _people(kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any) -> MatrixQuery:
+    """A query on people who count once, or whose rows count."""
+    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
+    records = _records(rng) if rows is None else rows + _records(rng)
+    return kind(*arguments, records, neighbours=_either(rng), person=Person("id", rows))
+
+
+def _table_of_people(rng: Rng) -> MatrixQuery:
+    table = _table(rng, groups=bool(rng.integers(0, 2)))
+    assert isinstance(table, TableMoments)
+    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
+    return replace(table, records=table.records + (rows or 0), person=Person("id", rows))
 
 
 def _either(rng: Rng) -> Neighbours:
@@ -143,12 +165,21 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "GramMatrix, records": lambda rng: _gram(rng, points=False),
     "Adjacency": lambda rng: Adjacency(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
     "Laplacian": lambda rng: Laplacian(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
+    "Adjacency, nodes": lambda rng: _nodes(Adjacency, rng),
+    "Laplacian, nodes": lambda rng: _nodes(Laplacian, rng),
     "ContingencyTable": lambda rng: ContingencyTable(
         _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng)
     ),
     "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
+    "Moments, people": lambda rng: _people(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2)))),
+    "SecondMoment, people": lambda rng: _people(SecondMoment, rng, random_bounds(rng)),
+    "ContingencyTable, people": lambda rng: _people(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
+    "TableMoments, people": _table_of_people,
+    "Identity, people": lambda rng: Identity(
+        random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
+    ),
     "TracedMoments": _traced_moments,
     "Query": _clipped_mean,
 }
@@ -199,6 +230,7 @@ ESTIMATORS = {
         PrivateLinearRegression,
         PrivateRidge,
         PrivateKernelRidge,
+        PrivateLinearDiscriminant,
     )
 }
 FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
@@ -212,11 +244,17 @@ def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
     if "target_bounds" in options:
         target = options["target_bounds"]
         bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
+    if "classes" in options:  # records have one number more, which decides on their class
+        options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
+        bounds.append(Bounds([-1.0], [1.0]))
     lower, upper = (np.concatenate([getattr(box, side) for box in bounds]) for side in ("lower", "upper"))
     data, neighbour = _random_neighbours(rng, lower.size, Neighbours.parse(options["neighbours"]), options["records"])
     middle, half, m = (lower + upper) / 2, (upper - lower) / 2, bounds[0].size
 
     def fit(rows: Floats) -> Any:
+        if "classes" in options:
+            labels = np.sort(options["classes"])[[0, -1]]
+            return type(estimator)(**options).fit(rows[:, :m], labels[(rows[:, m] > 0).astype(int)])
         columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
         return type(estimator)(**options).fit(*columns)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -13,47 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.audit.families import Domain, Family
+from matrixdp.audit.people import OwnRowsDomain, PersonDomain
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Laplacian, MatrixQuery, TableMoments
+from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.own_rows import rows_of_person
 from matrixdp.types import Floats
 
 _FIRST = 24  # records of a family to begin with
 _MOST_CELLS = 200
 _TABLE_RECORDS = 64  # of a family
 _FAR = (1e3, 1e300)  # halfwidths beyond the bounds: clipping must make them harmless
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Data sets that are equal but for one record.
-
-    Attributes
-    ----------
-    build : callable
-        From a record to the data set with it; from None to the data set without it.
-    records : list
-        Records to begin with.
-    clique : bool
-        Whether any two of the data sets are neighbours; otherwise each is one of the data set without the record.
-    bounds : Bounds or None
-        Where records of shape (m,) may move; None for records that cannot be varied.
-    """
-
-    build: Callable[[Any], Any]
-    records: list[Any]
-    clique: bool
-    bounds: Bounds | None = None
-
-
-class Domain(ABC):
-    """The data sets of a query. Subclass it for records that are not numbers in bounds."""
-
-    @abstractmethod
-    def family(self, rng: np.random.Generator) -> Family:
-        """A random family of neighbouring data sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +200,31 @@ class EdgeDomain(Domain):
         return Family(build, weights, clique=True)
 
 
+@dataclass(frozen=True, eq=False)
+class NodeDomain(EdgeDomain):
+    """The same, where all edges of one node change; a record is the weights of its edges."""
+
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One node has no edges, all of them, some, or edges of any weight."""
+        base = np.triu((rng.random((self.nodes,) * 2) < rng.random()) * rng.choice([1.0, rng.random()]), 1)
+        base = (base + base.T) * self.weight
+        node, ones = int(rng.integers(self.nodes)), np.full(self.nodes, self.weight)
+
+        def build(weights: Any) -> Floats:
+            graph: NDArray[np.float64] = base.copy()
+            graph[node, :] = graph[:, node] = 0.0 if weights is None else weights
+            graph[node, node] = 0.0
+            return graph
+
+        some = [ones * (rng.random(self.nodes) < rng.random()) for _ in range(6)]
+        rows = [ones, *some, *(ones - row for row in some[:3]), ones * rng.random(self.nodes), 3 * ones]
+        if self.neighbours is Neighbours.REPLACE:
+            rows.append(0 * ones)
+        return Family(build, rows, clique=self.neighbours is Neighbours.REPLACE)
+
+
 @singledispatch
 def find_domain(query: MatrixQuery) -> Domain:
     """The domain that attacks search for a query. Register your own with ``find_domain.register(MyQuery)``."""
@@ -239,16 +236,24 @@ def find_domain(query: MatrixQuery) -> Domain:
 
 @find_domain.register(BoundedQuery)
 def _(query: BoundedQuery) -> Domain:
-    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    most = query.records if query.public_number else 2 * query.records
+    if query.person is not None:
+        return PersonDomain(BoxDomain.of(query.bounds, 1, Neighbours.REPLACE), query, most)
     return BoxDomain.of(query.bounds, most, query.neighbours)
+
+
+@find_domain.register(Identity)
+def _(query: Identity) -> Domain:
+    domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
 
 
 @find_domain.register(GramMatrix)
 def _(query: GramMatrix) -> Domain:
     domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
-    if query.points is None:
-        return domain
-    return KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+    if query.points is not None:
+        domain = KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
 
 
 @find_domain.register(TracedMoments)
@@ -258,16 +263,22 @@ def _(query: TracedMoments) -> Domain:
 
 @find_domain.register(ContingencyTable)
 def _(query: ContingencyTable) -> Domain:
+    if query.person is not None:
+        return PersonDomain(CellDomain(query.rows, query.columns, 1, Neighbours.REPLACE), query, query.records)
     return CellDomain(query.rows, query.columns, query.records, query.neighbours)
 
 
 @find_domain.register(TableMoments)
 def _(query: TableMoments) -> Domain:
-    most = query.records if query.neighbours is Neighbours.REPLACE else 2 * query.records
+    most = query.records if query.public_number else 2 * query.records
+    if query.person is not None:
+        return PersonDomain(TableDomain(query.columns, 1, Neighbours.REPLACE), query, most)
     return TableDomain(query.columns, most, query.neighbours)
 
 
 @find_domain.register(Adjacency)
 @find_domain.register(Laplacian)
 def _(query: Adjacency | Laplacian) -> Domain:
+    if query.unit == "node":
+        return NodeDomain(query.nodes, query.weight, query.neighbours)
     return EdgeDomain(query.nodes, query.weight)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.audit.domains import Family
+from matrixdp.audit.families import Family
 from matrixdp.design import Design
 from matrixdp.domain import Bounds
 from matrixdp.release.mechanism import prepare, round_answer

@@ -133,7 +133,7 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
         )
     if not 0 < weight <= 2:
         raise ParameterError(f"weight must be greater than 0 and at most 2, got {show(weight)} instead.")
-    change = query.sensitivity
+    change = query.record_change(query.neighbours)
     c, radius = change.halfwidths, change.radius
     value = weight / 2 * float(c.sum()) ** 2 + (1 - weight / 2) * float((c**2).sum())
     if radius is not None:

@@ -74,7 +74,7 @@ def concentration(query: SecondMoment, epsilon: float) -> float:
     """
     if not isinstance(query, SecondMoment):
         raise ParameterError(f"query must be SecondMoment for PPCA, got {type(query).__name__} instead.")
-    change = query.sensitivity
+    change = query.record_change(query.neighbours)
     largest = max_quadratic(1.0, change.halfwidths, change.radius).value
     width = largest if query.neighbours is Neighbours.ADD_REMOVE else 2 * largest
     return epsilon * query.records / width

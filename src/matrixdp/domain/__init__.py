@@ -3,6 +3,7 @@
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Category, Columns, Number, YesNo
+from matrixdp.domain.person import Person
 from matrixdp.domain.row_arithmetic import Rescaling, square_lengths
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Category",
     "Columns",
     "Number",
+    "Person",
     "Rescaling",
     "YesNo",
     "check_bounds",

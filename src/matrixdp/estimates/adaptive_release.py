@@ -17,7 +17,7 @@ from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
 from matrixdp.estimates.models import fit_components, fit_regression
 from matrixdp.estimates.result import CovarianceRelease
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
 
@@ -51,6 +51,11 @@ class AdaptiveRelease(CovarianceRelease):
     def neighbours(self) -> Neighbours:
         """The neighbours that the guarantee is for."""
         return self.moment.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
+        return self.moment.unit
 
     @property
     def mu(self) -> float:

@@ -11,7 +11,7 @@ from matrixdp.adaptive.method import MethodChoice
 from matrixdp.answers.models import Regression
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.estimates.result import CovarianceRelease
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release import Release
 
 FORMAT = "matrixdp plain covariance 1"
@@ -47,6 +47,11 @@ class PlainRelease(CovarianceRelease):
     def neighbours(self) -> Neighbours:
         """The neighbours that the guarantee is for."""
         return self.release.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
+        return self.release.unit
 
     @property
     def mu(self) -> float:

@@ -11,6 +11,7 @@ from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, Number
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.estimates.adaptive_release import AdaptiveRelease
 from matrixdp.estimates.plain_release import PlainRelease
@@ -19,7 +20,7 @@ from matrixdp.estimates.result import CovarianceRelease, check_aim, check_method
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta
-from matrixdp.queries import TableMoments
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.queries.base import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
 from matrixdp.records.parts import count_rows
@@ -38,6 +39,7 @@ def release_covariance(
     method: str = "auto",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -64,6 +66,9 @@ def release_covariance(
     records : int, optional
         Public number of records; required for add-remove neighbours. Otherwise they are counted.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose each row is, if people may have several rows: all rows of a person are protected
+        together, by a plain release. `records` is then required: the public number of people.
     ledger, dataset, request, allowance
         What the release is charged to, as for `matrixdp.release.release`. A request id that was used before returns
         the stored release without a charge.
@@ -92,15 +97,19 @@ def release_covariance(
     check_stream(stream, simulation=simulation)
     parsed = Neighbours.parse(neighbours)
     table, bounds = _parse_columns(columns)
+    who = Person.parse(person)
+    if who is not None and records is None:
+        raise ParameterError("records must be given with person: the public number of people, or of rows that count.")
     named = bounds is None or bounds.names is not None
     public = _find_records(records, data, parsed, table.numbers[0].name if named else None)
-    choice = _choose(table, bounds, aim, method, public, privacy)
+    choice = _choose(table, bounds, who, aim, method, public, privacy)
     if not simulation:
         warn_large_delta(privacy, public)
     account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "allowance": allowance}
     noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
     if choice.method == "plain":
-        query = TableMoments(table, public, neighbours=parsed, mean_share=MEAN_SHARE if aim == "means" else None)
+        share = MEAN_SHARE if aim == "means" else None
+        query = TableMoments(table, public, neighbours=parsed, mean_share=share, person=who)
         values = data if named or bounds is None else _as_array(data, bounds)
         return PlainRelease(release(make_design(query, privacy), values, **account, **noise), choice, aim)
     assert bounds is not None
@@ -131,7 +140,7 @@ def release_adaptive(
     """
     account = open_account_for(
         Gaussian(privacy.mu),
-        neighbours,
+        Moments(bounds, records, neighbours=neighbours),  # has the same neighbours and protects the same unit
         lambda: describe_adaptive(bounds, privacy, aim, records, neighbours),
         ledger,
         dataset,
@@ -190,17 +199,23 @@ def _parse_columns(columns: Any) -> tuple[Columns, Bounds | None]:
 
 
 def _choose(
-    table: Columns, bounds: Bounds | None, aim: str, method: str, records: int, privacy: Privacy
+    table: Columns,
+    bounds: Bounds | None,
+    person: Person | None,
+    aim: str,
+    method: str,
+    records: int,
+    privacy: Privacy,
 ) -> MethodChoice:
-    if bounds is not None:
+    if bounds is not None and person is None:
         return choose_for(aim, method, features=bounds.size, records=records, mu=privacy.mu)
     what = "categories" if table.categories else "missing values"
+    reason = f"The table has {what}, which a plain release of its moments can use."
+    if person is not None:
+        reason = "All rows of a person are protected together, by a plain release."
     if method == "adaptive":
-        raise ParameterError(
-            f"method must be 'auto' or 'plain' for columns with {what}: an adaptive fit takes numbers that are never "
-            "missing."
-        )
-    return MethodChoice("plain", f"The table has {what}, which a plain release of its moments can use.")
+        raise ParameterError(f"method must be 'auto' or 'plain' here. {reason}")
+    return MethodChoice("plain", reason)
 
 
 def _find_records(records: int | None, data: Any, neighbours: Neighbours, column: str | None) -> int:

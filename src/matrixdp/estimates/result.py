@@ -10,7 +10,7 @@ from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.answers.models import Regression
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.errors import ParameterError, show
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 
 AIMS = ("means", "covariance", "correlation", "components", "regression")
 METHODS = ("auto", "adaptive", "plain")
@@ -31,6 +31,8 @@ class CovarianceRelease(ABC):
         What the release was made for, one of `AIMS`.
     privacy : Privacy
     neighbours : Neighbours
+    unit : Unit
+        What the guarantee protects: one record or one person.
     mu : float
         What was spent, as Gaussian differential privacy.
     records : int
@@ -70,6 +72,11 @@ class CovarianceRelease(ABC):
     @abstractmethod
     def neighbours(self) -> Neighbours:
         """The neighbours that the guarantee is for."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
 
     @property
     @abstractmethod

@@ -41,5 +41,15 @@ def make_sample_release(
         learned=True,
     )
     steps = (Step("moment", privacy.mu, 1.0, 1),)
-    moment = PrivateMoment(fitted, bounds, privacy, neighbours, privacy.mu, steps, True, records, recipe)
+    moment = PrivateMoment(
+        fitted=fitted,
+        bounds=bounds,
+        privacy=privacy,
+        neighbours=neighbours,
+        mu=privacy.mu,
+        steps=steps,
+        simulation=True,
+        records=records,
+        aim=recipe,
+    )
     return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), aim)

@@ -14,8 +14,8 @@ from matrixdp.adaptive.out_of_core import MappedParts
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import is_read_in_parts, joint_bounds, parse_bounds, parse_target_names
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.types import Floats
 
 
@@ -71,7 +71,9 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
 
         For records outside of memory, X is their location and y the name of the target column.
         """
-        in_parts = is_read_in_parts(X)
+        in_parts, ids = is_read_in_parts(X), self._read_ids(X)
+        if in_parts and self.person is not None:
+            raise ParameterError("person must be left out for records outside of memory. Give X as a data frame.")
         if in_parts:
             X, names = self._validate_features(X), parse_target_names(y)
             if len(names) > 1:
@@ -87,7 +89,7 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
             table: Any = MappedParts(X.select(columns), FeatureMap(features, columns))
         else:
             table = np.column_stack([features(X), y])
-        moment = self._fit_moment(table, bounds, "regression")
+        moment = self._fit_moment(table, bounds, "regression", ids)
         coefficients, intercepts = solve_regression(moment, 1, alpha=alpha)
         self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
         return self

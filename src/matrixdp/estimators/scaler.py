@@ -13,7 +13,7 @@ from matrixdp.adaptive.scales import Scales, private_scales
 from matrixdp.domain.bounds import Bounds
 from matrixdp.estimators.base import PrivateEstimator
 from matrixdp.estimators.inputs import check_transformed
-from matrixdp.records import Records
+from matrixdp.records import Records, with_ids
 from matrixdp.types import Floats
 
 
@@ -45,9 +45,10 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
+        ids = self._read_ids(X)
         X = self._validate_features(X)
         bounds = self._feature_bounds()
-        scales = self._fit_scales(X, bounds)
+        scales = self._fit_scales(X if ids is None else with_ids(X, ids), bounds)
         self.mean_, self.var_ = scales.mean, scales.variance
         self.scale_ = np.sqrt(np.maximum(scales.variance, scales.variance_std))
         self.bounds_ = Bounds((bounds.lower - self.mean_) / self.scale_, (bounds.upper - self.mean_) / self.scale_)

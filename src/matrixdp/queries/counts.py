@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_records
-from matrixdp.records import as_records, is_columnar
-from matrixdp.records.tables import library_of
-from matrixdp.sensitivity import CellChange
+from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
+from matrixdp.queries.people import find_people, person_change
+from matrixdp.queries.people_sums import BITS
+from matrixdp.records import Records, as_records, is_columnar
+from matrixdp.records.people import People, changed
+from matrixdp.records.tables import column_names, library_of
+from matrixdp.sensitivity import CellChange, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -31,8 +35,12 @@ class ContingencyTable(MatrixQuery):
     rows, columns : sequence
         The public categories, each different from the others.
     records : int
-        The public number of pairs; for add-remove neighbours a public bound on it.
+        The public number of pairs; for add-remove neighbours a public bound on it. With a `person`, the number of
+        people; with ``Person(column, rows=k)``, a public bound on the number of pairs that count.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     public_total : bool, optional
         Whether the noisy counts are adjusted to sum to `records`, which takes ``1/k`` of the variance of each of k
         cells. By default they are where that number is public (replace) and there are at least two cells.
@@ -53,6 +61,7 @@ class ContingencyTable(MatrixQuery):
     columns: tuple[Any, ...]
     records: int
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     public_total: bool | None = field(default=None, kw_only=True, metadata={"absent": False})
     side = "columns"
     title = "table of counts"
@@ -62,12 +71,13 @@ class ContingencyTable(MatrixQuery):
             object.__setattr__(self, name, _categories(getattr(self, name), name))
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        possible = self.neighbours is Neighbours.REPLACE and len(self.rows) * len(self.columns) > 1
+        object.__setattr__(self, "person", parse_person(self.person, None))
+        possible = self.public_number and len(self.rows) * len(self.columns) > 1
         public = possible if self.public_total is None else check_flag(self.public_total, "public_total")
         if public and not possible:
             raise ParameterError(
-                "public_total must be False or left out for 'add-remove' neighbours, whose number of records is "
-                "private, and for a table with one cell."
+                "public_total must be False or left out for 'add-remove' neighbours and for people each of whose rows "
+                "counts, where the number of records is private, and for a table with one cell."
             )
         object.__setattr__(self, "public_total", public)
 
@@ -106,9 +116,9 @@ class ContingencyTable(MatrixQuery):
         return f"A {self.shape[0]:,} x {self.shape[1]:,} table of counts{records}."
 
     @cached_property
-    def sensitivity(self) -> CellChange:
+    def sensitivity(self) -> Sensitivity:
         """One count falls and another rises, or one count changes."""
-        return CellChange(self.neighbours)
+        return person_change(self, CellChange)
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -132,10 +142,13 @@ class ContingencyTable(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""
-        cells = np.zeros(self.shape, np.int64)
         if isinstance(data, Iterator):  # of pairs
             data = list(data)
-        for partial in as_records(data).map(_CountTask(self.rows, self.columns)):
+        task = _CountTask(self.rows, self.columns)
+        if self.person is not None:
+            return self._count_people(as_records(data), task, self.person)
+        cells = np.zeros(self.shape, np.int64)
+        for partial in as_records(data).map(task):
             cells += partial
         found = int(cells.sum())
         if found != self.records and (self.neighbours is Neighbours.REPLACE or found > self.records):
@@ -144,20 +157,53 @@ class ContingencyTable(MatrixQuery):
             )
         return cells.astype(np.float64)
 
+    def _count_people(self, records: Records, task: _CountTask, person: Person) -> Floats:
+        """Weights of people in each cell, in floats that hold them exactly; what rounding leaves is in the first."""
+        unit = 1 << min(BITS, 52 - self.records.bit_length())
+        cells, rows, people_found = np.zeros(self.shape, np.int64), 0, 0
+        for people in find_people(records, self, self.records, most=self.records):
+            for partial in records.map(replace(task, people=people, person=person, unit=unit)):
+                cells += partial
+            rows, people_found = rows + int(people.rows.sum()), people_found + len(people.rows)
+        if person.rows is None:
+            left = people_found * unit - int(cells.sum())
+            if not 0 <= left <= rows:  # rounding leaves less than one of `unit` for each row
+                raise changed()
+            cells[0, 0] += left
+        return np.asarray(cells / unit)
+
 
 @dataclass(frozen=True)
 class _CountTask:
-    """Counts one part of the pairs."""
+    """Counts one part of the pairs; with a person, in weights of which `unit` are one pair."""
 
     rows: tuple[Any, ...]
     columns: tuple[Any, ...]
+    person: Person | None = None
+    people: People | None = None
+    unit: int = 1
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
         cells = np.zeros(len(self.rows) * len(self.columns), np.int64)
         for block in blocks:
-            row, column = map(_codes, _two_columns(block), (self.rows, self.columns))
-            cells += np.bincount(row * len(self.columns) + column, minlength=len(cells))
+            pairs, weights = block, None
+            if self.person is not None and self.people is not None:
+                pairs, counts = self.people.split(block)
+                pairs = _without(pairs, self.person.column)
+                weights = np.where(counts > 0, self.person.weights(counts, self.unit), 0)
+            row, column = map(_codes, _two_columns(pairs), (self.rows, self.columns))
+            found = np.bincount(row * len(self.columns) + column, weights, minlength=len(cells))
+            cells += found.astype(np.int64)  # exact in floats, since weights of all people are below 2^53
         return cells.reshape(len(self.rows), len(self.columns))
+
+
+def _without(data: Any, column: str) -> Any:
+    """A table without its column of ids, if it has names of columns."""
+    names = column_names(data)
+    if names is None:
+        return data
+    rest = [name for name in names if name != column]
+    return data.select(rest) if is_columnar(data) else data[rest]
 
 
 def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:

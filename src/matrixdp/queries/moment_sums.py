@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.noise.sums import GramSum
+from matrixdp.queries.cuda_sums import DeviceGrid, device_records, is_device_block, moment_on_device
+from matrixdp.queries.people_sums import PeopleSum
 from matrixdp.records import is_columnar, to_array, to_columns
+from matrixdp.records.people import People
 from matrixdp.types import Floats
 
 _BLOCK = 1 << 19  # entries quantised at a time
@@ -29,24 +33,37 @@ class MomentSum:
     """Running ``sum x x'`` over records, quantised about the midpoint of `box`, by exact integer sums.
 
     The order and the partition of the records cannot change a bit of it. With `constant`, each record gets a 1 put
-    before it.
+    before it. With a `person`, rows are weighted by how many the person has.
     """
 
-    def __init__(self, bounds: Bounds, box: Bounds, records: int, *, constant: bool, clip: bool, missing: str) -> None:
+    def __init__(
+        self,
+        bounds: Bounds,
+        box: Bounds,
+        records: int,
+        *,
+        constant: bool,
+        clip: bool,
+        missing: str,
+        person: Person | None = None,
+    ) -> None:
         self._bounds, self._box, self._public_records = bounds, box, records
         self._constant, self._clip, self._missing = constant, clip, missing
         self._grid = levels(records)
-        self.total = GramSum(bounds.size + constant, limit=self._grid)
+        size = bounds.size + constant
+        self.total: Any = GramSum(size, limit=self._grid)
+        if person is not None:
+            self.total = PeopleSum(size, limit=self._grid, person=person)
         self._step = max(256, _BLOCK // bounds.size // 256 * 256)
         self._buffer = np.empty(0)
 
     @property
     def records(self) -> int:
         """How many there were so far."""
-        return self.total.records
+        return int(self.total.records)
 
-    def add(self, array: NDArray[np.generic]) -> None:
-        """Add records, of shape (rows, features)."""
+    def add(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> None:
+        """Add records, of shape (rows, features); with a person, `counts` are the numbers of rows of theirs."""
         rows, columns = array.shape
         for start in range(0, rows, self._step):
             block = array[start : start + self._step]
@@ -57,12 +74,12 @@ class MomentSum:
                 out = self._memory(len(block), columns + 1, after=whole.size)
                 out[:, 0] = self._grid
                 out[:, 1:] = whole
-            self.total.add(out if self._constant else whole)
+            self._add(out if self._constant else whole, counts, start)
 
-    def add_columns(self, columns: Sequence[NDArray[np.generic]]) -> None:
+    def add_columns(self, columns: Sequence[NDArray[np.generic]], counts: NDArray[np.int64] | None = None) -> None:
         """Add records that are given column by column, each of shape (rows,)."""
         if self._box.radius is not None:  # lengths of records are sums, whose bits must not depend on the layout
-            self.add(np.column_stack(columns))
+            self.add(np.column_stack(columns), counts)
             return
         size, first = len(columns) + self._constant, int(self._constant)
         for start in range(0, len(columns[0]), self._step):
@@ -73,7 +90,19 @@ class MomentSum:
                 row[:] = column[start : start + rows]
             out[:first] = self._grid
             self._quantise(block.T, out=out[first:].T)
-            self.total.add(out.T)
+            self._add(out.T, counts, start)
+
+    def _add(self, block: Floats, counts: NDArray[np.int64] | None, start: int) -> None:
+        if counts is None:
+            self.total.add(block)
+        else:
+            self.total.add(block, counts[start : start + len(block)])
+
+    def add_on_device(self, block: Any) -> None:
+        """Add records that are on a GPU."""
+        grid = DeviceGrid(self._bounds, self._box, self._grid, self._constant, self._clip, self._missing)
+        records = device_records(block, self._bounds.size, self._bounds.names)
+        self.total.add_sum(moment_on_device(records, grid), len(records))
 
     def _memory(self, rows: int, columns: int, *, after: int = 0) -> Floats:
         """A matrix in the reused buffer, `after` entries from its start."""
@@ -93,7 +122,7 @@ class MomentSum:
         unit = self._box.steps(self._grid)
         if self._constant:
             unit = np.concatenate([[1.0 / self._grid], unit])
-        return self.total.value() * unit[:, None] * unit / self._public_records
+        return np.asarray(self.total.value() * unit[:, None] * unit / self._public_records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +136,9 @@ class MomentTask:
         The public number of all records.
     constant, clip, missing
         As for `MomentSum`.
+    person : Person or None
+    people : People or None
+        How many rows each person has, if there is a `person`.
     """
 
     bounds: Bounds
@@ -115,19 +147,37 @@ class MomentTask:
     constant: bool
     clip: bool
     missing: str
+    person: Person | None = None
+    people: People | None = None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether blocks may be on a GPU."""
+        return self.person is None
 
     def start(self) -> MomentSum:
         """A sum without records."""
         return MomentSum(
-            self.bounds, self.box, self.records, constant=self.constant, clip=self.clip, missing=self.missing
+            self.bounds,
+            self.box,
+            self.records,
+            constant=self.constant,
+            clip=self.clip,
+            missing=self.missing,
+            person=self.person,
         )
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum:
+    def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""
         moments = self.start()
         for block in blocks:
-            if is_columnar(block):
-                moments.add_columns(to_columns(block, self.bounds.size, self.bounds.names))
+            if is_device_block(block):
+                moments.add_on_device(block)
+                continue
+            data, counts = (block, None) if self.people is None else self.people.split(block)
+            if is_columnar(data):
+                moments.add_columns(to_columns(data, self.bounds.size, self.bounds.names), counts)
             else:
-                moments.add(to_array(block, self.bounds.size, self.bounds.names))
-        return moments.total
+                moments.add(to_array(data, self.bounds.size, self.bounds.names), counts)
+        total: GramSum | PeopleSum = moments.total
+        return total

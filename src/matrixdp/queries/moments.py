@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import block_diag
 
 from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds, check_centre
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_domain
+from matrixdp.queries.base import check_domain, parse_person
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.queries.moment_sums import MomentTask
+from matrixdp.queries.people import find_people, person_change
+from matrixdp.queries.people_sums import weight_left
 from matrixdp.records import as_records
-from matrixdp.sensitivity import MomentsChange, RankOneChange, max_quadratic
+from matrixdp.records.people import changed
+from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -31,7 +34,12 @@ class _MomentQuery(BoundedQuery):
     """``(1/N) sum z z'`` over vectors z made of one record each."""
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -47,7 +55,7 @@ class _MomentQuery(BoundedQuery):
     @property
     def _most_records(self) -> float:
         """Largest number of records of the domain, in units of `records`."""
-        return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
+        return 1.0 if self.public_number else 2.0
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -72,11 +80,24 @@ class _MomentQuery(BoundedQuery):
 
     def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
         """The moment from exact integer sums over all parts of the records."""
-        task = MomentTask(self.bounds, box, self.records, constant, clip, missing)
+        task = MomentTask(self.bounds, box, self.records, constant, clip, missing, self.person)
         moments = task.start()
-        for partial in as_records(data).select(self.bounds.names).map(task):
-            moments.total.merge(partial)
-        self.check_number(moments.records)
+        if self.person is None:
+            for partial in as_records(data).select(self.bounds.names).map(task):
+                moments.total.merge(partial)
+            self.check_number(moments.records)
+            return moments.value()
+        rows = 0
+        records, names = as_records(data), self.bounds.names
+        chosen = records.select(None if names is None else (*names, self.person.column), texts=[self.person.column])
+        for people in find_people(records, self, self.records, most=2 * self.records):
+            for partial in chosen.map(replace(task, people=people)):
+                moments.total.merge(partial)
+            rows += int(people.rows.sum())
+            if constant and self.person.rows is None:
+                moments.total.add_public([0], weight_left(*people.sizes(), self.person))
+        if moments.records != rows:
+            raise changed()
         return moments.value()
 
 
@@ -90,8 +111,12 @@ class SecondMoment(_MomentQuery):
     bounds : Bounds
     records : int
         The public N. For add-remove neighbours a public constant near the number of records, which itself stays
-        private; the domain is then all data sets of at most 2N records.
+        private; the domain is then all data sets of at most 2N records. With a `person`, the number of people; with
+        ``Person(column, rows=k)``, a public constant near the number of rows that count.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     centre : array_like of shape (m,), optional
         A public point; by default the midpoint of the box, which needs the least noise. For another point, moments
         about the midpoint (`Moments.about`) and `Release.second_moment` nearly always give less noise.
@@ -133,15 +158,19 @@ class SecondMoment(_MomentQuery):
         return Bounds(self.centre - largest, self.centre + largest)
 
     @cached_property
-    def sensitivity(self) -> RankOneChange:
+    def sensitivity(self) -> Sensitivity:
         """The outer product of one record is replaced, added or removed."""
+        return person_change(self, self.record_change)
+
+    def record_change(self, neighbours: Neighbours) -> RankOneChange:
+        """The changes that one record can make."""
         box = self._box
         if self.centre is None:
-            return RankOneChange(box.halfwidths, self.records, box.radius, self.neighbours)
+            return RankOneChange(box.halfwidths, self.records, box.radius, neighbours)
         lower, upper, centre = self.bounds.lower, self.bounds.upper, self.centre
         one_signed = bool(((lower >= centre) | (upper <= centre)).all())
         filled = one_signed and bool(((lower == centre) | (upper == centre)).all())
-        return RankOneChange(box.halfwidths, self.records, None, self.neighbours, one_signed, filled)
+        return RankOneChange(box.halfwidths, self.records, None, neighbours, one_signed, filled)
 
     @property
     def gamma(self) -> float:
@@ -172,8 +201,12 @@ class Moments(_MomentQuery):
     bounds : Bounds
     records : int
         The public N. For add-remove neighbours a public constant near the number of records; the entry (0, 0) is then
-        their noisy number over N.
+        their noisy number over N. With a `person`, the number of people; with ``Person(column, rows=k)``, a public
+        constant near the number of rows that count, whose noisy number over N is then the entry (0, 0).
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     mean_share : float
         Share of the privacy loss for the mean, above 0 and at most 1/2: the mean is best at 1/2, the second moment at
         0. `Moments.for_covariance` has the best share for a covariance.
@@ -193,7 +226,12 @@ class Moments(_MomentQuery):
 
     @classmethod
     def for_covariance(
-        cls, bounds: Bounds, records: int, *, neighbours: Neighbours | str = Neighbours.REPLACE
+        cls,
+        bounds: Bounds,
+        records: int,
+        *,
+        neighbours: Neighbours | str = Neighbours.REPLACE,
+        person: Person | str | None = None,
     ) -> Moments:
         """Moments from which a covariance or correlation follows with little noise.
 
@@ -209,11 +247,19 @@ class Moments(_MomentQuery):
         0.137
         """
         share = min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size)))
-        return cls(bounds, records, neighbours=Neighbours.parse(neighbours), mean_share=share)
+        return cls(
+            bounds, records, neighbours=Neighbours.parse(neighbours), person=Person.parse(person), mean_share=share
+        )
 
     @classmethod
     def about(
-        cls, bounds: Bounds, records: int, centre: ArrayLike, *, neighbours: Neighbours | str = Neighbours.REPLACE
+        cls,
+        bounds: Bounds,
+        records: int,
+        centre: ArrayLike,
+        *,
+        neighbours: Neighbours | str = Neighbours.REPLACE,
+        person: Person | str | None = None,
     ) -> Moments:
         """Moments from which the second moment about a public point follows with little noise.
 
@@ -231,7 +277,9 @@ class Moments(_MomentQuery):
         square = max(2 * float(np.mean(np.square(offset))), 1e-6)
         weight = (math.sqrt(square**2 + 8 * bounds.size * square) - square) / 4
         share = min(0.5, weight / (weight + bounds.size))
-        return cls(bounds, records, neighbours=Neighbours.parse(neighbours), mean_share=share)
+        return cls(
+            bounds, records, neighbours=Neighbours.parse(neighbours), person=Person.parse(person), mean_share=share
+        )
 
     @property
     def features(self) -> int:
@@ -261,9 +309,12 @@ class Moments(_MomentQuery):
         return np.concatenate([[1.0], self.bounds.halfwidths])
 
     @cached_property
-    def sensitivity(self) -> MomentsChange:
+    def sensitivity(self) -> Sensitivity:
         """The outer product of one record is replaced, added or removed."""
-        return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, self.neighbours)
+        bounds = self.bounds
+        return person_change(
+            self, lambda neighbours: MomentsChange(bounds.halfwidths, self.records, bounds.radius, neighbours)
+        )
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """The constant's variance is put first, so that it uses `mean_share` of the privacy loss."""
@@ -271,7 +322,11 @@ class Moments(_MomentQuery):
         longest = max_quadratic(whitening, self.bounds.halfwidths, self.bounds.radius).value
         constant = (1 - self.mean_share) / self.mean_share / longest
         lifted = np.concatenate([[constant], variances])
-        return lifted, None if directions is None else block_diag(1.0, directions)
+        if directions is None:
+            return lifted, None
+        beside = np.eye(lifted.size)
+        beside[1:, 1:] = directions
+        return lifted, beside
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
@@ -279,14 +334,14 @@ class Moments(_MomentQuery):
 
     def finish(self, matrix: Floats) -> Floats:
         """The constant's own moment is one, unless the number of records is private."""
-        if self.neighbours is Neighbours.REPLACE:
+        if self.public_number:
             matrix[0, 0] = 1.0
         return matrix
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
         """The entry (0, 0), unless the number of records is private."""
-        if self.neighbours is not Neighbours.REPLACE:
+        if not self.public_number:
             return None
         mask = np.zeros(self.shape, bool)
         mask[0, 0] = True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
+from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import SIDES, MatrixQuery
@@ -44,6 +45,9 @@ class Query(MatrixQuery):
         What the sensitivity was derived for.
     gamma_bound : float, optional
         Bound on the Frobenius norm, for the paper's Theorem 2, if it is known better than by `bound`.
+    person : str or Person, optional
+        The column of ids, if the sensitivity is that of all rows of one person. The ledger is then charged
+        for persons.
     protects : str
         What one neighbour differs in, in words.
     relative_error : float
@@ -69,6 +73,7 @@ class Query(MatrixQuery):
     gamma_bound: float | None = field(default=None, kw_only=True)
     protects: str = field(default="one record", kw_only=True)
     relative_error: float = field(default=0.0, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     name: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     version: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
 
@@ -101,6 +106,9 @@ class Query(MatrixQuery):
         object.__setattr__(self, "shape", (int(shape[0]), int(shape[1])))
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        object.__setattr__(self, "person", Person.parse(self.person))
+        if self.person is not None and self.protects == "one record":
+            object.__setattr__(self, "protects", self.protected_unit.words)
 
     @property
     def magnitude(self) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,14 +15,19 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_number
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, check_domain, parse_records
+from matrixdp.queries.base import MatrixQuery, check_domain, parse_person, parse_records
 from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.table_sums import TableTask
-from matrixdp.records import as_records
-from matrixdp.sensitivity import TableChange
+from matrixdp.queries.people import find_people, person_change
+from matrixdp.queries.people_sums import weight_left
+from matrixdp.queries.people_tables import PeopleTableSum, PeopleTableTask
+from matrixdp.queries.table_sums import TableSum, TableTask
+from matrixdp.records import Records, as_records
+from matrixdp.records.people import changed
+from matrixdp.sensitivity import Sensitivity, TableChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -45,10 +50,14 @@ class TableMoments(MatrixQuery):
     ----------
     columns : Columns
     records : int
-        The public N. For add-remove neighbours a public constant near the number of records.
+        The public N. For add-remove neighbours a public constant near the number of records. With a `person`, the
+        number of people; with ``Person(column, rows=k)``, a public constant near the number of rows that count.
     by : sequence of str
         Names of categories. There is one matrix for each combination of their levels.
     neighbours : 'replace' or 'add-remove'
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
+        rows of one person.
     mean_share : float, optional
         Share of the privacy loss for the constant, above 0 and at most 1/2: means and counts are best at 1/2, products
         at 0. By default, what is best for covariances of as many columns.
@@ -74,6 +83,7 @@ class TableMoments(MatrixQuery):
     records: int
     by: Sequence[str] = ()
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
     side = "columns"
@@ -86,6 +96,7 @@ class TableMoments(MatrixQuery):
             )
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        object.__setattr__(self, "person", parse_person(self.person, self.columns.names))
         object.__setattr__(self, "by", _check_groups(self.columns, self.by))
         object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
         share = self.mean_share
@@ -196,7 +207,7 @@ class TableMoments(MatrixQuery):
 
     @property
     def _most_records(self) -> float:
-        return 1.0 if self.neighbours is Neighbours.REPLACE else 2.0
+        return 1.0 if self.public_number else 2.0
 
     @cached_property
     def magnitude(self) -> Floats:
@@ -235,15 +246,21 @@ class TableMoments(MatrixQuery):
         return scales
 
     @cached_property
-    def sensitivity(self) -> TableChange:
+    def sensitivity(self) -> Sensitivity:
         """The outer product of one record is replaced, added, removed, or moved to another group."""
-        return TableChange(self.layout, self._largest, self.scales, self.records, self.groups, self.neighbours)
+        fixed = self.layout, self._largest, self.scales, self.records, self.groups
+        return person_change(self, lambda neighbours: TableChange(*fixed, neighbours))
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of records of each matrix is private."""
+        return self.groups > 1 or not self.public_number
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
         """Products of two levels of one category, and the number of all records where it is public."""
         mask = self.layout.number_of < 0
-        if not self.sensitivity.counted:
+        if not self.counted:
             mask[0, 0] = True
         return np.tile(mask, (self.groups, 1))
 
@@ -251,7 +268,7 @@ class TableMoments(MatrixQuery):
         """The share of all records is one, unless their number is private; products of two levels are zero."""
         stacked = matrix.reshape(self.groups, *self.layout.number_of.shape)
         stacked[:, self.layout.number_of < 0] = 0.0
-        if not self.sensitivity.counted:
+        if not self.counted:
             stacked[:, 0, 0] = 1.0
         return matrix
 
@@ -259,17 +276,37 @@ class TableMoments(MatrixQuery):
         """The moments, from exact integer sums."""
         check_missing(missing)
         task = TableTask(self.columns, tuple(self.by), self.records, clip, missing)
-        total = task.start()
-        texts = [column.name for column in self.columns.categories]
-        for partial in as_records(data).select(self.columns.names, texts=texts).map(task):
-            total.merge(partial)
-        check_domain(total.records, self.records, self.neighbours)
+        total = self._sum(as_records(data), task)
         kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
         unit = self._largest / levels(self.records)
         values = np.concatenate([total.value(group)[places] for group in range(self.groups)])
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
+
+    def _sum(self, records: Records, task: TableTask) -> TableSum | PeopleTableSum:
+        """The exact sums over all parts of the records."""
+        if self.person is not None:
+            return self._sum_people(records, PeopleTableTask(task, self.person))
+        total, texts = task.start(), [column.name for column in self.columns.categories]
+        for partial in records.select(self.columns.names, texts=texts).map(task):
+            total.merge(partial)
+        check_domain(total.records, self.records, self.neighbours)
+        return total
+
+    def _sum_people(self, records: Records, task: PeopleTableTask) -> PeopleTableSum:
+        total, person, rows = task.start(), task.person, 0
+        texts = [column.name for column in self.columns.categories]
+        chosen = records.select((*self.columns.names, person.column), texts=(*texts, person.column))
+        for people in find_people(records, self, self.records, most=2 * self.records):
+            for partial in chosen.map(replace(task, people=people)):
+                total.merge(partial)
+            rows += int(people.rows.sum())
+            if person.rows is None:
+                total.sums[0].add_public(task.public_places(), weight_left(*people.sizes(), person))
+        if total.records != rows:
+            raise changed()
+        return total
 
 
 def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ own library only when it is used.
 """
 
 from matrixdp.records import arrays, dask_cluster, dask_collections, files, spark_frame, threads  # noqa: F401
+from matrixdp.records.ids import with_ids
 from matrixdp.records.opening import (
     OpenOptions,
     as_records,
@@ -55,4 +56,5 @@ __all__ = [
     "run_part",
     "to_array",
     "to_columns",
+    "with_ids",
 ]

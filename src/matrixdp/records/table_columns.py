@@ -61,7 +61,7 @@ class TableBlock:
 
     def numbers(self, name: str) -> NDArray[np.generic]:
         """Values of a column of numbers, of shape (rows,); those that are missing are NaN or infinite."""
-        column = self._column(name)
+        column = self.column(name)
         library, kind = library_of(column), getattr(column, "dtype", None)
         values: Any
         if library == "pyarrow":
@@ -80,7 +80,7 @@ class TableBlock:
 
     def codes(self, column: Category | YesNo) -> NDArray[np.signedinteger[Any]]:
         """Position of each value of a category among its `level_names`, of shape (rows,), in some type of integers."""
-        found = _codes(self._column(column.name), column)
+        found = _codes(self.column(column.name), column)
         if not found.size or found.min() >= 0:
             return found
         found = found.copy()
@@ -104,7 +104,8 @@ class TableBlock:
             found[unknown] = last - column.missing
         return found
 
-    def _column(self, name: str) -> Any:
+    def column(self, name: str) -> Any:
+        """The values of a column, as they are stored."""
         if self._named:
             return self._data.column(name) if is_columnar(self._data) else self._data[name]
         place = self._columns.names.index(name)

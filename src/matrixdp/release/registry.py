@@ -167,8 +167,10 @@ def load_plugins(modules: Iterable[str]) -> None:
 
 
 def check_arguments(query: Any, privacy: Any) -> None:
-    """Raise a `ParameterError` unless `query` is a query and `privacy` a budget."""
+    """Raise a `ParameterError` unless `query` is a query on records and `privacy` a budget."""
     check_query(query)
+    if query.person is not None:
+        raise ParameterError("query must have no person: mechanisms to compare with protect one record.")
     check_privacy(privacy)
 
 

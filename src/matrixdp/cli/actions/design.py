@@ -162,6 +162,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "epsilon": design.privacy.epsilon,
         "delta": design.privacy.delta,
         "neighbours": str(design.neighbours),
+        "unit": str(design.unit),
         "calibration": design.calibration,
         "allocation": design.allocation.rule,
         "mu": design.distance,

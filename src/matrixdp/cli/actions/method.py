@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import DesignOptions
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import choose_columns, choose_numbers, split_names
 from matrixdp.domain.bounds import Bounds
@@ -54,6 +55,8 @@ def parse_features(options: DesignOptions) -> list[str] | None:
 
 def _find_need_of_plain(options: DesignOptions, schema: Schema, missing: str) -> str:
     """Why only a plain release can answer, in a sentence; empty if an adaptive fit can as well."""
+    if find_person(options, schema) is not None:
+        return "All rows of a person are protected together, by a plain release."
     if options.by is not None:
         return "Groups (--by) are released together, by a plain release of the moments of each."
     columns = choose_columns(options, schema)

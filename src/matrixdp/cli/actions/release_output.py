@@ -90,7 +90,10 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
     epsilon, delta = release.privacy.epsilon, release.privacy.delta
-    click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {release.neighbours} neighbours: {name_loss(epsilon)}")
+    click.echo(
+        f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {release.neighbours} neighbours, protects {unit}: "
+        f"{name_loss(epsilon)}"
+    )
     click.echo(wrap_text(describe_odds(epsilon, delta, unit)))
     if ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
@@ -111,6 +114,7 @@ def _collect_facts(
         "delta": release.privacy.delta,
         "loss": name_loss(release.privacy.epsilon),
         "neighbours": str(release.neighbours),
+        "unit": str(release.unit),
         "mu": release.mu,
         "ledger": None,
     }

@@ -1,0 +1,241 @@
+"""Ids of people in a block of records, as keyed numbers of 64 bits.
+
+An id is an integer or a text. Ids are equal if their texts are: 7, 7.0 and "7" are one person, as are "a" and " a ".
+Rules err on that side, because somebody with two ids would count twice. Messages show no id.
+"""
+
+from __future__ import annotations
+
+import decimal
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.device import is_on_device
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.records.records import Blocks
+from matrixdp.records.tables import column_names, is_columnar, library_of
+
+Hashes: TypeAlias = NDArray[np.uint64]
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")  # "007" is a text
+_EXACT = 1 << 53  # floats of this size and above may have been rounded
+_INT64 = 1 << 63
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedBlock:
+    """Records whose ids are not one of their columns.
+
+    Attributes
+    ----------
+    data : array or table
+    ids : sequence of the same length
+    """
+
+    data: Any
+    ids: Any
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def with_ids(data: Any, ids: Any) -> Blocks:
+    """Records in memory whose ids are given apart, for arrays and lists, which have no names of columns.
+
+    Parameters
+    ----------
+    data : array or table of shape (records, features)
+    ids : array_like of shape (records,)
+        Integers or texts that say whose row it is.
+
+    Examples
+    --------
+    >>> len(list(with_ids(np.zeros((3, 2)), ["ann", "bob", "ann"])))
+    1
+    """
+    rows = data.num_rows if is_columnar(data) else len(data)
+    if getattr(ids, "ndim", 1) != 1 or len(ids) != rows:
+        raise DataError("ids must be one for each row of the data.")
+    return Blocks(lambda: (IdentifiedBlock(data, ids),))
+
+
+def split_ids(block: Any, column: str) -> tuple[Any, Any]:
+    """The ids of a block, and the block without them where they are given apart."""
+    columns = list(block.values()) if isinstance(block, Mapping) else [block]
+    if any(is_on_device(one) for one in columns):
+        raise ParameterError(
+            "person: data on a GPU must be moved to the memory of the host to count the rows of people."
+        )
+    if isinstance(block, IdentifiedBlock):
+        return block.ids, block.data
+    names = list(block) if isinstance(block, Mapping) else column_names(block)
+    if names is None:
+        raise DataError(
+            f"person: the data must have a column {column!r}, and these have no names of columns. Give a table, or "
+            "with_ids(data, ids)."
+        )
+    if names.count(column) != 1:
+        raise DataError(f"person: the data must have one column {column!r} of ids.")
+    return (block.column(column) if is_columnar(block) else block[column]), block
+
+
+@dataclass(frozen=True, eq=False)
+class IdHash:
+    """Keyed hashes of ids: 64 bits to find a person, and 64 more to notice where two people share them.
+
+    Integers that fit into 64 bits are permuted, so that no two share a hash.
+
+    Parameters
+    ----------
+    column : str
+        For messages.
+    key : bytes
+        32 bytes from the operating system; nobody who chooses ids can know which of them share a hash.
+    """
+
+    column: str
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def __call__(self, ids: Any) -> tuple[Hashes, Hashes | None]:
+        """Both hashes of each id, of shape (rows,); the second is None if all ids are integers.
+
+        Raises
+        ------
+        DataError
+            If an id is missing, or neither an integer nor a text.
+        """
+        match library_of(ids):
+            case "pyarrow":
+                return self._arrow(ids)
+            case "pandas":
+                return self._pandas(ids)
+            case "polars":
+                return self._polars(ids)
+        if isinstance(ids, np.ndarray) and not isinstance(ids, np.ma.MaskedArray):
+            return self._array(ids)
+        return self._values(ids.tolist() if hasattr(ids, "tolist") else ids)
+
+    def _integers(self, ids: NDArray[Any]) -> Hashes:
+        """A permutation of 64-bit numbers."""
+        odd = np.frombuffer(hashlib.sha512(self.key).digest(), np.uint64) | np.uint64(1)
+        mixed = ids.astype(np.int64, copy=False).view(np.uint64) ^ (odd[0] >> np.uint64(1))
+        for factor, shift in zip(odd[1:4], (32, 29, 32), strict=True):
+            mixed *= factor
+            mixed ^= mixed >> np.uint64(shift)
+        return np.asarray(mixed, np.uint64)
+
+    def _values(self, values: Iterable[Any]) -> tuple[Hashes, Hashes | None]:
+        """Hashes of Python values."""
+        plain = [self._plain(value) for value in values]
+        places = [i for i, value in enumerate(plain) if isinstance(value, str)]
+        first = self._integers(np.array([0 if isinstance(value, str) else value for value in plain], np.int64))
+        if not places:
+            return first, None
+        digests = b"".join(
+            hashlib.blake2b(plain[i].encode("utf-8", "surrogatepass"), key=self.key, digest_size=16).digest()  # type: ignore[union-attr]
+            for i in places
+        )
+        second = np.zeros(len(plain), np.uint64)
+        both = np.frombuffer(digests, "<u8").reshape(-1, 2)
+        first[places], second[places] = both[:, 0], both[:, 1]
+        return first, second
+
+    def _plain(self, value: Any) -> int | str:
+        """An integer of 64 bits, or a text that is none."""
+        if isinstance(value, str):
+            text = value.strip()
+            if not text:
+                raise self._missing()
+            whole = _WHOLE.fullmatch(text)
+            return _fitting(int(whole[1])) if whole else text
+        if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+            raise self._missing()
+        if isinstance(value, float | np.floating | decimal.Decimal):
+            number: Any = value
+            if number != number:
+                raise self._missing()
+            if not (isinstance(value, decimal.Decimal) or abs(number) < _EXACT) or number != int(number):
+                raise self._wrong_type()
+        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+            raise self._wrong_type()
+        return _fitting(int(value))
+
+    def _array(self, ids: NDArray[Any]) -> tuple[Hashes, Hashes | None]:
+        if ids.ndim != 1:
+            raise self._wrong_type()
+        if ids.dtype.kind == "i" or (ids.dtype.kind == "u" and (ids.dtype.itemsize < 8 or not ids.size)):
+            return self._integers(ids), None
+        if ids.dtype.kind == "f":
+            digits = np.finfo(ids.dtype).nmant + 1
+            if np.isnan(ids).any():
+                raise self._missing()
+            if not ((np.abs(ids) < 2.0 ** min(digits, 53)) & (ids == np.rint(ids))).all():
+                raise self._wrong_type()
+            return self._integers(ids.astype(np.int64)), None
+        if ids.dtype.kind in "OSVMmcb":
+            return self._values(ids.tolist())
+        unique, places = np.unique(ids, return_inverse=True)
+        return self._taken(unique.tolist(), places)
+
+    def _taken(self, unique: Iterable[Any], places: NDArray[Any]) -> tuple[Hashes, Hashes | None]:
+        first, second = self._values(unique)
+        return first[places], None if second is None else second[places]
+
+    def _arrow(self, ids: Any) -> tuple[Hashes, Hashes | None]:
+        import pyarrow as pa
+
+        if ids.null_count:
+            raise self._missing()
+        if isinstance(ids, pa.ChunkedArray):
+            ids = ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0)
+        kind = ids.type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return self._array(np.asarray(ids.to_numpy(zero_copy_only=False)))
+        if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
+            raise self._wrong_type()
+        if not pa.types.is_dictionary(kind):
+            ids = ids.dictionary_encode()
+        used, places = np.unique(ids.indices.to_numpy(), return_inverse=True)
+        return self._taken(ids.dictionary.take(pa.array(used)).to_pylist(), places)
+
+    def _pandas(self, ids: Any) -> tuple[Hashes, Hashes | None]:
+        import pandas as pd
+
+        if ids.isna().any():
+            raise self._missing()
+        if ids.dtype.kind in "iuf":
+            return self._array(ids.to_numpy(np.dtype(f"{ids.dtype.kind}8") if ids.dtype.kind != "f" else None))
+        if ids.dtype.kind in "bMm":
+            raise self._wrong_type()
+        try:
+            places, unique = pd.factorize(ids)
+        except TypeError:  # a value that cannot be hashed
+            raise self._wrong_type() from None
+        return self._taken(unique.tolist(), places)
+
+    def _polars(self, ids: Any) -> tuple[Hashes, Hashes | None]:
+        if ids.null_count():
+            raise self._missing()
+        if ids.dtype.is_integer() or ids.dtype.is_float():
+            return self._array(ids.to_numpy())
+        return self._values(ids.to_list())
+
+    def _missing(self) -> DataError:
+        return DataError(f"column {self.column!r} must say whose row it is, and an id is missing. Drop such rows.")
+
+    def _wrong_type(self) -> DataError:
+        return DataError(
+            f"column {self.column!r} must hold ids that are integers or texts. Convert dates, numbers with decimals, "
+            "and floats of 2^53 and more, which are rounded."
+        )
+
+
+def _fitting(value: int) -> int | str:
+    """An integer, as text if it has more than 64 bits."""
+    return value if -_INT64 <= value < _INT64 else str(value)

@@ -1,0 +1,76 @@
+"""Up to a number of rows of one person change together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.structure import NoiseStructure
+from matrixdp.noise.table_noise import TableNoise
+from matrixdp.sensitivity.distance import Distance, Sensitivity
+from matrixdp.serialise import builtin_kind
+from matrixdp.types import Floats
+
+
+@builtin_kind
+@dataclass(frozen=True, eq=False)
+class RowsChange(Sensitivity):
+    """All changes of an answer that sums over rows, when the rows of one person together weigh at most `rows`.
+
+    The person's part of the sum is `rows` times a point of the convex hull of the parts of single rows and 0, and the
+    distance of two such points is convex in both: it is largest where each is one row or none.
+
+    Attributes
+    ----------
+    one : Sensitivity
+        The changes of one row, for the neighbours of the query.
+    alone : Sensitivity
+        The changes where one row is added or removed.
+    rows : int
+    """
+
+    one: Sensitivity
+    alone: Sensitivity
+    rows: int
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        self.one.check_shape(shape)
+
+    @property
+    def frobenius(self) -> float:
+        """`rows` times that of one row."""
+        return self.rows * max(self.one.frobenius, self.alone.frobenius) * (1 + 1e-15)
+
+    @property
+    def ball(self) -> bool:
+        """As for one row."""
+        return self.one.ball
+
+    @property
+    def record_radius(self) -> float | None:
+        """As for one row."""
+        return self.one.record_radius
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """``rows^2`` times that of one row, for people all of whose rows are the same."""
+        least = self.one.least_error(scale, symmetric=symmetric)
+        return None if least is None else least * self.rows**2
+
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """`rows` times the larger of the two distances."""
+        return self._largest(lambda change: change.distance(rowcov, colcov))
+
+    def free_structure(self, side: Covariance) -> NoiseStructure | None:
+        """As for one row; the number of rows is private."""
+        structure = self.one.free_structure(side)
+        return replace(structure, counted=True) if isinstance(structure, TableNoise) else structure
+
+    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
+        """`rows` times the larger of the two distances."""
+        return self._largest(lambda change: change.structured_distance(side, structure))
+
+    def _largest(self, distance: Callable[[Sensitivity], Distance]) -> Distance:
+        found = [distance(self.one), distance(self.alone)]
+        return Distance(max(d.value for d in found), max(d.attained for d in found)).times(self.rows)

@@ -1,0 +1,155 @@
+"""Fits in which each person counts once."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as mdp
+from matrixdp.adaptive import private_moment, private_scales
+from matrixdp.adaptive.ball_moment import ball_query
+from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.grid_records import EXCESS_STEPS
+from matrixdp.adaptive.people_records import PeopleRecords, validate_people
+from matrixdp.design import isotropic, make_design
+from matrixdp.estimators import PrivateCovariance, PrivateKernelRidge, PrivatePCA, PrivateRidge, PrivateScaler
+from matrixdp.privacy import Neighbours
+from property.test_rounding import apart
+
+BOUNDS = mdp.Bounds([-6] * 3, [6] * 3, names=["a", "b", "c"])
+PRIVACY = mdp.Privacy(1, 1e-6)
+PERSON = mdp.Person("id")
+
+
+def make_people(people=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = rng.geometric(0.25, people)
+    ids = np.repeat(np.arange(people), rows)
+    values = rng.standard_normal((people, 3))[ids] + 0.5 * rng.standard_normal((len(ids), 3)) + [1, 2, 0]
+    return pd.DataFrame(values, columns=["a", "b", "c"]).assign(id=[f"p{i}" for i in ids])
+
+
+def seeded():
+    return {"stream": mdp.Stream(seed=1), "simulation": True}
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_fit_estimates_the_mean_over_people(neighbours):
+    data = make_people()
+    people = data.id.nunique()
+    options = {"person": "id", "neighbours": neighbours, "records": people}
+    moment = private_moment(data, BOUNDS, PRIVACY, **options, **seeded())
+    means = data.groupby("id").mean().mean().to_numpy()
+    assert np.abs(moment.mean - means).max() < 0.2
+    scales = private_scales(data, BOUNDS, PRIVACY, **options, **seeded())
+    assert np.abs(scales.mean - means).max() < 0.2
+    weights = 1 / data.groupby("id").a.transform("size").to_numpy() / people
+    centred = data[["a", "b", "c"]].to_numpy() - means
+    assert np.abs(moment.covariance - (centred * weights[:, None]).T @ centred).max() < 0.4
+    assert np.abs(scales.variance - weights @ centred**2).max() < 0.8
+
+
+def test_one_row_each_is_the_plain_fit_to_the_last_bit():
+    data = make_people().drop_duplicates("id")
+    for fit, name in ((private_moment, "covariance"), (private_scales, "variance")):
+        once = fit(data, BOUNDS, PRIVACY, person="id", **seeded())
+        plain = fit(data, BOUNDS, PRIVACY, **seeded())
+        assert np.array_equal(getattr(once, name), getattr(plain, name))
+        assert np.array_equal(once.mean, plain.mean)
+
+
+def test_files_give_the_bits_of_a_frame(tmp_path):
+    data = make_people(800)
+    for i, piece in enumerate(np.array_split(np.arange(len(data)), 3)):
+        pq.write_table(pa.Table.from_pandas(data.iloc[piece]), tmp_path / f"{i}.parquet", row_group_size=200)
+    for fit in (private_moment, private_scales):
+        assert np.array_equal(
+            fit(tmp_path, BOUNDS, PRIVACY, person="id", **seeded()).mean,
+            fit(data, BOUNDS, PRIVACY, person="id", **seeded()).mean,
+        )
+
+
+def extreme(rng, rows):
+    """Rows of one person, all in corners or near the middle."""
+    return rng.choice([-6.0, 6.0, 0.1], (rows, 3))
+
+
+def on_grid(people):
+    frame = pd.DataFrame(np.concatenate(list(people.values())), columns=["a", "b", "c"])
+    ids = np.repeat(list(people), [len(rows) for rows in people.values()])
+    return validate_people(frame.assign(id=ids), BOUNDS, PERSON)[1](len(people))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_person_moves_no_count_excess_or_moment_further_than_one_record(seed):
+    rng = np.random.default_rng(seed)
+    others = {i: extreme(rng, int(rng.choice([1, 3]))) for i in range(3)}
+    pair = [on_grid(others | {9: extreme(rng, rows)}) for rows in (1, int(rng.choice([1, 2, 100])))]
+    turned = Coordinates.of(np.linalg.qr(rng.standard_normal((3, 3)))[0], np.zeros(3), pair[0].levels)
+    for first, second in (pair, [one.transform(turned) for one in pair]):
+        for cut in (0.5, 1.2):
+            assert abs(first.counter([cut])(cut) - second.counter([cut])(cut)) <= 1
+        assert abs(first.excess(0.5, 2.0) - second.excess(0.5, 2.0)) <= EXCESS_STEPS
+        for neighbours in Neighbours:
+            design = make_design(ball_query(3, 1.1, 4, neighbours, person=PERSON), PRIVACY, allocation=isotropic())
+            if neighbours is Neighbours.REPLACE:
+                assert apart(design, first, second) <= design.distance
+            else:
+                assert apart(design, first, on_grid_of(others, first)) <= design.distance
+
+
+def on_grid_of(people, like):
+    """The records of fewer people, on the same grid and in the same coordinates."""
+    found = on_grid(people)
+    assert found.levels == like.levels
+    return found if like.coordinates is None else found.transform(like.coordinates)
+
+
+def test_a_person_who_counts_with_every_row_is_found(monkeypatch):
+    others = {i: np.full((1, 3), 0.1) for i in range(3)}
+    monkeypatch.setattr(PeopleRecords, "_weigh", lambda self, found: sum(found.values()))
+    first, second = on_grid(others | {9: np.full((5, 3), 6.0)}), on_grid(others | {9: np.full((5, 3), 0.1)})
+    assert abs(first.counter([1.0])(1.0) - second.counter([1.0])(1.0)) == 5
+
+
+ESTIMATORS = [
+    PrivateCovariance(bounds=BOUNDS),
+    PrivatePCA(bounds=BOUNDS),
+    PrivateScaler(bounds=BOUNDS),
+    PrivateRidge(bounds=mdp.Bounds([-6] * 2, [6] * 2, names=["a", "b"]), target_bounds=(-6, 6)),
+    PrivateKernelRidge(bounds=mdp.Bounds([-6] * 2, [6] * 2, names=["a", "b"]), target_bounds=(-6, 6), n_components=4),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+def test_estimators_take_a_column_of_ids_and_do_not_keep_it(estimator):
+    data = make_people(600)
+    targets = [data["c"]] if hasattr(estimator, "target_bounds") else []
+    parameters = {**estimator.get_params(), "person": "id", "random_state": 0, "simulation": True}
+    fitted = type(estimator)(**parameters).fit(data, *targets)
+    ones = type(estimator)(**{**parameters, "person": None}).fit(data.drop(columns="id"), *targets)
+    learned = [
+        name for name, value in vars(fitted).items() if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    ]
+    assert any(not np.array_equal(getattr(fitted, name), getattr(ones, name)) for name in learned)
+    assert b"p17" not in pickle.dumps(fitted)
+    if hasattr(fitted, "predict"):
+        assert np.array_equal(fitted.predict(data), fitted.predict(data[["a", "b"]]))
+
+
+def test_errors_name_the_parameter():
+    data = make_people(50)
+    with pytest.raises(mdp.ParameterError, match="person must count once"):
+        private_moment(data, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2))
+    with pytest.raises(mdp.ParameterError, match="'a' is among the features"):
+        private_scales(data, BOUNDS, PRIVACY, person="a")
+    with pytest.raises(mdp.ParameterError, match="data frame with the column 'id'"):
+        PrivateCovariance(bounds=BOUNDS, person="id").fit(data[["a", "b", "c"]])
+    with pytest.raises(mdp.DataError, match="an id is missing"):
+        private_moment(data.assign(id=[None, *data.id[1:]]), BOUNDS, PRIVACY, person="id")
+    many = pd.concat([data[:1]] * 200)
+    with pytest.raises(mdp.DataError, match="at most 128 rows"):
+        private_moment(many, BOUNDS, PRIVACY, person="id")
