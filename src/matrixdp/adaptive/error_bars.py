@@ -2,9 +2,9 @@
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
-once with variances raised until the *fit* of them has about the private ones. The square of an error bar is the sum of
-the mean square of the largest of these errors, the variance of the noise, and the effect of one record at the end of
-its bounds, which private answers can hardly tell from none.
+once with variances raised until the *fit* of them has about the private ones. An error bar combines the largest of
+these errors, the noise, and what one record at the end of its bounds contributes, which private answers can hardly tell
+from none.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
         if name == "correlation":  # a ratio, in which much of what clipping does cancels
             bar = np.maximum(_root_mean_square(errors), noise[name])
         else:
-            bar = np.hypot(np.hypot(_root_mean_square(errors[-_LARGEST:]), noise[name]), unseen[name])
+            bar = np.hypot(_add_noise(_root_mean_square(errors[-_LARGEST:]), noise[name]), unseen[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     if sampling:
         samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
@@ -106,6 +106,14 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
             bars[name] = np.hypot(bar, _root_mean_square(np.sort([one[name] for one in samples], axis=0)[-_LARGEST:]))
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors.in_units(bars, half)
+
+
+def _add_noise(simulated: Floats, noise: Floats) -> Floats:
+    """Root of the sum of squares for numbers of one feature, which clipping changes most; else the larger one."""
+    bar = np.hypot(simulated, noise)
+    if simulated.ndim == 1:
+        return bar
+    return np.where(np.eye(len(bar), dtype=bool), bar, np.maximum(simulated, noise))
 
 
 def _found(moment: PrivateMoment) -> Statistics:
