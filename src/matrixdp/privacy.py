@@ -17,11 +17,10 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from matrixdp.checks import check_number
@@ -144,7 +143,12 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
     >>> gdp_delta(mu=gdp_mu(epsilon=0.1, delta=1e-5), epsilon=0.1) <= 1e-5
     True
     """
-    epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta)
+    return _mu_at(check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta))
+
+
+@lru_cache(maxsize=256)
+def _mu_at(epsilon: float, delta: float) -> float:
+    """`gdp_mu` without checks; a budget is often used for several designs."""
     low = 1.0
     while _delta_at(low, epsilon) > delta:
         low /= 2
@@ -213,12 +217,48 @@ def _root(
     """
     low, high = (0.0, safe) if other is None else (safe, other)
     log_delta = math.log(delta)
-    x = float(brentq(lambda x: math.log(delta_at(x)) - log_delta, low, high, xtol=_TINY, rtol=4 * _EPS))
+    x = _find_zero(lambda x: math.log(delta_at(x)) - log_delta, low, high)
     step = _EPS
     while delta_at(x) > delta:
         x = (x + step * high) if toward > x else x * (1 - step)
         step *= 2
     return x
+
+
+def _find_zero(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that has different signs at `low` and `high` is zero, by Brent's method, to four roundings.
+
+    The steps are those of `scipy.optimize.brentq`, whose package takes longer to import than all others together.
+    """
+    before, now = low, high
+    f_before, f_now = function(before), function(now)
+    if f_before == 0:
+        return before
+    opposite, f_opposite, step, last_step = before, f_before, now - before, now - before
+    while True:
+        if f_before != 0 and f_now != 0 and (f_before < 0) != (f_now < 0):
+            opposite, f_opposite, step, last_step = before, f_before, now - before, now - before
+        if abs(f_opposite) < abs(f_now):
+            before, now, opposite = now, opposite, now
+            f_before, f_now, f_opposite = f_now, f_opposite, f_now
+        least, half = (_TINY + 4 * _EPS * abs(now)) / 2, (opposite - now) / 2
+        if f_now == 0 or abs(half) < least:
+            return now
+        tried = math.inf
+        if abs(last_step) > least and abs(f_now) < abs(f_before):
+            if before == opposite:
+                tried = -f_now * (now - before) / (f_now - f_before)
+            else:
+                slope = (f_before - f_now) / (before - now)
+                other = (f_opposite - f_now) / (opposite - now)
+                tried = -f_now * (f_opposite * other - f_before * slope) / (other * slope * (f_opposite - f_before))
+        if 2 * abs(tried) < min(abs(last_step), 3 * abs(half) - least):
+            last_step, step = step, tried
+        else:
+            last_step = step = half
+        before, f_before = now, f_now
+        now += step if abs(step) > least else math.copysign(least, half)
+        f_now = function(now)
 
 
 def _check_delta(delta: float) -> float:

@@ -65,6 +65,7 @@ def folder(tmp_path):
         columns = {name: rng.uniform(-1.2, 1.2, RECORDS // 2) for name in NAMES}
         pq.write_table(pa.table(columns), tmp_path / "set" / f"{number}.parquet", row_group_size=100)
     pq.write_table(pa.table({"from": ["x", "y"], "to": ["p", "q"]}), tmp_path / "pairs.parquet")
+    pq.write_table(pa.table({"from": ["x", "y"] * 9, "to": ["yes", "no"] * 9}), tmp_path / "flags.parquet")
     return tmp_path / "set"
 
 
@@ -83,6 +84,7 @@ def run_every_task(folder, engine):
     mdp.ContingencyTable(["x", "y"], ["p", "q"], 2).evaluate(pairs, clip=True, missing="error")
     columns = mdp.Columns([mdp.Category("from", ["x", "y"], missing=True), mdp.Category("to", ["p", "q"])])
     mdp.TableMoments(columns, 2, by=["to"]).evaluate(pairs, clip=True, missing="error")
+    flags = mdp.open_records(folder.parent / "flags.parquet", workers=engine)
     columns = mdp.Columns([mdp.Number(NAMES[0], -1, 1), mdp.Number(NAMES[1], -1, 1, missing=True)])
     mdp.TableMoments(columns, RECORDS).evaluate(records, clip=True, missing="error")
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
@@ -91,6 +93,8 @@ def run_every_task(folder, engine):
         mdp.release_dataset(design, records, folder.parent / f"noisy{number}")
     PrivateScaler(bounds=BOUNDS).fit(records)
     PrivateCovariance(bounds=BOUNDS).fit(records)
+    PrivateCovariance(bounds=columns).fit(records)
+    PrivateCovariance(bounds=mdp.Columns([mdp.Category("from", ["x", "y"]), mdp.YesNo("to")])).fit(flags)
     two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
     PrivateKernelRidge(bounds=two, target_bounds=(-1, 1), n_components=4).fit(records, "c")
 

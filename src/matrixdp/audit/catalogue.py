@@ -19,6 +19,7 @@ from matrixdp.estimators import (
     PrivateCovariance,
     PrivateEstimator,
     PrivateKernelRidge,
+    PrivateLinearDiscriminant,
     PrivateLinearRegression,
     PrivatePCA,
     PrivateRidge,
@@ -199,6 +200,7 @@ ESTIMATORS = {
         PrivateLinearRegression,
         PrivateRidge,
         PrivateKernelRidge,
+        PrivateLinearDiscriminant,
     )
 }
 FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
@@ -212,11 +214,17 @@ def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
     if "target_bounds" in options:
         target = options["target_bounds"]
         bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
+    if "classes" in options:  # records have one number more, which decides on their class
+        options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
+        bounds.append(Bounds([-1.0], [1.0]))
     lower, upper = (np.concatenate([getattr(box, side) for box in bounds]) for side in ("lower", "upper"))
     data, neighbour = _random_neighbours(rng, lower.size, Neighbours.parse(options["neighbours"]), options["records"])
     middle, half, m = (lower + upper) / 2, (upper - lower) / 2, bounds[0].size
 
     def fit(rows: Floats) -> Any:
+        if "classes" in options:
+            labels = np.sort(options["classes"])[[0, -1]]
+            return type(estimator)(**options).fit(rows[:, :m], labels[(rows[:, m] > 0).astype(int)])
         columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
         return type(estimator)(**options).fit(*columns)
 

@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.answers.moments import correlation_from_covariance
-from matrixdp.estimators.base import MomentEstimator
+from matrixdp.estimators.moment_estimator import MomentEstimator
+from matrixdp.estimators.table_fit import TableFit
 from matrixdp.types import Floats
 
 
@@ -28,8 +30,12 @@ class PrivateCovariance(MomentEstimator):
         Zero for features whose private variance is zero.
     covariance_std_, location_std_, correlation_std_ : float64 arrays
         Error bars for noise, clipping and shrinkage together, computed at the first access: 1.96 of them should cover
-        95% of the errors against the same records without privacy.
+        95% of the errors against the same records without privacy. Those of the noise alone for tables whose numbers
+        may be missing.
     moment_ : PrivateMoment
+        Not for tables whose numbers may be missing: they have `release_`.
+    expanded_names_, release_
+        For tables, as in `MomentEstimator`; a category has an indicator for each level.
 
     Privacy
     -------
@@ -45,9 +51,18 @@ class PrivateCovariance(MomentEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        X = self._validate_features(X)
-        moment = self._fit_moment(X, self._feature_bounds(), "covariance")
-        self.moment_ = moment
+        moment: PrivateMoment | TableFit
+        features = self._expanded(reference=False)
+        self.__dict__.pop("moment_", None)  # of an earlier fit
+        if features is None:
+            X = self._validate_features(X)
+            moment = self.moment_ = self._fit_moment(X, self._feature_bounds(), "covariance")
+        elif features.complete:
+            records = self._read_expanded(X, [features])
+            moment = self.moment_ = self._fit_moment(records, features.bounds, "covariance", features)
+        else:
+            moment = self._fit_table(X, features)
+        self._moment = moment
         self.location_, self.covariance_ = moment.mean, moment.covariance
         self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)
         return self
@@ -55,14 +70,14 @@ class PrivateCovariance(MomentEstimator):
     @property
     def location_std_(self) -> Floats:
         """Error bar of each mean, of shape (m,)."""
-        return self.moment_.errors.mean_std
+        return self._moment.errors.mean_std
 
     @property
     def covariance_std_(self) -> Floats:
         """Error bar of each covariance, of shape (m, m)."""
-        return self.moment_.errors.covariance_std
+        return self._moment.errors.covariance_std
 
     @property
     def correlation_std_(self) -> Floats:
         """Error bar of each correlation, of shape (m, m)."""
-        return self.moment_.errors.correlation_std
+        return self._moment.errors.correlation_std

@@ -10,8 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.components import check_count, principal_components
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import check_transformed
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.types import Floats
 
 
@@ -35,7 +35,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
         Error bars for noise, clipping and shrinkage together, computed at the first access.
     mean_ : float64 array of shape (m,)
     n_components_ : int
-    moment_ : PrivateMoment
+    expanded_names_, release_
+        For tables, as in `MomentEstimator`; a category has an indicator for each level. A missing number is replaced
+        by the private mean in `transform`.
 
     Privacy
     -------
@@ -54,11 +56,21 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        X = self._validate_features(X)
-        check_count(self.n_components, self.n_features_in_)
-        moment = self._fit_moment(X, self._feature_bounds(), "components")
+        moment: Any
+        features = self._expanded(reference=False)
+        if features is None:
+            X = self._validate_features(X)
+            check_count(self.n_components, self.n_features_in_)
+            moment = self._fit_moment(X, self._feature_bounds(), "components")
+        else:
+            check_count(self.n_components, len(features.names))
+            if features.complete:
+                records = self._read_expanded(X, [features])
+                moment = self._fit_moment(records, features.bounds, "components", features)
+            else:
+                moment = self._fit_table(X, features)
         found = principal_components(moment, self.n_components)
-        self.moment_, self.mean_, self.components_ = moment, moment.mean, found.components
+        self._moment, self.mean_, self.components_ = moment, moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios
         self.n_components_ = len(found.components)
         return self
@@ -66,8 +78,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     def transform(self, X: Any) -> Floats:
         """Records X of shape (n, m) along the components, of shape (n, n_components_)."""
         check_is_fitted(self)
-        X = self._validate_features(X, reset=False)
-        return np.asarray((X - self.mean_) @ self.components_.T)
+        return self._apply(X, lambda records: np.asarray((records - self.mean_) @ self.components_.T))
 
     def inverse_transform(self, X: Any) -> Floats:
         """Records of shape (n, m) from their coordinates, of shape (n, n_components_)."""
@@ -77,7 +88,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     @property
     def explained_variance_std_(self) -> Floats:
         """Error bar of each explained variance, of shape (n_components_,)."""
-        return self.moment_.errors.eigenvalue_std[: self.n_components_]
+        return np.asarray(self._moment.errors.eigenvalue_std[: self.n_components_])
 
     @property
     def _n_features_out(self) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError, show
@@ -155,9 +154,8 @@ class GramMatrix(BoundedQuery):
         if self.points is None or self.row_change == "box" or len(self.points) > _MOST_POINTS:
             return None
         scaled = self._scaled(self.points)
-        metric = _METRICS[self.kernel]
-        gram = self._profile(cdist(scaled, scaled, metric=metric))
-        middle = self._profile(cdist(scaled, np.zeros((1, self.bounds.size)), metric=metric))[:, 0]
+        gram = self._kernel_between(scaled, scaled)
+        middle = self._kernel_between(scaled, np.zeros((1, self.bounds.size)))[:, 0]
         spread, reach = self._spread(2.0), self._spread(1.0) / 2
         rest, common = float((1 - middle**2).sum()), float((middle**2).sum())
         gain = common * max(spread - reach**2, 0.0) / max(rest * reach**2, common * spread / _LARGEST_RATIO**2)
@@ -236,6 +234,12 @@ class GramMatrix(BoundedQuery):
         with np.errstate(over="ignore", under="ignore"):  # far away the kernel is zero
             return np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
 
+    def _kernel_between(self, left: Floats, right: Floats) -> Floats:
+        """The kernel between each row of `left` and each of `right`, both in halfwidths."""
+        from scipy.spatial.distance import cdist  # here, since other queries do not need it and it takes long to import
+
+        return self._profile(cdist(left, right, metric=_METRICS[self.kernel]))
+
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Kernel values less the middle of their range."""
         if self.shape[0] * self.shape[1] > _MOST:
@@ -253,7 +257,7 @@ class GramMatrix(BoundedQuery):
         """Kernel values of records in halfwidths from the midpoint, less the middle of their range."""
         right = records if self.points is None else self._scaled(self.points)
         low, high = self._range
-        values = self._profile(cdist(records, right, metric=_METRICS[self.kernel]))
+        values = self._kernel_between(records, right)
         return np.asarray(np.clip(values, low, high) - (low + high) / 2)
 
     @property

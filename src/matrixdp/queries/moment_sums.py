@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise.sums import GramSum
+from matrixdp.queries.cuda_sums import DeviceGrid, device_records, is_device_block, moment_on_device
 from matrixdp.records import is_columnar, to_array, to_columns
 from matrixdp.types import Floats
 
@@ -75,6 +76,12 @@ class MomentSum:
             self._quantise(block.T, out=out[first:].T)
             self.total.add(out.T)
 
+    def add_on_device(self, block: Any) -> None:
+        """Add records that are on a GPU."""
+        grid = DeviceGrid(self._bounds, self._box, self._grid, self._constant, self._clip, self._missing)
+        records = device_records(block, self._bounds.size, self._bounds.names)
+        self.total.add_sum(moment_on_device(records, grid), len(records))
+
     def _memory(self, rows: int, columns: int, *, after: int = 0) -> Floats:
         """A matrix in the reused buffer, `after` entries from its start."""
         size = rows * columns
@@ -116,6 +123,8 @@ class MomentTask:
     clip: bool
     missing: str
 
+    on_device = True  # blocks may be on a GPU
+
     def start(self) -> MomentSum:
         """A sum without records."""
         return MomentSum(
@@ -126,7 +135,9 @@ class MomentTask:
         """The part's exact sum, of a few kilobytes."""
         moments = self.start()
         for block in blocks:
-            if is_columnar(block):
+            if is_device_block(block):
+                moments.add_on_device(block)
+            elif is_columnar(block):
                 moments.add_columns(to_columns(block, self.bounds.size, self.bounds.names))
             else:
                 moments.add(to_array(block, self.bounds.size, self.bounds.names))

@@ -268,7 +268,7 @@ class TableMoments(MatrixQuery):
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
         unit = self._largest / levels(self.records)
-        values = np.concatenate([one.value()[places] for one in total.sums])
+        values = np.concatenate([total.value(group)[places] for group in range(self.groups)])
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
 
 

@@ -110,9 +110,11 @@ def _explain_answers() -> list[str]:
     return [
         "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
         "noise, to first order: the true number is within one error bar in about 68 of 100 cases, within two in 95.",
-        "“Too few” marks a number that would be computed from so few records that noise hides their number. A number "
-        "in grey is within two error bars of zero: it could be noise alone.",
-        "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget. Counts and totals "
+        "“Too few” marks a number that would be computed from so few records that noise hides their number, and "
+        "“hidden by noise” a standard deviation or correlation for which noise hides a variance. A number in grey is "
+        "within two error bars of zero: it could be noise alone.",
+        "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget: “matrixdp answer” "
+        "reads regressions, principal components and more off release.json. Counts, means and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
         "they come from is a separate question, with its own error bars.",

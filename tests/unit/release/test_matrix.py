@@ -181,7 +181,7 @@ def test_blocks_of_records_do_not_change_the_release(monkeypatch):
     design = CASES["identity"][0]
     truth = prepare(design, DATA, clip=True, missing="error")
     whole = _noisy_rows(design, truth, mdp.Stream(seed=1))
-    monkeypatch.setattr(module, "_BLOCK", 14)
+    monkeypatch.setattr(module, "BLOCK", 14)
     parts = _noisy_rows(design, truth, mdp.Stream(seed=1))
     assert parts.shape == whole.shape
     assert np.abs(parts - whole).max() < 30 * design.std.max()
