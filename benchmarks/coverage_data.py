@@ -1,6 +1,7 @@
 """Data sets for the coverage of error bars: named ones, simulated families, and tables from packages.
 
-Each group is split in two halves, one to choose on and one to report on; simulated families are in one half alone.
+Each group is split in two halves, one to choose on and one to report on; simulated families are in one half alone. A
+third part, 'fresh', has other tables and families, which were looked at once, after everything had been chosen.
 """
 
 from __future__ import annotations
@@ -21,27 +22,33 @@ flchain gilgais mdvis medpar movies nlschools nwtco pneumon quakes rwm1984 sat.a
 xclara
 """
 TABLES = _NAMES.split()
-_LESS = {"id", "obs", "case", "idcase", "nr", "seqno", "firm", "obsno", "stratum", "persnum", "intnum", "Ketchup.id"}
+_FRESH_NAMES = """
+Catsup Cigarette Cracker DoctorContacts Fatality FriendFoe GaltonFamilies HC Housing InstEval Mathlevel ModeChoice
+MunExp NOxEmissions NaturalPark PatentsRD Salaries Train Unemployment UKHouseOfCommons Wages Yogurt ambientNOxCH
+azcabgptca azpro badhealth coalition cpus dietox fgl french_fries immigration loomis mexico mid midwest pbc seals uis
+voteincome winter
+"""
+FRESH_TABLES = _FRESH_NAMES.split()
+_LESS = {"id", "ID", "obs", "case", "idcase", "nr", "seqno", "firm", "obsno", "stratum", "persnum", "intnum", "PID"}
 _MOST_FEATURES = 24
 
 
 def coverage_sets(half: str, groups: tuple[str, ...] = ("named", "simulated", "tables", "wide")) -> list[DataSet]:
-    """Sets of one half, 'choose' or 'report'; boxes of the group 'wide' are 2, 5 or 20 times as wide as needed."""
-    index = {"choose": 0, "report": 1}[half]
-    found: list[DataSet] = []
-    tables = package_tables(TABLES[index::2])
-    if "named" in groups:
-        found += ablation_moment_sets()[index::2]
-    if "simulated" in groups:
-        found += [
-            _in_box(name, records, width) for name, records, width in (_choose_families, _report_families)[index]()
-        ]
-    if "tables" in groups:
-        found += tables
-    if "wide" in groups:
-        several = [*ablation_moment_sets()[index::2], *tables[::3]]
-        found += [widen(data, (2.0, 5.0, 20.0)[i % 3]) for i, data in enumerate(several)]
-    return found
+    """Sets of one part, 'choose', 'report' or 'fresh'; boxes of the group 'wide' are 2, 5 or 20 times too wide."""
+    if half == "fresh":
+        named, families, tables = [], _fresh_families(), package_tables(FRESH_TABLES)
+    else:
+        index = ("choose", "report").index(half)
+        families = (_choose_families, _report_families)[index]()
+        named, tables = ablation_moment_sets()[index::2], package_tables(TABLES[index::2])
+    several = [*named, *tables[::3]]
+    found = {
+        "named": named,
+        "simulated": [_in_box(name, records, width) for name, records, width in families],
+        "tables": tables,
+        "wide": [widen(data, (2.0, 5.0, 20.0)[i % 3]) for i, data in enumerate(several)],
+    }
+    return [data for group in groups for data in found[group]]
 
 
 def package_tables(names: list[str]) -> list[DataSet]:
@@ -90,6 +97,22 @@ def _report_families() -> list[tuple[str, Floats, float]]:
         ("Laplace", rng.laplace(size=(3500, 14)) * np.geomspace(0.05, 1, 14), 8.0),
         ("Weibull", rng.weibull(0.6, (5000, 8)) * np.geomspace(0.2, 1, 8), 12.0),
         ("negative binomial", rng.negative_binomial(0.3, 0.1, (1000, 4)).astype(float), 10.0),
+    ]
+
+
+def _fresh_families() -> list[tuple[str, Floats, float]]:
+    rng = np.random.default_rng(13)
+    normal = rng.standard_normal
+    scales = rng.lognormal(0.0, 0.7, (2000, 1))
+    often, seldom = rng.exponential(0.1, (1500, 6)), rng.exponential(2.0, (1500, 6))
+    loadings = normal((5, 16)) * (rng.random((5, 16)) < 0.3)
+    return [
+        ("U-shaped", rng.beta(0.3, 0.3, (1000, 7)), 2.0),
+        ("scale mixture", scales * (normal((2000, 4)) @ normal((4, 9))), 8.0),
+        ("two exponentials", np.where(rng.random((1500, 6)) < 0.9, often, seldom), 10.0),
+        ("sparse factors", rng.laplace(size=(4000, 5)) @ loadings + 0.3 * normal((4000, 16)), 7.0),
+        ("logistic", rng.logistic(size=(600, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1]]), 6.0),
+        ("chi-squared", rng.chisquare(1.0, (10_000, 12)) * np.geomspace(0.1, 1, 12), 12.0),
     ]
 
 

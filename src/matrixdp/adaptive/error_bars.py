@@ -2,9 +2,9 @@
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
-once with variances raised until the *fit* of them has about the private ones. The square of an error bar is the sum of
-the mean square of the largest of these errors, the variance of the noise, and the effect of one record at the end of
-its bounds, which private answers can hardly tell from none.
+once with variances raised until the *fit* of them has about the private ones. An error bar combines the largest of
+these errors, the noise, what was taken from a covariance because it may be noise, and what one record at the end of its
+bounds contributes, which private answers can hardly tell from none.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     True
     """
     half = moment.bounds.halfwidths
-    found, noise, unseen = _found(moment), noise_bars(moment), _unseen_record(moment)
+    found, noise, known = _found(moment), noise_bars(moment), _known_errors(moment)
     simulated = _simulate(moment)
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
@@ -98,7 +98,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
         if name == "correlation":  # a ratio, in which much of what clipping does cancels
             bar = np.maximum(_root_mean_square(errors), noise[name])
         else:
-            bar = np.hypot(np.hypot(_root_mean_square(errors[-_LARGEST:]), noise[name]), unseen[name])
+            bar = np.hypot(_add_noise(_root_mean_square(errors[-_LARGEST:]), noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     if sampling:
         samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
@@ -108,17 +108,36 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     return MomentErrors.in_units(bars, half)
 
 
+def _add_noise(simulated: Floats, noise: Floats) -> Floats:
+    """Root of the sum of squares for numbers of one feature, which clipping changes most; else the larger one."""
+    bar = np.hypot(simulated, noise)
+    if simulated.ndim == 1:
+        return bar
+    return np.where(np.eye(len(bar), dtype=bool), bar, np.maximum(simulated, noise))
+
+
 def _found(moment: PrivateMoment) -> Statistics:
     fitted = moment.fitted
     return read_off(fitted.mean, fitted.covariance, moment.bounds.halfwidths, fitted.second)
 
 
-def _unseen_record(moment: PrivateMoment) -> Statistics:
-    """What one record at the further end of all its bounds contributes to each statistic but the correlation."""
-    reach, half = 1 + np.abs(moment.fitted.mean), moment.bounds.halfwidths
-    products = np.multiply.outer(reach, reach) / moment.records
-    square = np.asarray((half * reach) @ (half * reach) / moment.records)
-    return {"mean": reach / moment.records, "second_moment": products, "covariance": products, "eigenvalue": square}
+def _known_errors(moment: PrivateMoment) -> Statistics:
+    """What one record at the further end of its bounds contributes, and what was taken from a covariance in doubt."""
+    fitted, half = moment.fitted, moment.bounds.halfwidths
+    reach = 1 + np.abs(fitted.mean)
+    record = np.multiply.outer(reach, reach) / moment.records
+    taken = likeliest(fitted) - fitted.covariance
+    return {
+        "mean": reach / moment.records,
+        "second_moment": record,
+        "covariance": np.hypot(record, taken),
+        "eigenvalue": np.hypot((half * reach) @ (half * reach) / moment.records, _eigenvalues(taken, half)),
+    }
+
+
+def _eigenvalues(matrix: Floats, half: Floats) -> Floats:
+    """Eigenvalues in the data's units, the largest first."""
+    return np.asarray(np.linalg.eigvalsh(matrix * np.multiply.outer(half, half))[::-1], np.float64)
 
 
 def _root_mean_square(errors: Floats) -> Floats:

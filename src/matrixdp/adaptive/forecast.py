@@ -51,10 +51,8 @@ class Description:
         """
         mean = 2 * _within("position", self.position, 1.0, size) - 1
         std = np.minimum(2 * _within("spread", self.spread, 0.5, size), np.sqrt(1 - mean**2))
-        common = float(_within("correlation", self.correlation, 1.0, 1)[0])
-        correlation = np.full((size, size), common)
-        np.fill_diagonal(correlation, 1.0)
-        return mean, correlation * np.multiply.outer(std, std)
+        wanted = float(_within("correlation", self.correlation, 1.0, 1)[0])
+        return mean, _factor_correlations(wanted, size) * np.multiply.outer(std, std)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class Forecast:
     friendly : MomentErrors
         For Gaussian features.
     typical : MomentErrors
-        Geometric mean over all families of simulated records.
+        Mean over all families of simulated records.
     hostile : MomentErrors
         For the family with the largest error of each number.
     """
@@ -125,9 +123,27 @@ def forecast(
     every, names, half = list(found.values()), list(found["Gaussian"]), bounds.halfwidths
     return Forecast(
         friendly=MomentErrors.in_units(found["Gaussian"], half),
-        typical=MomentErrors.in_units({name: _geometric_mean([one[name] for one in every]) for name in names}, half),
+        typical=MomentErrors.in_units({name: np.mean([one[name] for one in every], axis=0) for name in names}, half),
         hostile=MomentErrors.in_units({name: np.max([one[name] for one in every], axis=0) for name in names}, half),
     )
+
+
+def _factor_correlations(wanted: float, size: int) -> Floats:
+    """Correlations of features with a few common factors, of shape (size, size), with the root mean square `wanted`.
+
+    About ``1/wanted`` factors with random loadings: one factor alone would be learned too easily, and with as many as
+    possible, about ``1/wanted^2``, there would be no leading directions.
+    """
+    if not wanted or size == 1:
+        return np.eye(size)
+    factors = max(1, min(round(1 / wanted), size))
+    loadings = np.random.default_rng(_SEED).standard_normal((size, factors))
+    loadings /= np.linalg.norm(loadings, axis=1)[:, None]
+    correlation = loadings @ loadings.T
+    found = float(np.sqrt(np.mean(correlation[np.tril_indices(size, -1)] ** 2)))
+    correlation *= min(1.0, wanted / found)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
 
 
 def _within(name: str, value: ArrayLike, most: float, size: int) -> Floats:
@@ -138,7 +154,3 @@ def _within(name: str, value: ArrayLike, most: float, size: int) -> Floats:
             f"{name} must be a number from 0 to {most:g}, or one for each of {size} features, got {value!r} instead."
         )
     return np.broadcast_to(array, (size,))
-
-
-def _geometric_mean(errors: list[Floats]) -> Floats:
-    return np.asarray(np.exp(np.mean(np.log(np.maximum(errors, np.finfo(float).tiny)), axis=0)))

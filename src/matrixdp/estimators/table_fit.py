@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.error_bars import MomentErrors
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
+from matrixdp.adaptive.statistics import read_off
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, column_variables
 from matrixdp.answers.psd import nearest_psd
@@ -137,20 +139,21 @@ class TableFit:
         return np.asarray(self.middle + self.half * np.clip(self.joint.mean, low, 1.0))
 
     @cached_property
-    def _stds(self) -> tuple[Floats, Floats]:
-        means, covariances = zip(*self.draws(), strict=True)
-        outer = np.multiply.outer(self.half, self.half)
-        return self.half * robust_spread(np.array(means)), outer * robust_spread(np.array(covariances))
+    def errors(self) -> MomentErrors:
+        """Standard deviations of the noise: a plain release has no other errors, but that it is made possible."""
+        draws = [read_off(mean, covariance, self.half) for mean, covariance in self.draws()]
+        spreads = {name: robust_spread(np.array([draw[name] for draw in draws])) for name in draws[0]}
+        return MomentErrors.in_units(spreads, self.half)
 
     @property
     def mean_std(self) -> Floats:
         """Standard deviation of the noise in each mean, of shape (d,)."""
-        return self._stds[0]
+        return self.errors.mean_std
 
     @property
     def covariance_std(self) -> Floats:
         """Standard deviation of the noise in each covariance, of shape (d, d)."""
-        return self._stds[1]
+        return self.errors.covariance_std
 
     @cached_property
     def covariance(self) -> Floats:

@@ -63,6 +63,15 @@ def test_error_bars_are_no_smaller_than_the_noise(moment):
     assert (moment.errors.mean_std >= BOUNDS.halfwidths * moment.fitted.mean_std).all()
 
 
+def test_error_bars_contain_what_clipping_takes():
+    data = np.random.default_rng(6).lognormal(0.0, 1.0, (4000, 4))
+    found = simulate(data, mdp.Bounds([0] * 4, [35] * 4))
+    scale = 17.5**2
+    noise = scale * np.diagonal(found.fitted.std)
+    one_record = scale * (1 + np.abs(found.fitted.mean)) ** 2 / 4000
+    assert (np.diagonal(found.errors.covariance_std) > 2 * np.hypot(noise, one_record)).all()
+
+
 def test_sampling_adds_to_privacy(moment):
     with_sampling = error_bars(moment, sampling=True)
     for field in FIELDS:

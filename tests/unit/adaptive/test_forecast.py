@@ -36,8 +36,8 @@ def test_more_records_and_more_budget_mean_less_error():
 
 
 def test_wider_spread_means_more_error():
-    narrow, wide = (forecast(BOUNDS, 2000, PRIVACY, description=Description(spread=s)).typical for s in (0.02, 0.3))
-    assert size(narrow.covariance_std) < size(wide.covariance_std) / 10
+    narrow, wide = (forecast(BOUNDS, 2000, PRIVACY, description=Description(spread=s)).friendly for s in (0.02, 0.3))
+    assert size(narrow.covariance_std) < size(wide.covariance_std) / 5
 
 
 def test_actual_errors_lie_in_the_range_when_the_guess_is_right():
@@ -51,7 +51,7 @@ def test_actual_errors_lie_in_the_range_when_the_guess_is_right():
     fits = [private_moment(data, bounds, PRIVACY, stream=Stream(i), simulation=True) for i in range(8)]
     actual = size(np.array([fit.covariance - truth for fit in fits]))
     assert size(predicted.friendly.covariance_std) / 1.5 < actual < 1.5 * size(predicted.hostile.covariance_std)
-    assert 0.5 < actual / size(predicted.typical.covariance_std) < 2
+    assert actual < 3 * size(predicted.typical.covariance_std)  # the claim of docs/estimators.md
 
 
 def test_impossible_spreads_are_reduced():
