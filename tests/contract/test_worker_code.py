@@ -87,6 +87,8 @@ def run_every_task(folder, engine):
     flags = mdp.open_records(folder.parent / "flags.parquet", workers=engine)
     columns = mdp.Columns([mdp.Number(NAMES[0], -1, 1), mdp.Number(NAMES[1], -1, 1, missing=True)])
     mdp.TableMoments(columns, RECORDS).evaluate(records, clip=True, missing="error")
+    answers = mdp.Columns([mdp.YesNo("to")])
+    mdp.TableMoments(answers, 2, person="from").evaluate(flags, clip=True, missing="error")
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
     for number, (bounds, options) in enumerate([(BOUNDS, {}), (BALL, {}), (BOUNDS, {"directions": turn})]):
         design = mdp.make_design(mdp.Identity(bounds, RECORDS), PRIVACY, **options)
@@ -107,8 +109,8 @@ def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
     }
-    # The first wraps a task for Spark, the second is a base class.
-    assert engine.tasks == written - {"PartitionTask", "_GridTask"}
+    # The first wraps a task for Spark, the second is a base class, the third wraps a task for a GPU of this process.
+    assert engine.tasks == written - {"PartitionTask", "_GridTask", "_MovingTask"}
     assert {"adaptive", "domain", "noise", "queries", "records", "release"} <= engine.packages <= RUN_BY_WORKERS
 
 

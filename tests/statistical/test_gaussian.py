@@ -7,6 +7,7 @@ from scipy.stats import binom, chi2, kstwobign
 
 from levels import LEVEL
 from matrixdp import Stream
+from matrixdp.noise.blocks import BLOCK
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.noise.indexed_draws import draw_indexed
 
@@ -97,3 +98,21 @@ def test_low_bits_are_uniform_and_carry_no_sign(draw):
             ones = int(((part & mask) != 0).sum())
             p = 2 * min(binom.cdf(ones, part.size, 0.5), binom.sf(ones - 1, part.size, 0.5))
             assert p > LEVEL
+
+
+def correlation_p(z):
+    """p-value of the largest correlation between two blocks of a draw, of the pairs together."""
+    blocks = z.reshape(-1, BLOCK)
+    normed = (blocks - blocks.mean(axis=1, keepdims=True)) / blocks.std(axis=1, keepdims=True)
+    pairs = (normed @ normed.T / BLOCK)[np.triu_indices(len(blocks), 1)]
+    return min(1.0, pairs.size * 2 * ndtr(-np.abs(pairs).max() * np.sqrt(BLOCK)))
+
+
+def test_blocks_of_a_large_draw_are_not_correlated():
+    assert correlation_p(draw(40, 8 * BLOCK, 61) * 2.0**-40) > LEVEL
+
+
+def test_blocks_that_share_two_percent_of_their_noise_are_found():
+    z = (draw(40, 8 * BLOCK, 61) * 2.0**-40).reshape(-1, BLOCK)
+    z[3] = np.sqrt(1 - 0.02) * z[3] + np.sqrt(0.02) * z[5]
+    assert correlation_p(z.ravel()) < LEVEL

@@ -33,6 +33,9 @@ from matrixdp.records.records import CountTask
 from matrixdp.release import Release, release
 from matrixdp.types import Floats
 
+_MANY = 200  # variables above which fewer draws of the noise must do for error bars of covariances
+_FEW_DRAWS = 50
+
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
@@ -113,9 +116,9 @@ class TableFit:
         moments = self._pairs.moments(matrix)
         return moments.mean / self.half, moments.covariance / np.multiply.outer(self.half, self.half)
 
-    def draws(self) -> Iterator[tuple[Floats, Floats]]:
+    def draws(self, count: int = DRAWS) -> Iterator[tuple[Floats, Floats]]:
         """Scaled means and covariances with noise drawn again about the released moments."""
-        return map(self._scaled, draw_again(self._view, DRAWS))
+        return map(self._scaled, draw_again(self._view, count))
 
     @cached_property
     def joint(self) -> JointMoment:
@@ -145,15 +148,29 @@ class TableFit:
         spreads = {name: robust_spread(np.array([draw[name] for draw in draws])) for name in draws[0]}
         return MomentErrors.in_units(spreads, self.half)
 
-    @property
+    @cached_property
     def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, of shape (d,)."""
-        return self.errors.mean_std
+        """Standard deviation of the noise in each mean, to first order, of shape (d,)."""
+        view, joint = self._view, self.joint
+        places = [variable.value for variable in self._variables]
+        observed = [variable.observed for variable in self._variables]
+        variances = view.structure.variances(view.design.noise)
+        sizes, values = variances[observed, observed], variances[places, observed]
+        shares = np.maximum(view.matrix[observed, observed], np.sqrt(sizes))
+        return np.asarray(np.sqrt(values + (joint.mean * self.half) ** 2 * sizes) / shares)
 
-    @property
+    @cached_property
     def covariance_std(self) -> Floats:
         """Standard deviation of the noise in each covariance, of shape (d, d)."""
-        return self.errors.covariance_std
+        centre = self.joint.covariance
+        first, second = np.zeros_like(centre), np.zeros_like(centre)
+        count = DRAWS if len(centre) <= _MANY else _FEW_DRAWS
+        for _, covariance in self.draws(count):
+            apart = covariance - centre
+            first += apart
+            second += apart**2
+        variances = np.maximum(second / count - (first / count) ** 2, 0.0)
+        return np.asarray(np.sqrt(variances) * np.multiply.outer(self.half, self.half))
 
     @cached_property
     def covariance(self) -> Floats:

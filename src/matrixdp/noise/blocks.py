@@ -20,7 +20,7 @@ from matrixdp.noise.stream import BlockKey, Stream
 
 BLOCK = 1 << 18  # entries of a block; a draw of at most one block is not divided
 _VARIABLE = "MATRIXDP_THREADS"
-_MOST = 16  # threads by default: each needs about 5 MiB, and Python's lock leaves little to gain from more
+_MOST = 16  # threads by default: each needs up to 6 MiB, and Python's lock leaves little to gain from more
 
 Draw = Callable[[Stream, slice], None]
 

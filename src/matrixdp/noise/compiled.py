@@ -42,7 +42,7 @@ class CompiledSteps:
         return rejected, unsure[: self.compare_words(words, heights, *table.polynomials, *numbers, rejected, unsure)]
 
 
-_loaded: list[CompiledSteps | None] = []
+_loaded: list[CompiledSteps | None] = []  # threads that load at the same time append the same
 
 
 def find_steps(size: int) -> CompiledSteps | None:
