@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
 
 FORMAT = "matrixdp adaptive covariance 1"
+_VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
+_SCALARS = ("noise_std", "radius", "learned", "evident")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +142,11 @@ def check_adaptive(release: AdaptiveRelease) -> None:
     """Raise a `ParameterError` unless the parts of a release fit together: steps, guarantee, shapes and ranges."""
     moment, fitted = release.moment, release.moment.fitted
     d = moment.bounds.size
-    for name in ("mean", "mean_std"):
-        _require(getattr(fitted, name).shape == (d,), f"{name} must have the shape ({d},)")
-    for name in ("covariance", "std", "unshrunk", "noise_shape"):
-        _require(getattr(fitted, name).shape == (d, d), f"{name} must have the shape ({d}, {d})")
-    for name in ("mean", "mean_std", "covariance", "std", "unshrunk", "noise_shape", "noise_std", "radius"):
-        _require(bool(np.isfinite(getattr(fitted, name)).all()), f"{name} must be finite")
+    for field in fields(fitted):
+        value = np.asarray(getattr(fitted, field.name))
+        shape = (d,) if field.name in _VECTORS else () if field.name in _SCALARS else (d, d)
+        _require(value.shape == shape, f"{field.name} must have the shape {shape}")
+        _require(bool(np.isfinite(value).all()), f"{field.name} must be finite")
     covariance = fitted.covariance
     _require(bool(np.allclose(covariance, covariance.T, rtol=1e-9, atol=1e-12)), "covariance must be symmetric")
     _require(float(np.linalg.eigvalsh(covariance)[0]) >= -1e-9 * d, "covariance must be positive semidefinite")

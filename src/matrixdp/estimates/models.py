@@ -7,12 +7,13 @@ several families that have the private mean and covariance, and the largest erro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
@@ -99,20 +100,13 @@ def choose_features(names: tuple[str, ...], target: str, on: Sequence[str] | Non
 
 def _select(moment: PrivateMoment, order: NDArray[np.intp]) -> PrivateMoment:
     """The fit of some of the columns, in this order: a marginal of the fit of all."""
-    bounds, fitted, square = moment.bounds, moment.fitted, np.ix_(order, order)
-    return replace(
-        moment,
-        bounds=Bounds(bounds.lower[order], bounds.upper[order]),
-        fitted=replace(
-            fitted,
-            mean=fitted.mean[order],
-            mean_std=fitted.mean_std[order],
-            covariance=fitted.covariance[square],
-            std=fitted.std[square],
-            unshrunk=fitted.unshrunk[square],
-            noise_shape=fitted.noise_shape[square],
-        ),
-    )
+    bounds, size, square = moment.bounds, moment.bounds.size, np.ix_(order, order)
+    parts = {}
+    for field in fields(moment.fitted):
+        value = getattr(moment.fitted, field.name)
+        shape = np.shape(value)
+        parts[field.name] = value[square] if shape == (size, size) else value[order] if shape == (size,) else value
+    return replace(moment, bounds=Bounds(bounds.lower[order], bounds.upper[order]), fitted=Fitted(**parts))
 
 
 def _coefficients(moment: PrivateMoment) -> Floats:

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.method import MethodChoice
-from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.settings import settings_for
+from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.domain.bounds import Bounds
 from matrixdp.estimates.adaptive_release import AdaptiveRelease
 from matrixdp.estimates.result import find_recipe
+from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
+
+_RECORDS = 16
 
 
 def make_sample_release(
     bounds: Bounds, privacy: Privacy, records: int, neighbours: Neighbours, *, aim: str = "covariance"
 ) -> AdaptiveRelease:
-    """A release of uncorrelated numbers that fill their bounds evenly, marked as a simulation. Reads no data.
+    """A release of a few made-up records that fill their bounds evenly, as if they were `records`. Reads no data.
+
+    It is marked as a simulation.
 
     Examples
     --------
     >>> sample = make_sample_release(Bounds([0], [6]), Privacy(1, 1e-6), 100, Neighbours.REPLACE)
-    >>> sample.moment.mean.tolist(), sample.moment.covariance.round(3).tolist()
-    ([3.0], [[3.0]])
+    >>> sample.moment.covariance.shape, sample.records, sample.simulation
+    ((1, 1), 100, True)
     """
-    d, recipe = bounds.size, find_recipe(aim)
-    settings_for(recipe)
-    even = np.eye(d) / 3
-    fitted = Fitted(
-        mean=np.zeros(d),
-        covariance=even,
-        mean_std=np.full(d, 0.01),
-        std=np.full((d, d), 0.01),
-        unshrunk=even,
-        noise_shape=np.eye(d),
-        noise_std=0.01,
-        radius=1.0,
-        learned=True,
-    )
-    steps = (Step("moment", privacy.mu, 1.0, 1),)
-    moment = PrivateMoment(
-        fitted=fitted,
-        bounds=bounds,
-        privacy=privacy,
+    made_up = np.random.default_rng(0).uniform(bounds.lower, bounds.upper, (_RECORDS, bounds.size))
+    prepared = prepare_fit(
+        made_up,
+        replace(bounds, names=None),
+        privacy,
+        aim=find_recipe(aim),
+        records=_RECORDS,
         neighbours=neighbours,
-        mu=privacy.mu,
-        steps=steps,
+        stream=Stream(seed=0),
         simulation=True,
-        records=records,
-        aim=recipe,
     )
+    moment = replace(prepared.fit(), bounds=bounds, records=records)
     return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), aim)

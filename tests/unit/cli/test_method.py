@@ -88,6 +88,14 @@ def test_what_only_a_plain_release_can_do_is_done_by_one(clinic, matrixdp, query
     assert len(charges()) == 1
 
 
+def test_rows_of_a_person_are_protected_together(clinic, matrixdp):
+    done = matrixdp(*design("correlation", "--person", "patient"))
+    assert done.code == 0, done.err
+    assert "All rows of a person are protected together, by a plain release." in done.out
+    refused = matrixdp(*design("correlation", "--person", "patient", "--method", "adaptive"))
+    assert refused.code == ExitCode.USAGE
+
+
 @pytest.mark.parametrize("query", ["covariance", "components", "regression"])
 def test_a_plain_release_can_be_asked_for(clinic, matrixdp, query):
     target = ["--target", "bmi"] if query == "regression" else []

@@ -72,6 +72,16 @@ class TestMethod:
         with pytest.raises(ParameterError, match="method must be 'auto' or 'plain'"):
             simulate(frame, some, method="adaptive")
 
+    def test_rows_of_a_person_are_protected_together_by_a_plain_release(self):
+        frame = pd.DataFrame(DATA, columns=NAMES).assign(patient=np.arange(len(DATA)) // 3)
+        found = simulate(frame, person="patient", records=1000)
+        assert found.method == "plain"
+        assert str(found.unit) == "person:patient"
+        assert "person" in found.reason
+        for options in ({"method": "adaptive", "records": 1000}, {}):
+            with pytest.raises(ParameterError, match="person"):
+                simulate(frame, person="patient", **options)
+
     def test_columns_of_numbers_are_the_same_as_bounds(self):
         columns = mdp.Columns([mdp.Number(*one) for one in zip(NAMES, BOUNDS.lower, BOUNDS.upper, strict=True)])
         frame = pd.DataFrame(DATA, columns=NAMES)
