@@ -38,14 +38,14 @@ def choose_method_for(
 
 
 def find_bounds(options: DesignOptions, schema: Schema) -> Bounds:
-    """Bounds of the numbers that an adaptive fit uses."""
+    """Bounds of the numbers that an adaptive fit uses; the target of a regression is the last one."""
     bounds = schema.bounds(choose_numbers(options, schema))
     if bounds.size > MAX_SIDE:
         raise ParameterError(
             f"--query {options.query} must have at most {MAX_SIDE:,} columns, got {bounds.size:,} instead; the matrix "
             f"is held in memory. Choose some with --columns, or remove columns from {schema.path}."
         )
-    return bounds
+    return bounds if options.target is None else bounds.move_last(options.target)
 
 
 def parse_features(options: DesignOptions) -> list[str] | None:
