@@ -18,6 +18,7 @@ from matrixdp.adaptive.out_of_core import validate_records
 from matrixdp.adaptive.people_records import validate_people
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
@@ -103,6 +104,7 @@ def private_moment(
     privacy: Privacy,
     *,
     aim: str = "covariance",
+    targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
@@ -118,13 +120,16 @@ def private_moment(
     Parameters
     ----------
     data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
-        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to six times.
+        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to seven times.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy
         The whole budget.
-    aim : 'covariance', 'components' or 'regression'
+    aim : 'covariance', 'correlation', 'components' or 'regression'
         Use of the result; selects the settings.
+    targets : int
+        Number of last features that a regression predicts, and whose mean is measured alone where noise hides all else;
+        with 0 it never is. Other aims have none.
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Directions of the coordinates of the final moment; a matrix must have orthonormal columns, for features scaled
         to [-1, 1].
@@ -156,13 +161,14 @@ def private_moment(
     >>> moment.mu <= moment.privacy.mu
     True
     >>> [step.name for step in moment.steps]
-    ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
+    ['radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
     """
     prepared = prepare_fit(
         data,
         bounds,
         privacy,
         aim=aim,
+        targets=targets,
         directions=directions,
         records=records,
         neighbours=neighbours,
@@ -191,6 +197,8 @@ class PreparedFit:
         The public number of records.
     basis : float64 array of shape (m, m), or None
         Public directions; None if they are learned.
+    targets : int
+        Number of last features that a regression predicts.
     """
 
     records: PrivateRecords
@@ -199,6 +207,7 @@ class PreparedFit:
     budget: FitBudget
     public: int
     basis: Floats | None = None
+    targets: int = 0
 
     @property
     def size(self) -> dict[str, Any]:
@@ -209,7 +218,14 @@ class PreparedFit:
         """Spend the budget. Whatever pays for it must have been charged before."""
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
-            fitted = fit_moment(self.records, settings_for(self.aim), budget, public=self.public, basis=self.basis)
+            fitted = fit_moment(
+                self.records,
+                settings_for(self.aim),
+                budget,
+                public=self.public,
+                basis=self.basis,
+                targets=self.targets,
+            )
         return PrivateMoment(
             fitted=fitted,
             bounds=self.bounds,
@@ -231,6 +247,7 @@ def prepare_fit(
     privacy: Privacy,
     *,
     aim: str,
+    targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
@@ -243,6 +260,7 @@ def prepare_fit(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
+    predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size) if aim == "regression" else 0
     who = Person.parse(person)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
@@ -250,7 +268,7 @@ def prepare_fit(
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        return PreparedFit(on_grid(public), bounds, aim, budget, public, basis)
+        return PreparedFit(on_grid(public), bounds, aim, budget, public, basis, predicted)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

@@ -127,6 +127,7 @@ def release_adaptive(
     choice: MethodChoice,
     records: int,
     neighbours: Neighbours,
+    targets: int = 0,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -136,12 +137,13 @@ def release_adaptive(
 ) -> AdaptiveRelease:
     """Check, look for the stored release of an earlier request, charge, fit, and store the release.
 
-    Parameters and privacy are those of `release_covariance`.
+    Parameters and privacy are those of `release_covariance`; `targets` is the number of last columns that the release
+    may be limited to, if it is for a regression of which noise hides all but their means.
     """
     account = open_account_for(
         Gaussian(privacy.mu),
         Moments(bounds, records, neighbours=neighbours),  # has the same neighbours and protects the same unit
-        lambda: describe_adaptive(bounds, privacy, aim, records, neighbours),
+        lambda: describe_adaptive(bounds, privacy, aim, records, neighbours, targets),
         ledger,
         dataset,
         request,
@@ -151,7 +153,7 @@ def release_adaptive(
     if account is not None and (stored := account.stored()) is not None:
         return _read_stored(stored)
     options: dict[str, Any] = {"records": records, "neighbours": neighbours, "stream": stream, "simulation": simulation}
-    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), **options)
+    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), targets=targets, **options)
     receipt = account.charge_or_find() if account is not None else None
     if isinstance(receipt, str):
         return _read_stored(receipt)
@@ -162,7 +164,7 @@ def release_adaptive(
 
 
 def describe_adaptive(
-    bounds: Bounds, privacy: Privacy, aim: str, records: int, neighbours: Neighbours
+    bounds: Bounds, privacy: Privacy, aim: str, records: int, neighbours: Neighbours, targets: int = 0
 ) -> dict[str, Any]:
     """What an adaptive release was asked for, for the ledger, with a hash of all its inputs."""
     return {
@@ -172,7 +174,7 @@ def describe_adaptive(
         "shape": [bounds.size, bounds.size],
         "epsilon": privacy.epsilon,
         "delta": privacy.delta,
-        "inputs": digest((bounds, privacy, aim, records, str(neighbours))),
+        "inputs": digest((bounds, privacy, aim, records, str(neighbours), targets)),
     }
 
 

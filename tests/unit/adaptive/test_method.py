@@ -6,7 +6,7 @@ from matrixdp import ParameterError
 from matrixdp.adaptive import choose_method
 
 
-@pytest.mark.parametrize("aim", ["covariance", "components", "regression"])
+@pytest.mark.parametrize("aim", ["covariance", "correlation", "components", "regression"])
 def test_choice_names_a_method_and_a_reason(aim):
     for features in (1, 2, 30):
         method, reason = choose_method(features, 1000, 0.2, aim)

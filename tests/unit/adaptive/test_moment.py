@@ -18,7 +18,7 @@ def simulate(data=DATA, bounds=BOUNDS, privacy=PRIVACY, seed=0, **options):
     return private_moment(data, bounds, privacy, stream=mdp.Stream(seed=seed), simulation=True, **options)
 
 
-@pytest.mark.parametrize("aim", ["covariance", "components", "regression"])
+@pytest.mark.parametrize("aim", ["covariance", "correlation", "components", "regression"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 8.0])
 def test_the_steps_spend_the_budget_and_no_more(aim, epsilon):
     privacy = mdp.Privacy(epsilon, 1e-6)

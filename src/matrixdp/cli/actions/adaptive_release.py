@@ -46,10 +46,15 @@ class AdaptiveJob:
         """What one person may change."""
         return Neighbours.parse(self.design_options.neighbours or Neighbours.REPLACE)
 
+    @property
+    def targets(self) -> int:
+        """Number of last columns that a regression explains."""
+        return int(self.design_options.query == "regression")
+
     def plan_charge(self) -> PlannedCharge:
         """What the ledger will be charged with."""
         options = self.design_options
-        asked = (self.bounds, options.privacy, options.query, self.records, self.neighbours)
+        asked = (self.bounds, options.privacy, options.query, self.records, self.neighbours, self.targets)
         return PlannedCharge(Gaussian(options.privacy.mu), partial(describe_adaptive, *asked), self.bounds.size**2)
 
     def make_sample(self) -> AdaptiveRelease:
@@ -102,5 +107,6 @@ def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts)
         choice=job.choice,
         records=job.records,
         neighbours=job.neighbours,
+        targets=job.targets,
         **target.make_arguments(),
     )
