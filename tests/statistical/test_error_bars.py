@@ -1,8 +1,8 @@
 """Coverage of error bars: on skewed data they hold, and those of the noise alone do not.
 
 Level: `levels.LEVEL` for the hypothesis that 1.96 error bars cover a variance with a probability of at least 0.88, the
-least that is claimed for a data set. Each fit has its own noise and counts once. Seeds are fixed. With the power 0.999,
-bars are rejected that cover a fifth; those of the noise alone cover less here.
+least that is claimed for a data set. Each fit has its own noise and counts once. Seeds are fixed. Bars that cover a
+fifth are rejected with the power 0.999; those of the noise alone cover about as little here.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def covered(data):
     records = np.clip(data, bounds.lower, bounds.upper)
     truth, all_bars, noise_alone = records.var(axis=0), 0, 0
     for seed in range(FITS):
-        privacy, feature = mdp.Privacy(2.0, 1e-6), seed % 4
+        privacy, feature = mdp.Privacy(1.0, 1e-6), seed % 4
         moment = private_moment(records, bounds, privacy, stream=Stream(seed), simulation=True)
         error = abs(moment.covariance[feature, feature] - truth[feature])
         all_bars += error <= NORMAL * moment.errors.covariance_std[feature, feature]

@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matrixdp.adaptive.record_families import FAMILIES
-from matrixdp.adaptive.simulated_fit import FitOptions, SimulatedErrors, likeliest, simulate_errors
+from matrixdp.adaptive.simulated_fit import (
+    FitOptions,
+    SimulatedErrors,
+    likeliest,
+    repeat_fit,
+    simulate_errors,
+    simulated_number,
+)
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
+from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
@@ -100,6 +108,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
         else:
             bar = np.hypot(_add_noise(_root_mean_square(errors[-_LARGEST:]), noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
+    bars["covariance"] = np.maximum(bars["covariance"], _product_bars(found, bars))
     if sampling:
         samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
         for name, bar in bars.items():
@@ -116,6 +125,16 @@ def _add_noise(simulated: Floats, noise: Floats) -> Floats:
     return np.where(np.eye(len(bar), dtype=bool), bar, np.maximum(simulated, noise))
 
 
+def _product_bars(found: Statistics, bars: Statistics) -> Floats:
+    """Error bars of covariances as products of a correlation and two standard deviations, of shape (d, d)."""
+    own, variances = np.diagonal(bars["covariance"]), np.diagonal(found["covariance"])
+    by_size, most = np.sqrt(own), np.sqrt(np.maximum(variances, 0.0) + own)
+    from_size = found["correlation"] * np.multiply.outer(by_size, by_size)
+    from_correlation = bars["correlation"] * np.multiply.outer(most, most)
+    product = np.hypot(from_size, from_correlation)
+    return np.where(np.eye(len(own), dtype=bool), 0.0, np.minimum(product, (1 + np.abs(found["covariance"])) / NORMAL))
+
+
 def _found(moment: PrivateMoment) -> Statistics:
     fitted = moment.fitted
     return read_off(fitted.mean, fitted.covariance, moment.bounds.halfwidths, fitted.second)
@@ -130,9 +149,31 @@ def _known_errors(moment: PrivateMoment) -> Statistics:
     return {
         "mean": reach / moment.records,
         "second_moment": record,
-        "covariance": np.hypot(record, taken),
+        "covariance": np.hypot(record, taken) + np.diag(_short_of_corners(moment)),
         "eigenvalue": np.hypot((half * reach) @ (half * reach) / moment.records, _eigenvalues(taken, half)),
     }
+
+
+def _short_of_corners(moment: PrivateMoment) -> Floats:
+    """How far variances are from those of records at the corners of the box, where a fit of such finds as little.
+
+    With few records all of them are clipped, and what is found of a full box is not told from a small variance.
+    Zero where the fit would have found more. In error bars, of shape (d,).
+    """
+    fitted, d = moment.fitted, moment.bounds.size
+    seed = _seed(moment)
+    number = simulated_number(moment.records, d)
+    corners = np.random.default_rng(seed).choice([-1.0, 1.0], (number, d))
+    fits = repeat_fit(corners, _options(moment), Stream(seed), _REPETITIONS)
+    least = min(float(np.trace(fit.covariance)) for fit in fits)
+    found, variances = float(np.trace(fitted.covariance)), np.diagonal(fitted.covariance)
+    if found + 2 * float(np.linalg.norm(np.diagonal(fitted.std))) < least:
+        return np.zeros(d)
+    return np.asarray(np.maximum(1 - variances, 0.0) / NORMAL)
+
+
+def _options(moment: PrivateMoment) -> FitOptions:
+    return FitOptions(moment.bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
 
 
 def _eigenvalues(matrix: Floats, half: Floats) -> Floats:
@@ -147,8 +188,7 @@ def _root_mean_square(errors: Floats) -> Floats:
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
     """Errors of the fit for each family, as it is and with its variances raised."""
     mean, covariance = moment.fitted.mean, likeliest(moment.fitted)
-    options = FitOptions(moment.bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
-    seed, found = _seed(moment), []
+    options, seed, found = _options(moment), _seed(moment), []
     for index, family in enumerate(FAMILIES):
         as_it_is = simulate_errors(family, mean, covariance, options, seed + 2 * index, _REPETITIONS)
         raised = _raise_variances(covariance, as_it_is.variances)

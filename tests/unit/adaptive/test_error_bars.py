@@ -72,6 +72,20 @@ def test_error_bars_contain_what_clipping_takes():
     assert (np.diagonal(found.errors.covariance_std) > 2 * np.hypot(noise, one_record)).all()
 
 
+def test_a_full_box_is_covered_where_few_records_cannot_show_it():
+    corners = np.random.default_rng(8).choice([-6.0, 6.0], (200, 3))
+    found = simulate(corners, epsilon=0.1)
+    assert (np.diagonal(found.covariance) + 1.96 * np.diagonal(found.errors.covariance_std) >= 36 * (1 - 1e-9)).all()
+    many = simulate(0.1 * np.tile(corners, (40, 1)))
+    assert (np.diagonal(many.errors.covariance_std) < 3).all()
+
+
+def test_covariances_are_known_no_better_than_their_factors(moment):
+    errors, variances = moment.errors, np.diagonal(moment.covariance)
+    most = np.sqrt(variances + np.diagonal(errors.covariance_std))
+    assert (errors.covariance_std >= errors.correlation_std * np.outer(most, most) * (1 - 1e-9)).all()
+
+
 def test_sampling_adds_to_privacy(moment):
     with_sampling = error_bars(moment, sampling=True)
     for field in FIELDS:
