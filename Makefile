@@ -6,7 +6,7 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-.PHONY: demo test nightly spark bench accuracy audit mutants clean
+.PHONY: demo test nightly spark gpu bench accuracy audit mutants clean
 
 demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -23,6 +23,10 @@ nightly: .venv/dev        ## property tests on new examples, statistical tests f
 
 spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
 	$(BIN)/python -m pytest --quiet tests/unit/records/test_spark.py
+
+gpu: .venv/dev .venv/cuda     ## kernels beside their reference bit for bit, their law at 10^10 draws, ratios; needs an NVIDIA GPU
+	$(BIN)/python -m pytest --quiet -o norecursedirs= tests/gpu
+	$(BIN)/python -m benchmarks.gpu
 
 bench: .venv/bench        ## the table of ratios, each measured side by side in one run
 	$(BIN)/python -m benchmarks

@@ -42,10 +42,10 @@ def moment_sets() -> list[DataSet]:
     """Data for covariances and principal components."""
     diabetes = datasets.load_diabetes(scaled=False)
     return [
-        _rounded("breast cancer", datasets.load_breast_cancer().data),
-        _rounded("diabetes", np.column_stack([diabetes.data, diabetes.target])),
+        rounded("breast cancer", datasets.load_breast_cancer().data),
+        rounded("diabetes", np.column_stack([diabetes.data, diabetes.target])),
         *_paper([("CTG", "ctg", slice(0, 21)), ("liver", "liver", slice(0, 6)), ("movement", "movement", slice(2, 6))]),
-        _rounded("wine", datasets.load_wine().data),
+        rounded("wine", datasets.load_wine().data),
         DataSet("digits", datasets.load_digits().data, Bounds(np.zeros(64), np.full(64, 16.0))),
         _simulated(),
     ]
@@ -59,10 +59,10 @@ def regression_sets() -> list[DataSet]:
     features = rng.standard_normal((3000, 15))
     target = features @ rng.standard_normal(15) * 0.5 + rng.standard_normal(3000)
     return [
-        _rounded("diabetes", np.column_stack([diabetes.data, diabetes.target])),
-        _rounded("breast cancer", np.column_stack([cancer.data, cancer.target])),
+        rounded("diabetes", np.column_stack([diabetes.data, diabetes.target])),
+        rounded("breast cancer", np.column_stack([cancer.data, cancer.target])),
         *_paper([("CTG", "ctg", slice(0, 22)), ("liver", "liver", slice(0, 6))]),
-        _rounded("linear", np.column_stack([features, target])),
+        rounded("linear", np.column_stack([features, target])),
     ]
 
 
@@ -113,7 +113,7 @@ def _in_box(name: str, records: Floats, width: float) -> DataSet:
     return DataSet(name, records, Bounds(middle - half, middle + half))
 
 
-def _rounded(name: str, records: Floats) -> DataSet:
+def rounded(name: str, records: Floats) -> DataSet:
     """A data set with its range rounded outwards to powers of ten as bounds. For public data only."""
     low, high = records.min(axis=0), records.max(axis=0)
     unit = 10.0 ** np.floor(np.log10(np.where(high > low, high - low, 1.0)))
@@ -136,5 +136,5 @@ def _paper(wanted: list[tuple[str, str, slice]]) -> list[DataSet]:
     for name, file, columns in wanted:
         path = Path(folder or ".") / f"{file}.csv"
         if folder and path.exists():
-            found.append(_rounded(name, np.genfromtxt(path, delimiter=",", skip_header=1)[:, columns]))
+            found.append(rounded(name, np.genfromtxt(path, delimiter=",", skip_header=1)[:, columns]))
     return found

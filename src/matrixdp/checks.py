@@ -253,6 +253,8 @@ def _scalar(value: Any) -> Any:
 
 
 def _float_or_nan(value: Any) -> float:
+    if type(value) is float:
+        return value
     if isinstance(value, bool | np.ndarray) or not isinstance(value, SupportsFloat):
         return math.nan
     try:

@@ -17,11 +17,10 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from matrixdp.checks import check_number
@@ -50,6 +49,69 @@ class Neighbours(StrEnum):
         except ValueError:
             names = " or ".join(repr(str(member)) for member in cls)
             raise ParameterError(f"neighbours must be {names}, got {show(value)} instead.") from None
+
+
+_UNITS = {
+    "record": "one record (row)",
+    "person": "one person with all their rows",
+    "edge": "one edge",
+    "node": "one node with all its edges",
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What two neighbours differ in, and so what a guarantee protects: the unit of protection.
+
+    Parameters
+    ----------
+    kind : 'record', 'person', 'edge' or 'node'
+    column : str, optional
+        For persons, the column that says whose each row is. Persons of two columns, such as patients and households,
+        are different units.
+
+    Examples
+    --------
+    >>> str(Unit("person", "patient_id")), Unit.parse("person:patient_id").words
+    ('person:patient_id', 'one person with all their rows')
+    """
+
+    kind: str = "record"
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in _UNITS:
+            raise ParameterError(f"unit must be 'record', 'person', 'edge' or 'node', got {show(self.kind)} instead.")
+        if self.kind == "person" and (not isinstance(self.column, str) or not self.column.isprintable()):
+            raise ParameterError(
+                "unit 'person' needs the column that says whose each row is, as printable text: person='patient_id', "
+                "or --person patient_id."
+            )
+        if self.kind == "person" and not self.column:
+            raise ParameterError("person must name a column, got '' instead.")
+        if self.kind != "person" and self.column is not None:
+            raise ParameterError(
+                f"unit must be 'person' where a column of persons is named, got {self.kind!r} instead."
+            )
+
+    @classmethod
+    def parse(cls, value: str | Unit) -> Unit:
+        """The unit that `str` wrote: ``"record"``, ``"person:COLUMN"``, ``"edge"`` or ``"node"``."""
+        if isinstance(value, Unit):
+            return value
+        kind, colon, column = value.partition(":") if isinstance(value, str) else (value, "", "")
+        return cls(kind, column if colon else None)
+
+    def __str__(self) -> str:
+        return self.kind if self.column is None else f"{self.kind}:{self.column}"
+
+    @property
+    def words(self) -> str:
+        """The unit in words, as reports show it."""
+        return _UNITS[self.kind]
+
+
+RECORD = Unit()
 
 
 @builtin_kind
@@ -144,7 +206,12 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
     >>> gdp_delta(mu=gdp_mu(epsilon=0.1, delta=1e-5), epsilon=0.1) <= 1e-5
     True
     """
-    epsilon, delta = check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta)
+    return _mu_at(check_number(epsilon, "epsilon", at_least=0, below=_LARGEST_EPSILON), _check_delta(delta))
+
+
+@lru_cache(maxsize=256)
+def _mu_at(epsilon: float, delta: float) -> float:
+    """`gdp_mu` without checks; a budget is often used for several designs."""
     low = 1.0
     while _delta_at(low, epsilon) > delta:
         low /= 2
@@ -213,12 +280,48 @@ def _root(
     """
     low, high = (0.0, safe) if other is None else (safe, other)
     log_delta = math.log(delta)
-    x = float(brentq(lambda x: math.log(delta_at(x)) - log_delta, low, high, xtol=_TINY, rtol=4 * _EPS))
+    x = _find_zero(lambda x: math.log(delta_at(x)) - log_delta, low, high)
     step = _EPS
     while delta_at(x) > delta:
         x = (x + step * high) if toward > x else x * (1 - step)
         step *= 2
     return x
+
+
+def _find_zero(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that has different signs at `low` and `high` is zero, by Brent's method, to four roundings.
+
+    The steps are those of `scipy.optimize.brentq`, whose package takes longer to import than all others together.
+    """
+    before, now = low, high
+    f_before, f_now = function(before), function(now)
+    if f_before == 0:
+        return before
+    opposite, f_opposite, step, last_step = before, f_before, now - before, now - before
+    while True:
+        if f_before != 0 and f_now != 0 and (f_before < 0) != (f_now < 0):
+            opposite, f_opposite, step, last_step = before, f_before, now - before, now - before
+        if abs(f_opposite) < abs(f_now):
+            before, now, opposite = now, opposite, now
+            f_before, f_now, f_opposite = f_now, f_opposite, f_now
+        least, half = (_TINY + 4 * _EPS * abs(now)) / 2, (opposite - now) / 2
+        if f_now == 0 or abs(half) < least:
+            return now
+        tried = math.inf
+        if abs(last_step) > least and abs(f_now) < abs(f_before):
+            if before == opposite:
+                tried = -f_now * (now - before) / (f_now - f_before)
+            else:
+                slope = (f_before - f_now) / (before - now)
+                other = (f_opposite - f_now) / (opposite - now)
+                tried = -f_now * (f_opposite * other - f_before * slope) / (other * slope * (f_opposite - f_before))
+        if 2 * abs(tried) < min(abs(last_step), 3 * abs(half) - least):
+            last_step, step = step, tried
+        else:
+            last_step = step = half
+        before, f_before = now, f_now
+        now += step if abs(step) > least else math.copysign(least, half)
+        f_now = function(now)
 
 
 def _check_delta(delta: float) -> float:

@@ -70,6 +70,8 @@ def test_what_is_shown_can_be_run(tmp_path, monkeypatch, capsys):
         for _ in range(2000)
     ]
     Path("clinic.csv").write_text("\n".join(["age,bmi,pressure,ward,smoker,outcome", *rows]) + "\n")
+    visits = [f"{i % 700},{row}" for i, row in enumerate(rows)]
+    Path("visits.csv").write_text("\n".join(["patient_id,age,bmi,pressure,ward,smoker,outcome", *visits]) + "\n")
     Path("edges.csv").write_text("source,target\nann,bob\nbob,cem\n")
     ran = 0
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE):

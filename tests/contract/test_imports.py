@@ -12,7 +12,7 @@ ROOT = Path(matrixdp.__file__).parent
 # From the bottom up. A module may import its own package and the layers before it.
 LAYERS = [
     {"errors", "types", "version"},
-    {"checks", "serialise"},
+    {"checks", "device", "serialise"},
     {"privacy"},
     {"noise", "domain", "ledger"},
     {"records", "sensitivity"},
@@ -77,11 +77,12 @@ def test_every_form_of_import_is_seen(line):
     assert list(imported(f"def function():\n    {line}\n")) in (["cli"], ["the whole package"])
 
 
-NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "BlockKey"}
+NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "draw_blocks", "draw_on_device", "Sampler", "BlockKey"}
 
 # Modules outside of `noise` that may name the samplers, and why.
 DRAWS = {
     "release/mechanism.py": "adds noise to an answer",
+    "release/device_rows.py": "adds noise to a data set on a GPU",
     "release/dataset.py": "makes the key of a data set's noise",
     "release/dataset_passes.py": "sends that key to the workers",
     "baselines/bingham.py": "a mechanism for comparison",

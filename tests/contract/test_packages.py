@@ -27,6 +27,15 @@ def test_a_bare_import_loads_neither_numpy_nor_scipy():
     assert run("import matrixdp, sys; print({'numpy', 'scipy', 'sklearn'} & set(sys.modules))") == "set()"
 
 
+def test_a_release_loads_no_part_of_scipy_but_its_special_functions():
+    release = (
+        "import sys; import numpy as np; from matrixdp import Bounds, Moments, Privacy, make_design; "
+        "make_design(Moments(Bounds([0], [1]), records=2), Privacy(1, 1e-6)).release(np.array([[0.0], [1.0]])); "
+        "print({f'scipy.{name}' for name in ('linalg', 'optimize', 'signal', 'spatial', 'stats')} & set(sys.modules))"
+    )
+    assert run(release) == "set()"
+
+
 def test_the_functions_behind_the_estimators_need_no_scikit_learn():
     code = (
         "import sys; sys.modules['sklearn'] = None; import matrixdp as mdp; print(mdp.adaptive.private_moment.__name__)"

@@ -65,6 +65,7 @@ def folder(tmp_path):
         columns = {name: rng.uniform(-1.2, 1.2, RECORDS // 2) for name in NAMES}
         pq.write_table(pa.table(columns), tmp_path / "set" / f"{number}.parquet", row_group_size=100)
     pq.write_table(pa.table({"from": ["x", "y"], "to": ["p", "q"]}), tmp_path / "pairs.parquet")
+    pq.write_table(pa.table({"from": ["x", "y"] * 9, "to": ["yes", "no"] * 9}), tmp_path / "flags.parquet")
     return tmp_path / "set"
 
 
@@ -83,14 +84,19 @@ def run_every_task(folder, engine):
     mdp.ContingencyTable(["x", "y"], ["p", "q"], 2).evaluate(pairs, clip=True, missing="error")
     columns = mdp.Columns([mdp.Category("from", ["x", "y"], missing=True), mdp.Category("to", ["p", "q"])])
     mdp.TableMoments(columns, 2, by=["to"]).evaluate(pairs, clip=True, missing="error")
+    flags = mdp.open_records(folder.parent / "flags.parquet", workers=engine)
     columns = mdp.Columns([mdp.Number(NAMES[0], -1, 1), mdp.Number(NAMES[1], -1, 1, missing=True)])
     mdp.TableMoments(columns, RECORDS).evaluate(records, clip=True, missing="error")
+    answers = mdp.Columns([mdp.YesNo("to")])
+    mdp.TableMoments(answers, 2, person="from").evaluate(flags, clip=True, missing="error")
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
     for number, (bounds, options) in enumerate([(BOUNDS, {}), (BALL, {}), (BOUNDS, {"directions": turn})]):
         design = mdp.make_design(mdp.Identity(bounds, RECORDS), PRIVACY, **options)
         mdp.release_dataset(design, records, folder.parent / f"noisy{number}")
     PrivateScaler(bounds=BOUNDS).fit(records)
     PrivateCovariance(bounds=BOUNDS).fit(records)
+    PrivateCovariance(bounds=columns).fit(records)
+    PrivateCovariance(bounds=mdp.Columns([mdp.Category("from", ["x", "y"]), mdp.YesNo("to")])).fit(flags)
     two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
     PrivateKernelRidge(bounds=two, target_bounds=(-1, 1), n_components=4).fit(records, "c")
 
@@ -103,8 +109,8 @@ def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
     }
-    # The first wraps a task for Spark, the second is a base class.
-    assert engine.tasks == written - {"PartitionTask", "_GridTask"}
+    # The first wraps a task for Spark, the second is a base class, the third wraps a task for a GPU of this process.
+    assert engine.tasks == written - {"PartitionTask", "_GridTask", "_MovingTask"}
     assert {"adaptive", "domain", "noise", "queries", "records", "release"} <= engine.packages <= RUN_BY_WORKERS
 
 

@@ -7,11 +7,20 @@ from scipy.stats import binom, chi2, kstwobign
 
 from levels import LEVEL
 from matrixdp import Stream
+from matrixdp.noise.blocks import BLOCK
 from matrixdp.noise.gaussian import draw_gaussian
+from matrixdp.noise.indexed_draws import draw_indexed
+
+SAMPLER = {
+    "stream": lambda bits, size, seed: draw_gaussian(Stream(seed=seed), bits, shape=size),
+    # The reference of the kernels on a GPU, which make the same draws.
+    "numbered": lambda bits, size, seed: draw_indexed(seed.to_bytes(32, "little"), bits, 0, size),
+}
 
 
-def draw(bits, size, seed):
-    return draw_gaussian(Stream(seed=seed), bits, shape=size)
+@pytest.fixture(params=list(SAMPLER), scope="module")
+def draw(request):
+    return SAMPLER[request.param]
 
 
 def chi_square_p(draws, bits):
@@ -39,29 +48,29 @@ def tail_p(z, beyond):
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2, 3, 5, 7])
-def test_cell_probabilities_at_small_scale(bits):
+def test_cell_probabilities_at_small_scale(draw, bits):
     assert chi_square_p(draw(bits, 2_000_000, 11 + bits), bits) > LEVEL
 
 
-def test_rounding_to_nearest_instead_of_the_floor_is_found():
+def test_rounding_to_nearest_instead_of_the_floor_is_found(draw):
     broken = np.rint(draw(40, 2_000_000, 11) * 2.0**-38).astype(np.int64)
     assert chi_square_p(broken, 2) < LEVEL
 
 
-def test_a_variance_off_by_two_percent_is_found():
+def test_a_variance_off_by_two_percent_is_found(draw):
     broken = np.floor(draw(40, 2_000_000, 11) * 2.0**-37 * 1.01).astype(np.int64)
     assert chi_square_p(broken, 3) < LEVEL
 
 
-def test_distribution_at_the_scale_of_releases():
+def test_distribution_at_the_scale_of_releases(draw):
     assert ks_p((draw(40, 4_000_000, 21) + 0.5) * 2.0**-40) > LEVEL
 
 
-def test_a_shift_of_one_two_hundredth_is_found():
+def test_a_shift_of_one_two_hundredth_is_found(draw):
     assert ks_p((draw(40, 8_000_000, 21) + 0.5) * 2.0**-40 + 0.005) < LEVEL
 
 
-def test_moments_agree():
+def test_moments_agree(draw):
     z = (draw(40, 8_000_000, 31) + 0.5) * 2.0**-40
     for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
         assert abs((z**power).mean() - mean) < 5.6 * np.sqrt(variance / z.size)  # 2e-8 two-sided
@@ -69,7 +78,7 @@ def test_moments_agree():
 
 @pytest.fixture(scope="module")
 def many():
-    return draw(16, 50_000_000, 41).astype(np.float32) * np.float32(2.0**-16)
+    return SAMPLER["stream"](16, 50_000_000, 41).astype(np.float32) * np.float32(2.0**-16)
 
 
 @pytest.mark.parametrize("beyond", [4.0, 5.0])
@@ -82,10 +91,28 @@ def test_a_truncated_tail_is_found(many, beyond):
     assert tail_p(many[np.abs(many) < beyond], beyond) < LEVEL
 
 
-def test_low_bits_are_uniform_and_carry_no_sign():
+def test_low_bits_are_uniform_and_carry_no_sign(draw):
     draws = draw(52, 1_000_000, 51)
     for mask in (1, 2, 1 << 20, 1 << 40):
         for part in (draws[draws >= 0], draws[draws < 0]):
             ones = int(((part & mask) != 0).sum())
             p = 2 * min(binom.cdf(ones, part.size, 0.5), binom.sf(ones - 1, part.size, 0.5))
             assert p > LEVEL
+
+
+def correlation_p(z):
+    """p-value of the largest correlation between two blocks of a draw, of the pairs together."""
+    blocks = z.reshape(-1, BLOCK)
+    normed = (blocks - blocks.mean(axis=1, keepdims=True)) / blocks.std(axis=1, keepdims=True)
+    pairs = (normed @ normed.T / BLOCK)[np.triu_indices(len(blocks), 1)]
+    return min(1.0, pairs.size * 2 * ndtr(-np.abs(pairs).max() * np.sqrt(BLOCK)))
+
+
+def test_blocks_of_a_large_draw_are_not_correlated():
+    assert correlation_p(draw(40, 8 * BLOCK, 61) * 2.0**-40) > LEVEL
+
+
+def test_blocks_that_share_two_percent_of_their_noise_are_found():
+    z = (draw(40, 8 * BLOCK, 61) * 2.0**-40).reshape(-1, BLOCK)
+    z[3] = np.sqrt(1 - 0.02) * z[3] + np.sqrt(0.02) * z[5]
+    assert correlation_p(z.ravel()) < LEVEL

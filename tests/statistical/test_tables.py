@@ -36,6 +36,7 @@ def make_data():
 ANSWERS = {
     "mean": lambda r: (r.means(), (1, 0)),
     "spread": lambda r: (r.means(), (1, 1)),
+    "share of a level": lambda r: (r.means(by="ward"), (1, 0)),
     "mean by level": lambda r: (r.means(by="ward"), (2, 2)),
     "covariance": lambda r: (r.covariance(), (0, 1)),
     "correlation": lambda r: (r.correlation(), (0, 1)),
@@ -73,3 +74,23 @@ def test_intervals_of_a_regression_cover_its_coefficients(releases):
         found = release.regression("bmi", ["age"])
         misses += abs(found.coefficients[1] - exact.coefficients[1]) > 1.96 * found.noise_std[1]
     assert binom.sf(misses - 1, 30, 0.1) > LEVEL
+
+
+def test_intervals_of_components_cover_what_is_separated():
+    """Loadings and variances of components that noise does not mix, one of each per release."""
+    rng = np.random.default_rng(0)
+    loadings = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.5], [0.2, 0.8], [0.1, 0.6]])
+    noise = rng.normal(size=(20_000, 5)) * np.sqrt(1 - (loadings**2).sum(axis=1))
+    data = rng.normal(size=(20_000, 2)) @ loadings.T + noise
+    query = mdp.TableMoments(mdp.Columns([mdp.Number(f"x{i}", -4, 4) for i in range(5)]), 20_000)
+    design, stream = mdp.make_design(query, PRIVACY), mdp.Stream(seed=1)
+    precise = mdp.make_design(query, mdp.Privacy(1e6, 1e-6))
+    exact = precise.release(data, stream=stream, simulation=True).components()
+    misses, trials = 0, 40
+    for trial in range(trials):
+        found = design.release(data, stream=stream, simulation=True).components()
+        assert found.reliable[:, :2].all()
+        place = trial % 6, trial % 2
+        low, high = found.interval(0.95)
+        misses += not low[place] <= exact.value[place] <= high[place]
+    assert binom.sf(misses - 1, trials, 0.1) > LEVEL

@@ -19,7 +19,7 @@ RECORDS = 40
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Noise is drawn for five records of two columns at a time."""
-    monkeypatch.setattr(mechanism, "_BLOCK", 10)
+    monkeypatch.setattr(mechanism, "BLOCK", 10)
 
 
 def designs():

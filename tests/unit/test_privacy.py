@@ -6,8 +6,9 @@ import mpmath as mp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
-from matrixdp import Neighbours, ParameterError, Privacy, gdp_delta, gdp_epsilon
+from matrixdp import Neighbours, ParameterError, Privacy, gdp_delta, gdp_epsilon, privacy
 from matrixdp.privacy import compose_mu, gdp_mu, pure_mu, share_mu
 
 mp.mp.dps = 80
@@ -113,3 +114,14 @@ def test_unfit_shares_and_neighbours_are_named():
         share_mu(0.3, 1.5)
     with pytest.raises(ParameterError, match="'replace' or 'add-remove', got 'swap'"):
         Neighbours.parse("swap")
+
+
+@given(st.floats(0.1, 10), st.floats(1, 5), st.floats(0.5, 20), st.sampled_from([1, 3, 5]))
+def test_zeros_are_those_of_scipy(slope, at, width, power):
+    def function(x):
+        return slope * (x - at) ** power + math.tanh(x - at)
+
+    ours = privacy._find_zero(function, at - width, at + 1.1 * width)
+    assert ours == brentq(
+        function, at - width, at + 1.1 * width, xtol=math.ulp(0.0), rtol=4 * privacy._EPS, maxiter=10_000
+    )

@@ -14,7 +14,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy, compose_mu
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, compose_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account
@@ -82,6 +82,11 @@ class FitBudget:
 
     def __post_init__(self) -> None:
         check_stream(self.stream, simulation=self.simulation)
+
+    @property
+    def unit(self) -> Unit:
+        """What the fit protects."""
+        return RECORD if self.person is None else Unit("person", self.person.column)
 
     @property
     def remaining(self) -> float:
@@ -157,7 +162,12 @@ def _charge_ledger(
     content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
     with Ledger.open(path) as ledger:
         receipt = ledger.charge(
-            dataset, Gaussian(privacy.mu), neighbours=budget.neighbours, description=content, allowance=allowance
+            dataset,
+            Gaussian(privacy.mu),
+            neighbours=budget.neighbours,
+            unit=budget.unit,
+            description=content,
+            allowance=allowance,
         )
         yield
         ledger.complete(receipt, "")

@@ -21,7 +21,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import Neighbours, Privacy, check_privacy
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
@@ -49,7 +49,9 @@ class PrivateMoment:
     simulation : bool
         Whether the noise is reproducible, hence not private.
     records : int
-        The public number of records.
+        The public number of records, or of people.
+    unit : Unit
+        What the guarantee protects: one record or one person.
     """
 
     fitted: Fitted
@@ -60,6 +62,7 @@ class PrivateMoment:
     steps: tuple[Step, ...]
     simulation: bool
     records: int
+    unit: Unit = RECORD
 
     @property
     def mean(self) -> Floats:
@@ -167,7 +170,8 @@ def private_moment(
         grid_records = on_grid(public)
         with charge:
             fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis)
-    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, budget.mu, budget.steps, simulation, public)
+    spent = budget.mu, budget.steps
+    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, *spent, simulation, public, budget.unit)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from matrixdp.types import Floats
 
 _ROUNDS = 3  # fixed-point iterations: the noise depends on the coefficients
 _TINY = float(np.finfo(float).tiny) ** 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior mean of coefficients, and what shrinkage may have taken from them.
+
+    Attributes
+    ----------
+    coefficients : float64 array of shape (m,)
+    shrinkage : float64 array of shape (m, m)
+        Mean square of what shrinkage takes from the coefficients, for coefficients from the prior.
+    """
+
+    coefficients: Floats
+    shrinkage: Floats
 
 
 def posterior_coefficients(
@@ -18,9 +35,9 @@ def posterior_coefficients(
     target: tuple[Floats, float],
     variance: float,
     std: float,
-    records: int,
-) -> Floats:
-    """Posterior mean of the coefficients b in ``cross = gram b + noise``, of shape (m,).
+    records: float,
+) -> Posterior:
+    """Posterior mean of the coefficients b in ``cross = gram b + noise``.
 
     In coordinates in which the noise of `gram` is isotropic, the prior of the coefficients is Gaussian with one
     variance, for which they explain all of the target's variance on average. The noise of `gram` adds ``s^2 |b - a|^2``
@@ -39,15 +56,16 @@ def posterior_coefficients(
         Variance of the target.
     std : float
         Standard deviation of the noise off the diagonal, in coordinates in which it is isotropic.
-    records : int
+    records : float
+        Infinite where coefficients of these records are wanted, not of the population that they are a sample of.
 
     Examples
     --------
     >>> options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": 10**6}
     >>> cross = np.array([0.5, 0.0])
-    >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).round(3).tolist()
+    >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).coefficients.round(3).tolist()
     [0.5, 0.0]
-    >>> bool(posterior_coefficients(np.eye(2), cross, np.eye(2), std=1.0, **options)[0] < 0.2)
+    >>> bool(posterior_coefficients(np.eye(2), cross, np.eye(2), std=1.0, **options).coefficients[0] < 0.2)
     True
     """
     lengths, axes = np.linalg.eigh(shape)
@@ -58,8 +76,11 @@ def posterior_coefficients(
     seen, centre = cross @ turn, target[0] @ turn
     own = max(target[1] - float(centre @ centre), 0.0)
     prior = max(variance, _TINY) / values.sum()
-    found = np.zeros(values.size)
+    found, kept = np.zeros(values.size), np.zeros(values.size)
     for _ in range(_ROUNDS):
         noise = std**2 * (own + float(((centre - found) ** 2).sum())) + values * variance / records
-        found = prior * values / (prior * values**2 + noise + _TINY**2) * seen
-    return np.asarray(turn @ found)
+        kept = prior * values / (prior * values**2 + noise + _TINY**2)
+        found = kept * seen
+    evenly = max(variance, _TINY) / values.size / (values + std)
+    lost = np.maximum(prior, evenly) * (1 - kept * values) ** 2
+    return Posterior(np.asarray(turn @ found), np.asarray((turn * lost) @ turn.T))

@@ -1,4 +1,4 @@
-"""Models fitted to the moments of a table: linear regression, discriminant analysis, principal components.
+"""Models fitted to the moments of a table: linear regression and discriminant analysis.
 
 All of it is post-processing. Error bars come from simulation: noise is drawn again about the released moments, which
 are public, and the spread of the results is reported.
@@ -6,7 +6,7 @@ are public, and the spread of the results is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from matrixdp.answers.named import NamedEstimate
-from matrixdp.answers.tables import TableView, select_groups
-from matrixdp.checks import check_integer, check_number
+from matrixdp.answers.noise_draws import draw_again, robust_spread
+from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
+from matrixdp.answers.tables import select_groups
+from matrixdp.checks import check_number
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
-
-DRAWS = 1000  # of the noise, for error bars: their own error is about 3%
-_QUARTILE = float(ndtri(0.75))
-_FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has poles
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +80,9 @@ class Discriminant:
         The features, as for `Regression`, without the intercept.
     coefficients : float64 array of shape (classes, features)
     intercepts : float64 array of shape (classes,)
+    coefficient_std, intercept_std : float64 arrays of the same shapes
+        Standard deviation of the privacy noise in the difference from the mean over all classes; scores that differ by
+        the same number in all classes classify alike.
     """
 
     target: str
@@ -89,6 +90,8 @@ class Discriminant:
     names: tuple[str, ...]
     coefficients: Floats
     intercepts: Floats
+    coefficient_std: Floats
+    intercept_std: Floats
 
     def scores(self, features: Floats) -> Floats:
         """Scores of records, of shape (records, classes); `features` are in the order of `names`."""
@@ -108,8 +111,8 @@ def regression(
     """
     view = select_groups(matrix, design, group)
     place = view.number(target)
-    variables = _variables(view, features, target)
-    pairs = _Pairs(view, (*variables, _Variable(target, place.value, place.observed)))
+    variables = choose_variables(view, features, target)
+    pairs = Pairs(view, (*variables, Variable(target, place.value, place.observed)))
     middles = np.array([view.middle(variable.column) for variable in variables])
     target_middle = view.middle(target)
 
@@ -133,168 +136,61 @@ def regression(
     sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * np.maximum(np.diagonal(inverse), 0.0)]))
     names = ("intercept", *(variable.name for variable in variables))
     explained = 1 - residual / total if total > 0 else 0.0
-    return Regression(target, names, coefficients, _noise_std(view, fit), sampling_std, float(explained))
+    return Regression(
+        target,
+        names,
+        coefficients,
+        robust_spread(np.array([fit(noisy) for noisy in draw_again(view)])),
+        sampling_std,
+        float(explained),
+    )
 
 
 def discriminant(
-    matrix: Floats, design: Design, target: str, features: Sequence[str] | None = None, group: Any = None
+    matrix: Floats,
+    design: Design,
+    target: str,
+    features: Sequence[str] | None = None,
+    group: Any = None,
+    *,
+    error_bars: bool = True,
 ) -> Discriminant:
-    """Linear discriminant analysis: class means and the covariance that the classes share."""
+    """Linear discriminant analysis: class means and the covariance that the classes share.
+
+    Without `error_bars`, which are simulated, they are NaN.
+    """
     view = select_groups(matrix, design, group)
     place = view.category(target)
-    variables = _variables(view, features, target)
-    moments = _Pairs(view, variables).moments(view.matrix)
-    shares = view.matrix[0, place.value : place.value + len(place.levels)]
+    variables = choose_variables(view, features, target)
+    pairs = Pairs(view, variables)
     kept = [k for k in range(len(place.levels)) if view.stands_out(0, place.value + k)]
     if not kept:
         raise ParameterError("no class is large enough to stand out from its noise; use a larger epsilon.")
-    shares = np.maximum(shares, 0.0)
-    means = np.zeros((len(place.levels), len(variables)))
-    for k in kept:
-        row = view.matrix[place.value + k]
-        means[k] = [_safe_ratio(row[one.value], row[one.observed]) for one in variables]
-    weights = shares[kept] / shares[kept].sum()
-    apart = means[kept] - moments.mean
-    within = moments.covariance - (apart.T * weights) @ apart
-    inverse = _pseudo_inverse(within, moments.noise)
+    classes = place.value + np.array(kept)
+    values, observed = (np.array([getattr(one, name) for one in variables]) for name in ("value", "observed"))
     middles = np.array([view.middle(variable.column) for variable in variables])
-    coefficients = means[kept] @ inverse
-    intercepts = np.log(weights) - 0.5 * np.einsum("ij,ij->i", coefficients, means[kept]) - coefficients @ middles
-    names = tuple(variable.name for variable in variables)
-    return Discriminant(target, tuple(place.levels[k] for k in kept), names, coefficients, intercepts)
-
-
-def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> NamedEstimate:
-    """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row."""
-    view = select_groups(matrix, design, group)
-    names = view.numbers
-    if len(names) < 2:
-        raise ParameterError("principal components need at least two columns of numbers.")
-    number = check_integer(len(names) if count is None else count, "count", at_least=1, at_most=len(names))
-    variables = [_Variable(name, view.number(name).value, view.number(name).observed) for name in names]
-    pairs = _Pairs(view, variables)
-    reference: list[Floats] = []
+    least = np.array([view.std([(0, int(one), 1.0)]) for one in classes])
 
     def fit(noisy: Floats) -> Floats:
+        """Intercepts, then coefficients, of shape (classes, 1 + features)."""
         moments = pairs.moments(noisy)
-        scale = np.sqrt(np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise)))
-        values, vectors = np.linalg.eigh(moments.covariance / scale / scale[:, None])
-        values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
-        anchor = reference[0] if reference else vectors
-        signs = np.where((vectors * anchor).sum(axis=0) < 0, -1.0, 1.0)
-        if not reference:
-            signs = np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(number)] < 0, -1.0, 1.0)
-            reference.append(vectors * signs)
-        return np.vstack([vectors * signs, np.maximum(values, 0.0)])
+        sizes = noisy[np.ix_(classes, observed)]
+        means = np.where(sizes > 0, noisy[np.ix_(classes, values)] / np.where(sizes > 0, sizes, 1.0), 0.0)
+        shares = np.maximum(noisy[0, classes], least)
+        weights = shares / shares.sum()
+        apart = means - moments.mean
+        inverse = pseudo_inverse(moments.covariance - (apart.T * weights) @ apart, moments.noise)
+        coefficients = means @ inverse
+        squares = np.einsum("ij,ij->i", coefficients, means)
+        intercepts = np.log(weights) - 0.5 * squares - coefficients @ middles
+        return np.column_stack([intercepts, coefficients])
 
-    value = fit(view.matrix)
-    return NamedEstimate(value, _noise_std(view, fit), (*names, "variance"), tuple(f"PC{k + 1}" for k in range(number)))
-
-
-@dataclass(frozen=True)
-class _Variable:
-    """A coordinate of z: a number or a level."""
-
-    column: str
-    value: int
-    observed: int
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.name or self.column)
-
-
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Means and covariances of variables, and the standard deviation of the noise in each product."""
-
-    mean: Floats
-    covariance: Floats
-    noise: Floats
-
-    def inverse(self, count: int) -> Floats:
-        """`_pseudo_inverse` of the covariance of the first `count` variables."""
-        return _pseudo_inverse(self.covariance[:count, :count], self.noise[:count, :count])
-
-
-class _Pairs:
-    """Moments of variables, each over the records in which both are there, as a function of the noisy matrix.
-
-    What does not depend on the matrix is computed once.
-    """
-
-    def __init__(self, view: TableView, variables: Sequence[_Variable]) -> None:
-        x = np.array([variable.value for variable in variables])
-        r = np.array([variable.observed for variable in variables])
-        variances = view.structure.variances(view.design.noise)[: len(view.matrix)] * view.merged
-        self._products, self._firsts, self._sizes = np.ix_(x, x), np.ix_(x, r), np.ix_(r, r)
-        self._least = np.maximum(np.sqrt(variances[self._sizes]), 1e-300)  # the smallest share of records to divide by
-        self._noise, self._mean_variances = np.sqrt(variances[self._products]), variances[x, r]
-
-    def moments(self, matrix: Floats) -> _Moments:
-        """The moments, without the bias of noise in squared means."""
-        size = np.maximum(matrix[self._sizes], self._least)
-        first = matrix[self._firsts] / size
-        covariance = matrix[self._products] / size - first * first.T
-        rows = np.arange(len(size))
-        covariance[rows, rows] += self._mean_variances / np.diagonal(size) ** 2
-        return _Moments(np.diagonal(first).copy(), (covariance + covariance.T) / 2, self._noise / size)
-
-
-def _variables(view: TableView, features: Sequence[str] | None, target: str) -> list[_Variable]:
-    names = [name for name in view.places if name != target] if features is None else list(features)
-    if not names:
-        raise ParameterError("features must be at least one column besides the target.")
-    if target in names or len(set(names)) != len(names):
-        raise ParameterError("features must be different columns, and not the target.")
-    found: list[_Variable] = []
-    for name in names:
-        place = view.places.get(name)
-        if place is None:
-            view.number(name)  # raises
-        assert place is not None
-        if not place.levels:
-            found.append(_Variable(name, place.value, place.observed))
-        else:
-            found += [
-                _Variable(name, place.value + k, 0, f"{name}={level}")
-                for k, level in enumerate(place.levels)
-                if k  # the first level is the reference
-            ]
-    if not found:
-        raise ParameterError("features must have at least one number, or a category of two levels.")
-    return found
-
-
-def _pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
-    """Inverse over the directions whose variance stands out from the noise, in units of the noise."""
-    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.diagonal(noise)))
-    values, vectors = np.linalg.eigh(covariance / scale / scale[:, None])
-    level = float(np.median(noise / scale / scale[:, None])) * np.sqrt(len(covariance))
-    kept = values > max(level, 1e-12)
-    if not kept.any():
-        kept[-1] = values[-1] > 0
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    return np.asarray(inverse / scale / scale[:, None])
-
-
-def _noise_std(view: TableView, fit: Callable[[Floats], Floats]) -> Floats:
-    """Spread of a fit over noise that is drawn again about the released moments."""
-    rng = np.random.default_rng(0)  # the noise is simulated and public
-    structure, noise = view.structure, view.design.noise
-    size = structure.largest(noise, view.design.query.magnitude).size
-    p = view.matrix.shape[0]
-    results = []
-    for _ in range(DRAWS):
-        drawn = structure.combine(noise, rng.standard_normal(size))[:p] * np.sqrt(view.merged)
-        if view.whole:
-            drawn[0, 0] = 0.0
-        results.append(fit(view.matrix + drawn))
-    drawn_fits = np.array(results)
-    low, middle, high = np.quantile(drawn_fits, [0.25, 0.5, 0.75], axis=0)
-    reach = _FAR * (high - low) / 2 / _QUARTILE
-    return np.asarray(np.clip(drawn_fits, middle - reach, middle + reach).std(axis=0))
-
-
-def _safe_ratio(top: float, bottom: float) -> float:
-    return top / bottom if bottom > 0 else 0.0
+    found = fit(view.matrix)
+    std = np.full_like(found, np.nan)
+    if error_bars:
+        draws = np.array([fit(noisy) for noisy in draw_again(view)])
+        std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
+    names = tuple(variable.name for variable in variables)
+    return Discriminant(
+        target, tuple(place.levels[k] for k in kept), names, found[:, 1:], found[:, 0], std[:, 1:], std[:, 0]
+    )

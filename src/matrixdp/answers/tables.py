@@ -6,13 +6,14 @@ All of it is post-processing. Error bars are the standard deviation of the noise
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.consistent import ConsistentMoments, Gradient
+from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import Place, TableNoise
@@ -32,14 +33,15 @@ class TableView:
     design : Design
     merged : int
         Number of groups that were added up: each has the same noise.
-    whole : bool
-        Whether these are all records, whose number is public.
+    size_kept : float
+        What is left of the variance of the noise in the share of the records, entry (0, 0), where the shares of all
+        groups sum to a public number.
     """
 
     matrix: Floats
     design: Design
     merged: int = 1
-    whole: bool = False
+    size_kept: float = 1.0
 
     @property
     def query(self) -> Any:
@@ -63,50 +65,33 @@ class TableView:
     @cached_property
     def structure(self) -> TableNoise:
         """The noise of one group."""
-        structure = self.design.structure
-        if not isinstance(structure, TableNoise):
-            raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
-        return structure
+        return replace(_noise_of(self.design), groups=1)
 
-    def std(self, gradients: Sequence[tuple[int, int, Any]], shape: tuple[int, ...] = ()) -> Floats:
+    @cached_property
+    def consistent(self) -> ConsistentMoments:
+        """How the noise is left after least squares."""
+        return ConsistentMoments(self.structure)
+
+    def std(self, gradient: Gradient) -> float:
         """Standard deviation of the noise in a function of the entries, to first order.
 
         Parameters
         ----------
-        gradients : sequence of (row, column, derivative)
-            Entries that the function depends on, and its derivatives, each of shape `shape`.
-        shape : tuple of int
-            Shape of the function's values.
+        gradient : sequence of (row, column, derivative)
+            Entries that the function depends on, and its derivatives.
         """
-        layout = self.structure.layout
-        numbers: dict[int, Floats] = {}
-        for i, j, derivative in gradients:
-            number = int(layout.number_of[i, j])
-            if number >= 0:
-                numbers[number] = numbers.get(number, np.zeros(shape)) + derivative
-        variance = np.zeros(shape)
-        squares = {int(number): k for k, number in enumerate(layout.squares)}
-        for number, derivative in numbers.items():
-            if number not in squares:
-                variance = variance + derivative**2 * self._variances[number]
-        covariance = self.structure.square_covariance if squares else None
-        for one, first in numbers.items():
-            for other, second in numbers.items():
-                if covariance is not None and one in squares and other in squares:
-                    variance = variance + first * second * covariance[squares[one], squares[other]]
-        return np.asarray(np.sqrt(np.maximum(variance, 0.0) * self.merged))
+        size_variance = self.consistent.size_variance * self.size_kept
+        return float(np.sqrt(self.consistent.variance(gradient, size_variance) * self.merged))
 
-    @cached_property
-    def _variances(self) -> Floats:
-        """Variance of the noise in each distinct number that is not a square, of shape (n,)."""
-        variances = 1 / self.structure.precisions
-        if self.whole:
-            variances[0] = 0.0
-        return variances
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Noise of the same law as that in the matrix, of shape (p, p)."""
+        drawn = self.structure.combine(self.design.noise, rng.standard_normal(self.structure.count))
+        size = float(self.consistent.sizes(drawn[None])[0]) * np.sqrt(self.size_kept)
+        return np.asarray(self.consistent.adjust(drawn, size) * np.sqrt(self.merged))
 
     def variance(self, i: int, j: int) -> float:
         """Of the noise in one entry."""
-        return float(self.std([(i, j, 1.0)])) ** 2
+        return self.std([(i, j, 1.0)]) ** 2
 
     def stands_out(self, i: int, j: int) -> bool:
         """Whether a share of records is large enough, beside its noise, to divide by."""
@@ -118,7 +103,7 @@ class TableView:
             return np.nan, np.nan
         size = self.matrix[bottom]
         value = self.matrix[top] / size
-        return float(value), float(self.std([(*top, 1 / size), (*bottom, -value / size)]))
+        return float(value), self.std([(*top, 1 / size), (*bottom, -value / size)])
 
     def number(self, name: str) -> Place:
         """Place of a number, or a `ParameterError`."""
@@ -149,6 +134,10 @@ class TableView:
 def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableView:
     """The moments of one group, or of all groups together.
 
+    They are adjusted by least squares: levels of a category add up, and the shares of all groups sum to one where the
+    number of all records is public. The shares have independent noise of the same variance, so each loses the same, and
+    m of G groups together keep ``1 - m/G`` of their variance.
+
     Parameters
     ----------
     group : str, sequence of str, or dict, optional
@@ -157,11 +146,21 @@ def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableVie
     query = _table(design)
     chosen = _chosen(query, group)
     p = query.layout.size
-    total = matrix.reshape(-1, p, p)[chosen].sum(axis=0)
-    whole = len(chosen) == query.groups and query.public_number
-    if whole:
-        total[0, 0] = 1.0  # the number of all records is public
-    return TableView(total, design, len(chosen), whole)
+    stacked = matrix.reshape(-1, p, p)
+    consistent = ConsistentMoments(_noise_of(design))
+    sizes, kept = consistent.sizes(stacked), 1.0
+    size = float(sizes[chosen].sum())
+    if query.public_number:
+        part = len(chosen) / query.groups
+        kept = 1 - part
+        size = size - part * (float(sizes.sum()) - 1) if kept else 1.0
+    return TableView(consistent.adjust(stacked[chosen].sum(axis=0), size), design, len(chosen), kept)
+
+
+def _noise_of(design: Design) -> TableNoise:
+    if not isinstance(design.structure, TableNoise):
+        raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
+    return design.structure
 
 
 def summarise(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
@@ -172,7 +171,9 @@ def summarise(matrix: Floats, design: Design, group: Any = None) -> NamedEstimat
     value = np.array([row[0] for row in rows]).reshape(-1, 3)
     value[:, 0] += middle
     std = np.array([row[1] for row in rows]).reshape(-1, 3)
-    return NamedEstimate(value, std, view.numbers, ("mean", "standard deviation", "share observed"))
+    reasons = np.full(value.shape, TOO_FEW, object)
+    reasons[np.isfinite(value[:, 0]), 1] = HIDDEN
+    return NamedEstimate(value, std, view.numbers, ("mean", "standard deviation", "share observed"), reasons)
 
 
 def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> NamedEstimate:
@@ -197,64 +198,28 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
         levels = place.levels
         rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
-    return NamedEstimate(value, std, tuple(levels), ("share of records", *names))
+    return NamedEstimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:
-    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1).
-
-    Cells and totals are adjusted to each other by least squares, so that they add up.
-    """
+    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up."""
     view = select_groups(matrix, design, group)
     one, other = view.category(first), view.category(second)
     if first == second:
         raise ParameterError("a table needs two different categories.")
     k, m = len(one.levels), len(other.levels)
-    cells = view.matrix[one.value : one.value + k, other.value : other.value + m]
-    variance = view.variance(one.value, other.value)
-    totals = np.concatenate(
-        [
-            view.matrix[0, one.value : one.value + k],
-            view.matrix[0, other.value : other.value + m],
-            view.matrix[:1, 0],
-        ]
-    )
-    spread = np.concatenate(
-        [
-            np.full(k, view.variance(0, one.value)),
-            np.full(m, view.variance(0, other.value)),
-            [view.variance(0, 0)],
-        ]
-    )
-    # Sums of cells: rows, columns, all. `overlap` counts the cells that two sums have in common, so that the covariance
-    # of the sums is `variance * overlap`, and no matrix has one column for each cell.
-    overlap = np.block(
-        [
-            [m * np.eye(k), np.ones((k, m)), np.full((k, 1), m)],
-            [np.ones((m, k)), k * np.eye(m), np.full((m, 1), k)],
-            [np.full((1, k), m), np.full((1, m), k), np.full((1, 1), k * m)],
-        ]
-    )
-    inverse = np.linalg.inv(variance * overlap + np.diag(spread))
-    shift = variance * (inverse @ (totals - _sum_cells(cells)))
-    adjusted = cells + shift[:k, None] + shift[k:-1] + shift[-1]
-    own, last = np.diagonal(inverse), inverse[-1]
-    explained = own[:k, None] + own[k:-1] + own[-1] + 2 * (inverse[:k, k:-1] + last[:k, None] + last[k:-1])
-    cell_variances = variance - variance**2 * explained
-    covariance_of_sums = variance * overlap - variance**2 * (overlap @ inverse @ overlap)
+    rows, columns = slice(one.value, one.value + k), slice(other.value, other.value + m)
     value, std = np.empty((k + 1, m + 1)), np.empty((k + 1, m + 1))
-    fitted, sum_std = _sum_cells(adjusted), np.sqrt(np.maximum(np.diagonal(covariance_of_sums), 0.0))
-    value[:k, :m], std[:k, :m] = adjusted, np.sqrt(np.maximum(cell_variances, 0.0))
-    value[:k, m], value[k, :m], value[k, m] = fitted[:k], fitted[k : k + m], fitted[-1]
-    std[:k, m], std[k, :m], std[k, m] = sum_std[:k], sum_std[k : k + m], sum_std[-1]
-    if spread[-1] == 0:
-        std[k, m] = 0.0
+    value[:k, :m], value[:k, m], value[k, :m] = (
+        view.matrix[rows, columns],
+        view.matrix[0, rows],
+        view.matrix[0, columns],
+    )
+    std[:k, :m], std[:k, m], std[k, :m] = (  # the same for all levels
+        view.std([(i, j, 1.0)]) for i, j in ((one.value, other.value), (0, one.value), (0, other.value))
+    )
+    value[k, m], std[k, m] = view.matrix[0, 0], view.std([(0, 0, 1.0)])
     return NamedEstimate(value, std, (*one.levels, "all"), (*other.levels, "all"))
-
-
-def _sum_cells(cells: Floats) -> Floats:
-    """Sums of the rows, of the columns and of all cells, of shape (k + m + 1,)."""
-    return np.concatenate([cells.sum(axis=1), cells.sum(axis=0), [cells.sum()]])
 
 
 def covariance_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
@@ -262,7 +227,7 @@ def covariance_table(matrix: Floats, design: Design, group: Any = None) -> Named
     view = select_groups(matrix, design, group)
     pairs = [[pair_covariance(view, view.number(a), view.number(b)) for b in view.numbers] for a in view.numbers]
     value = np.array([[pair.value for pair in row] for row in pairs])
-    std = np.array([[float(view.std(pair.gradients)) if pair.known else np.nan for pair in row] for row in pairs])
+    std = np.array([[view.std(pair.gradients) if pair.known else np.nan for pair in row] for row in pairs])
     return NamedEstimate(value, std, view.numbers, view.numbers)
 
 
@@ -270,16 +235,19 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
     """Correlations of the numbers, of shape (numbers, numbers).
 
     The covariance is over the records in which both are there, the variance of each number over those in which it is.
-    NaN where noise hides a variance or the number of records.
+    NaN where noise hides a variance or the number of records; `reasons` says which.
     """
     view = select_groups(matrix, design, group)
     size = len(view.numbers)
     value, std = np.full((size, size), np.nan), np.full((size, size), np.nan)
     places = [view.number(name) for name in view.numbers]
     own = [pair_covariance(view, place, place) for place in places]
+    reasons = np.full((size, size), TOO_FEW, object)
     for i in range(size):
         for j in range(i + 1):
             if not all(_stands_out(view, one) for one in (own[i], own[j])):
+                if own[i].known and own[j].known:
+                    reasons[i, j] = reasons[j, i] = HIDDEN
                 continue
             if i == j:
                 value[i, i], std[i, i] = 1.0, 0.0
@@ -293,7 +261,7 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
             if pair.known:
                 value[i, j] = value[j, i] = np.clip(r, -1.0, 1.0)
                 std[i, j] = std[j, i] = view.std(gradients)
-    return NamedEstimate(value, std, view.numbers, view.numbers)
+    return NamedEstimate(value, std, view.numbers, view.numbers, reasons)
 
 
 @dataclass(frozen=True)
@@ -338,14 +306,14 @@ def _summarise_one(view: TableView, place: Place) -> tuple[list[float], list[flo
     mean, mean_std = view.ratio((0, place.value), (0, place.observed))
     square = pair_covariance(view, place, place)
     spread = np.sqrt(max(square.value, 0.0)) if square.known else np.nan
-    spread_std = float(view.std(square.gradients)) / (2 * spread) if square.known and spread > 0 else np.nan
+    spread_std = view.std(square.gradients) / (2 * spread) if square.known and spread > 0 else np.nan
     share, share_std = view.ratio((0, place.observed), (0, 0)) if place.observed else (1.0, 0.0)
     return [mean, spread if spread > 0 else np.nan, share], [mean_std, spread_std, share_std]
 
 
 def _mean_row(view: TableView, row: int, names: Sequence[str]) -> tuple[list[float], list[float]]:
     """Share of the records and the means of one level or group."""
-    share, share_std = view.ratio((0, row), (0, 0)) if row else (view.matrix[0, 0], float(view.std([(0, 0, 1.0)])))
+    share, share_std = view.ratio((0, row), (0, 0)) if row else (view.matrix[0, 0], view.std([(0, 0, 1.0)]))
     values, stds = [float(share)], [share_std]
     for name in names:
         place = view.number(name)

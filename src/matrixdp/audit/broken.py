@@ -30,6 +30,7 @@ from matrixdp.sensitivity import (
     FrobeniusBall,
     KernelRowChange,
     MomentsChange,
+    NodeChange,
     RankOneChange,
     Sensitivity,
     TableChange,
@@ -174,6 +175,30 @@ def _half_edge() -> bool:
             return EdgeChange("adjacency", self.weight / 2)
 
     return attack(make_design(HalfEdge(4), _PRIVACY), starts=2).broken
+
+
+@_broken("edges of a node that come, without those that go")
+def _half_node() -> bool:
+    class HalfNode(Adjacency):
+        @property
+        def sensitivity(self) -> NodeChange:
+            return NodeChange("adjacency", self.nodes, self.weight, float(self.max_degree or 0), replaced=False)
+
+    query = HalfNode(9, unit="node", max_degree=3, neighbours=Neighbours.REPLACE)
+    return attack(make_design(query, _PRIVACY), starts=2).broken
+
+
+@_broken("degrees cut in the order of the nodes")
+def _cut_degrees() -> bool:
+    class FirstEdges(Adjacency):
+        """Keeps an edge if it is among the first of both of its nodes: one node moves edges of all others."""
+
+        def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+            kept = np.cumsum(np.asarray(data) > 0, axis=1) <= float(self.max_degree or 0)
+            return np.asarray(data, np.float64) * (kept & kept.T)
+
+    query = FirstEdges(12, unit="node", max_degree=1, neighbours=Neighbours.ADD_REMOVE)
+    return attack(make_design(query, _PRIVACY), starts=20).broken
 
 
 @dataclass(frozen=True)

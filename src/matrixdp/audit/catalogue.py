@@ -20,6 +20,7 @@ from matrixdp.estimators import (
     PrivateCovariance,
     PrivateEstimator,
     PrivateKernelRidge,
+    PrivateLinearDiscriminant,
     PrivateLinearRegression,
     PrivatePCA,
     PrivateRidge,
@@ -108,7 +109,7 @@ def random_columns(rng: Rng) -> Columns:
     return Columns(tuple(columns))
 
 
-def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
+def _table(rng: Rng, *, groups: bool) -> TableMoments:
     columns = random_columns(rng)
     by: tuple[str, ...] = ()
     if groups:
@@ -120,6 +121,12 @@ def _table(rng: Rng, *, groups: bool) -> MatrixQuery:
     return TableMoments(
         columns, _records(rng), by, neighbours=_either(rng), mean_share=share, importance=tuple(importance.items())
     )
+
+
+def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
+    nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
+    degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
+    return kind(nodes, weight, unit="node", max_degree=degree, neighbours=_either(rng))
 
 
 def _people(kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any) -> MatrixQuery:
@@ -158,6 +165,8 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "GramMatrix, records": lambda rng: _gram(rng, points=False),
     "Adjacency": lambda rng: Adjacency(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
     "Laplacian": lambda rng: Laplacian(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
+    "Adjacency, nodes": lambda rng: _nodes(Adjacency, rng),
+    "Laplacian, nodes": lambda rng: _nodes(Laplacian, rng),
     "ContingencyTable": lambda rng: ContingencyTable(
         _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng)
     ),
@@ -168,6 +177,9 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "SecondMoment, people": lambda rng: _people(SecondMoment, rng, random_bounds(rng)),
     "ContingencyTable, people": lambda rng: _people(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
     "TableMoments, people": _table_of_people,
+    "Identity, people": lambda rng: Identity(
+        random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
+    ),
     "TracedMoments": _traced_moments,
     "Query": _clipped_mean,
 }
@@ -218,6 +230,7 @@ ESTIMATORS = {
         PrivateLinearRegression,
         PrivateRidge,
         PrivateKernelRidge,
+        PrivateLinearDiscriminant,
     )
 }
 FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
@@ -231,11 +244,17 @@ def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
     if "target_bounds" in options:
         target = options["target_bounds"]
         bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
+    if "classes" in options:  # records have one number more, which decides on their class
+        options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
+        bounds.append(Bounds([-1.0], [1.0]))
     lower, upper = (np.concatenate([getattr(box, side) for box in bounds]) for side in ("lower", "upper"))
     data, neighbour = _random_neighbours(rng, lower.size, Neighbours.parse(options["neighbours"]), options["records"])
     middle, half, m = (lower + upper) / 2, (upper - lower) / 2, bounds[0].size
 
     def fit(rows: Floats) -> Any:
+        if "classes" in options:
+            labels = np.sort(options["classes"])[[0, -1]]
+            return type(estimator)(**options).fit(rows[:, :m], labels[(rows[:, m] > 0).astype(int)])
         columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
         return type(estimator)(**options).fit(*columns)
 

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.families import Domain, Family
-from matrixdp.audit.people import PersonDomain
+from matrixdp.audit.people import OwnRowsDomain, PersonDomain
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Laplacian, MatrixQuery, TableMoments
+from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.own_rows import rows_of_person
 from matrixdp.types import Floats
 
 _FIRST = 24  # records of a family to begin with
@@ -199,6 +200,31 @@ class EdgeDomain(Domain):
         return Family(build, weights, clique=True)
 
 
+@dataclass(frozen=True, eq=False)
+class NodeDomain(EdgeDomain):
+    """The same, where all edges of one node change; a record is the weights of its edges."""
+
+    neighbours: Neighbours
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """One node has no edges, all of them, some, or edges of any weight."""
+        base = np.triu((rng.random((self.nodes,) * 2) < rng.random()) * rng.choice([1.0, rng.random()]), 1)
+        base = (base + base.T) * self.weight
+        node, ones = int(rng.integers(self.nodes)), np.full(self.nodes, self.weight)
+
+        def build(weights: Any) -> Floats:
+            graph: NDArray[np.float64] = base.copy()
+            graph[node, :] = graph[:, node] = 0.0 if weights is None else weights
+            graph[node, node] = 0.0
+            return graph
+
+        some = [ones * (rng.random(self.nodes) < rng.random()) for _ in range(6)]
+        rows = [ones, *some, *(ones - row for row in some[:3]), ones * rng.random(self.nodes), 3 * ones]
+        if self.neighbours is Neighbours.REPLACE:
+            rows.append(0 * ones)
+        return Family(build, rows, clique=self.neighbours is Neighbours.REPLACE)
+
+
 @singledispatch
 def find_domain(query: MatrixQuery) -> Domain:
     """The domain that attacks search for a query. Register your own with ``find_domain.register(MyQuery)``."""
@@ -216,12 +242,18 @@ def _(query: BoundedQuery) -> Domain:
     return BoxDomain.of(query.bounds, most, query.neighbours)
 
 
+@find_domain.register(Identity)
+def _(query: Identity) -> Domain:
+    domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
+
+
 @find_domain.register(GramMatrix)
 def _(query: GramMatrix) -> Domain:
     domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
-    if query.points is None:
-        return domain
-    return KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+    if query.points is not None:
+        domain = KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
 
 
 @find_domain.register(TracedMoments)
@@ -247,4 +279,6 @@ def _(query: TableMoments) -> Domain:
 @find_domain.register(Adjacency)
 @find_domain.register(Laplacian)
 def _(query: Adjacency | Laplacian) -> Domain:
+    if query.unit == "node":
+        return NodeDomain(query.nodes, query.weight, query.neighbours)
     return EdgeDomain(query.nodes, query.weight)

@@ -14,6 +14,7 @@ from matrixdp.audit.measure import Measurement
 from matrixdp.audit.tally import Tally
 from matrixdp.audit.tradeoff import draw_tradeoff
 from matrixdp.privacy import Privacy
+from matrixdp.records import Records
 from matrixdp.report.svg import FONT
 from matrixdp.version import __version__
 
@@ -128,7 +129,11 @@ def _any_broken(findings: Sequence[Finding]) -> bool:
 
 
 def _show_data(data: Any) -> Any:
-    """A small data set as JSON content; None for a large one."""
+    """A small data set as JSON content, with the ids of people if it has any; None for a large one."""
+    if isinstance(data, Records):  # one block, as `with_ids` makes it
+        (block,) = (found for part in data.map(lambda _, blocks: list(blocks)) for found in part)
+        shown = _show_data(block.data)
+        return None if shown is None else {"ids": np.asarray(block.ids).tolist(), "rows": shown}
     if isinstance(data, np.ndarray):
         return data.tolist() if data.size <= _LARGEST else None
     return [list(row) if isinstance(row, tuple) else str(row) for row in data] if len(data) <= _LARGEST else None

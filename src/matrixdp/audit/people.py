@@ -44,7 +44,7 @@ class PersonDomain(Domain):
             people.append([chosen[i % len(chosen)] for i in range(many)])
         replaced = self.query.neighbours is Neighbours.REPLACE
         assert self.query.person is not None
-        others = self.most - self.query.person.most
+        others = max(0, self.most - self.query.person.most)
         others = others if self.query.public_number else int(rng.integers(0, others + 1))
         fixed = [[rows[int(rng.integers(0, len(rows)))]] for _ in range(others)]
 
@@ -59,3 +59,37 @@ class PersonDomain(Domain):
             return with_ids(mixed, [ids[i] for i in order])
 
         return Family(build, people, replaced)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRowsDomain(Domain):
+    """Tables of the same rows, in which all rows of one person have other values.
+
+    Parameters
+    ----------
+    row : Domain
+        Of single rows.
+    records, rows : int
+        The number of rows, and that of one person.
+    """
+
+    row: Domain
+    records: int
+    rows: int
+
+    def family(self, rng: np.random.Generator) -> Family:
+        """The rows of one person are all the same, or from all over the domain."""
+        pool = self.row.family(rng).records
+        table = np.array([pool[int(i)] for i in rng.integers(0, len(pool), self.records)])
+        mine = rng.choice(self.records, self.rows, replace=False)
+        ids = np.arange(self.records)
+        ids[mine] = self.records
+
+        def build(values: Any) -> Any:
+            filled = table.copy()
+            filled[mine] = values
+            return with_ids(filled, ids)
+
+        people = [[one] * self.rows for one in pool[:_PEOPLE]]
+        people += [[pool[int(i)] for i in rng.integers(0, len(pool), self.rows)] for _ in range(_PEOPLE // 2)]
+        return Family(build, [np.array(rows) for rows in people], clique=True)

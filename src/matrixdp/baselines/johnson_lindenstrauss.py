@@ -121,7 +121,7 @@ def draw_sketch(stream: Stream, sums: Floats, w2: float, draws: int) -> Floats:
 
 def _largest_norm(query: Identity | SecondMoment) -> float:
     """Largest ``|x|^2`` of a record, measured from the query's centre."""
-    change = query.sensitivity if isinstance(query, Identity) else query.record_change(query.neighbours)
+    change = query.bounds if isinstance(query, Identity) else query.record_change(query.neighbours)
     return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from matrixdp.cli.commands.answer import answer
 from matrixdp.cli.commands.audit import audit
 from matrixdp.cli.commands.bench import bench
 from matrixdp.cli.commands.completion import completion
@@ -40,7 +41,7 @@ def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-for _command in (schema, design, release, ledger, audit, demo, reproduce, bench, completion):
+for _command in (schema, design, release, answer, ledger, audit, demo, reproduce, bench, completion):
     cli.add_command(_command)
 
 

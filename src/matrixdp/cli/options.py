@@ -29,6 +29,7 @@ QUERIES = (
 )
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
+UNITS = ("record", "person", "edge", "node")
 PATH = click.Path(path_type=Path)
 
 
@@ -109,7 +110,18 @@ design_options = combine_options(
     click.option(
         "--neighbours",
         type=click.Choice(NEIGHBOURS),
-        help="What one person may change. [default: replace; add-remove for graphs]",
+        help="Whether one record (or person) is replaced, or comes and goes. [default: replace; add-remove for graphs]",
+    ),
+    name_option(
+        "--person",
+        metavar="COLUMN",
+        help="Protect each person with all their rows: the column that says whose a row is. [default: protect rows]",
+    ),
+    click.option(
+        "--rows-per-person",
+        type=int,
+        metavar="K",
+        help="Let each row count, up to K rows a person. [default: each person counts once]",
     ),
     click.option(
         "--importance",

@@ -22,7 +22,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.privacy import Neighbours, Privacy, gdp_epsilon, share_mu
+from matrixdp.privacy import Neighbours, Privacy, Unit, gdp_epsilon, share_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
 from matrixdp.serialise import builtin_kind
@@ -204,6 +204,11 @@ class Design:
     def neighbours(self) -> Neighbours:
         """The neighbours that the guarantee is for."""
         return self.query.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
+        return self.query.protected_unit
 
     @cached_property
     def std(self) -> Floats:

@@ -70,10 +70,10 @@ def quantise_records(
         if finite is not array:
             _to_grid(bounds, levels)(finite, out)
         np.clip(out, -levels, levels, out=out)
-    return np.rint(out, out=out) if bounds.radius is None else _round_into_ball(bounds, out, levels)
+    return np.rint(out, out=out) if bounds.radius is None else round_into_ball(bounds, out, levels)
 
 
-def _round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
+def round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
     """Scale rows on the grid of `levels` into the ball and round them, in place."""
     assert bounds.radius is not None
     lengths = _grid_lengths(bounds, out, levels)

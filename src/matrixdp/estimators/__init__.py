@@ -1,12 +1,14 @@
-"""Private covariance, principal components and regression, as scikit-learn estimators.
+"""Private covariance, principal components, regression and discriminant analysis, as scikit-learn estimators.
 
 The functions behind them are in `matrixdp.adaptive`; `docs/estimators.md` describes the method and proves its
 guarantee.
 """
 
-from matrixdp.estimators.base import MomentEstimator, PrivateEstimator, RepeatedFitWarning
+from matrixdp.estimators.base import PrivateEstimator, RepeatedFitWarning
 from matrixdp.estimators.covariance import PrivateCovariance
+from matrixdp.estimators.discriminant import PrivateLinearDiscriminant
 from matrixdp.estimators.kernel import PrivateKernelRidge
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.estimators.pca import PrivatePCA
 from matrixdp.estimators.regression import PrivateLinearRegression, PrivateRidge
 from matrixdp.estimators.scaler import PrivateScaler
@@ -16,6 +18,7 @@ __all__ = [
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateKernelRidge",
+    "PrivateLinearDiscriminant",
     "PrivateLinearRegression",
     "PrivatePCA",
     "PrivateRidge",

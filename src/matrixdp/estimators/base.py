@@ -1,20 +1,23 @@
-"""Base classes of the estimators: parameters, input validation, and the guarantee that a fit reports."""
+"""Base class of the estimators: parameters, input validation, and the guarantee that a fit reports."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.columns import Columns
 from matrixdp.errors import MissingExtraError, ParameterError, show
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
+    SPARSE,
     NotNumbersError,
     check_array,
     check_same_length,
@@ -22,11 +25,11 @@ from matrixdp.estimators.inputs import (
     parse_bounds,
     to_numbers,
 )
+from matrixdp.estimators.table_fit import TableFit
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
-from matrixdp.records import Records, as_records, choose_columns, require_rereadable, with_ids
-from matrixdp.types import Floats
+from matrixdp.records import Records, as_records, choose_columns, require_rereadable
 
 try:
     from sklearn.base import BaseEstimator
@@ -54,7 +57,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         The guarantee of one fit.
     bounds : Bounds or pair (lower, upper)
         Public range of each feature; a pair of numbers applies to every feature. Required, never taken from the data.
-        Bounds with names select the columns of a data frame.
+        Bounds with names select the columns of a data frame. `Columns` describe a table, with categories and missing
+        values where the estimator takes them.
     neighbours : 'replace' or 'add-remove'
     records : int, optional
         The public number of records, for add-remove neighbours; with a `person`, that of people.
@@ -167,7 +171,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,  # the caller of `fit`
             )
 
-    def _set_guarantee(self, spent: PrivateMoment | FitBudget) -> None:
+    def _set_guarantee(self, spent: PrivateMoment | FitBudget | TableFit) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
         self.steps_, self.simulation_ = spent.steps, spent.simulation
 
@@ -176,12 +180,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
+        box = self._box
         if is_read_in_parts(X):
             return self._validate_parts(X, reset=options.get("reset", True))
+        if hasattr(X, "toarray"):
+            raise NotNumbersError(SPARSE)
         if self.person is not None and self.person in getattr(X, "columns", ()):
             X = X.drop(columns=self.person) if hasattr(X, "iloc") else X.drop(self.person)
-        if isinstance(self.bounds, Bounds) and self.bounds.names is not None and hasattr(X, "columns"):
-            X = X[choose_columns(list(X.columns), self.bounds.size, self.bounds.names)]
+        if isinstance(box, Bounds) and box.names is not None and hasattr(X, "columns"):
+            X = X[choose_columns(list(X.columns), box.size, box.names)]
         check_array(X, dimensions=2)
         check_array(options.get("y"))
         check_same_length(X, options.get("y"))
@@ -197,8 +204,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             if "feature names" in str(error) or not quotes:  # all others may quote the data
                 raise
         except (TypeError, OverflowError):
-            if hasattr(X, "toarray"):  # scikit-learn's error for sparse matrices
-                raise
+            pass
         raise NotNumbersError(NOT_NUMBERS)
 
     def _read_ids(self, X: Any) -> Any:
@@ -215,42 +221,36 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Records that are read in parts; their features are those of the bounds."""
         if not reset:
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
-        if not isinstance(self.bounds, Bounds):
+        box = self._box
+        if not isinstance(box, Bounds):
             raise ParameterError("bounds must be Bounds(lower, upper, names=...) for records outside of memory.")
-        self.n_features_in_ = self.bounds.size
-        if self.bounds.names is not None:
-            self.feature_names_in_ = np.array(self.bounds.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._set_features(box.size, box.names)
         return require_rereadable(as_records(X))
 
+    def _set_features(self, count: int, names: Sequence[str] | None) -> None:
+        self.n_features_in_ = count
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    @property
+    def _table_columns(self) -> Columns | None:
+        """The description of a table with categories or missing values; None for numbers alone."""
+        found = self.bounds
+        plain = not isinstance(found, Columns) or not (found.categories or any(one.missing for one in found.numbers))
+        return None if plain else found
+
+    @property
+    def _box(self) -> Any:
+        """The bounds, also where they are given as columns of numbers."""
+        if self._table_columns is not None:
+            raise ParameterError(
+                f"bounds of {type(self).__name__} must be of numbers that are never missing; it takes no categories. "
+                "Leave such columns out, or use PrivateCovariance, PrivatePCA, PrivateRidge, PrivateLinearRegression "
+                "or PrivateLinearDiscriminant."
+            )
+        return self.bounds.bounds if isinstance(self.bounds, Columns) else self.bounds
+
     def _feature_bounds(self) -> Bounds:
-        return parse_bounds(self.bounds, self.n_features_in_, "bounds")
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class MomentEstimator(PrivateEstimator):
-    """Base class of the estimators that are computed from one private moment.
-
-    Parameters that are not listed here are those of `PrivateEstimator`.
-
-    Parameters
-    ----------
-    directions : 'learned', 'standard' or array_like of shape (m, m)
-        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1].
-
-    Privacy
-    -------
-    See `PrivateEstimator`.
-    """
-
-    directions: Any = "learned"
-
-    def _fit_moment(self, records: Floats | Records, bounds: Bounds, aim: str, ids: Any = None) -> PrivateMoment:
-        """Spend the budget on a private moment, and set the attributes of the guarantee."""
-        records = records if ids is None else with_ids(records, ids)
-        options = self._fit_options()
-        self._warn_if_repeated()
-        moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)
-        self._set_guarantee(moment)
-        return moment
+        return parse_bounds(self._box, self.n_features_in_, "bounds")

@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.answers.moments import correlation_from_covariance
-from matrixdp.estimators.base import MomentEstimator
+from matrixdp.estimators.moment_estimator import MomentEstimator
+from matrixdp.estimators.table_fit import TableFit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,6 +31,9 @@ class PrivateCovariance(MomentEstimator):
         Error bars: standard deviations of the noise, before shrinkage and to first order. They include neither
         sampling error nor the bias of clipping.
     moment_ : PrivateMoment
+        Not for tables whose numbers may be missing: they have `release_`.
+    expanded_names_, release_
+        For tables, as in `MomentEstimator`; a category has an indicator for each level.
 
     Privacy
     -------
@@ -44,10 +49,17 @@ class PrivateCovariance(MomentEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        ids = self._read_ids(X)
-        X = self._validate_features(X)
-        moment = self._fit_moment(X, self._feature_bounds(), "covariance", ids)
-        self.moment_ = moment
+        moment: PrivateMoment | TableFit
+        features, ids = self._expanded(reference=False), self._read_ids(X)
+        self.__dict__.pop("moment_", None)  # of an earlier fit
+        if features is None:
+            X = self._validate_features(X)
+            moment = self.moment_ = self._fit_moment(X, self._feature_bounds(), "covariance", ids=ids)
+        elif self._is_expanded(features):
+            records = self._read_expanded(X, [features])
+            moment = self.moment_ = self._fit_moment(records, features.bounds, "covariance", features)
+        else:
+            moment = self._fit_table(X, features)
         self.location_, self.location_std_ = moment.mean, moment.mean_std
         self.covariance_, self.covariance_std_ = moment.covariance, moment.covariance_std
         self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class NotNumbersError(DataError, TypeError):
 NOT_NUMBERS = (
     "records must be real numbers: every entry of the argument must be converted from a string, a category, a dict or "
     "a missing value to a number first."
+)
+
+SPARSE = (
+    "X is sparse, and its bounds are those of dense features. Convert it first (X.toarray()), or, if it has indicators "
+    "of categories, describe it by bounds=Columns([Category(...), ...])."
 )
 
 
@@ -122,6 +128,26 @@ def parse_target_names(y: Any) -> tuple[str, ...]:
     return names
 
 
+def read_targets(y: Any) -> Floats:
+    """Targets in memory as an array of shape (n,) or (n, targets)."""
+    if y is None:
+        raise DataError("the estimator requires y to be passed, but the target y is None.")
+    check_array(y)
+    found = to_numbers(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if found.ndim not in (1, 2) or 0 in found.shape[1:]:
+        raise DataError("y must be a vector, or a table with one column for each target.")
+    if not np.isfinite(found).all():
+        raise DataError("y contains NaN or infinity. Drop such records, or replace them first.")
+    return np.asarray(found)
+
+
+def unused_name(name: str, used: Collection[str]) -> str:
+    """The name, with quotes added until it is not among those that are used."""
+    while name in used:
+        name += "'"
+    return name
+
+
 def joint_bounds(features: Bounds, targets: Bounds, target_names: tuple[str, ...] | None = None) -> Bounds:
     """Bounds of the features followed by the targets. They have names if `target_names` are given.
 
@@ -133,7 +159,12 @@ def joint_bounds(features: Bounds, targets: Bounds, target_names: tuple[str, ...
         return Bounds(lower, upper)
     if features.names is None:
         raise ParameterError("bounds must have names, by which the columns of X and y are found.")
-    both = [name for name in target_names if name in features.names]
+    check_targets_apart(features.names, target_names)
+    return Bounds(lower, upper, (*features.names, *target_names))
+
+
+def check_targets_apart(features: Sequence[str], targets: Sequence[str]) -> None:
+    """Raise a `ParameterError` if a target is among the features."""
+    both = [name for name in targets if name in features]
     if both:
         raise ParameterError(f"y must not be among the features, but {both[0]!r} is; leave it out of the bounds.")
-    return Bounds(lower, upper, (*features.names, *target_names))

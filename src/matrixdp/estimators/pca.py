@@ -10,8 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.components import check_count, principal_components
-from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import check_transformed
+from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.types import Floats
 
 
@@ -33,6 +33,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     explained_variance_, explained_variance_ratio_ : float64 arrays of shape (n_components_,)
     mean_ : float64 array of shape (m,)
     n_components_ : int
+    expanded_names_, release_
+        For tables, as in `MomentEstimator`; a category has an indicator for each level. A missing number is replaced
+        by the private mean in `transform`.
 
     Privacy
     -------
@@ -51,10 +54,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
-        ids = self._read_ids(X)
-        X = self._validate_features(X)
-        check_count(self.n_components, self.n_features_in_)
-        moment = self._fit_moment(X, self._feature_bounds(), "components", ids)
+        moment: Any
+        features, ids = self._expanded(reference=False), self._read_ids(X)
+        if features is None:
+            X = self._validate_features(X)
+            check_count(self.n_components, self.n_features_in_)
+            moment = self._fit_moment(X, self._feature_bounds(), "components", ids=ids)
+        else:
+            check_count(self.n_components, len(features.names))
+            if self._is_expanded(features):
+                records = self._read_expanded(X, [features])
+                moment = self._fit_moment(records, features.bounds, "components", features)
+            else:
+                moment = self._fit_table(X, features)
         found = principal_components(moment, self.n_components)
         self.mean_, self.components_ = moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios
@@ -64,8 +76,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     def transform(self, X: Any) -> Floats:
         """Records X of shape (n, m) along the components, of shape (n, n_components_)."""
         check_is_fitted(self)
-        X = self._validate_features(X, reset=False)
-        return np.asarray((X - self.mean_) @ self.components_.T)
+        return self._apply(X, lambda records: np.asarray((records - self.mean_) @ self.components_.T))
 
     def inverse_transform(self, X: Any) -> Floats:
         """Records of shape (n, m) from their coordinates, of shape (n, n_components_)."""

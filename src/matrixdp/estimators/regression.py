@@ -6,13 +6,27 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.adaptive.regression import solve_regression
+from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.regression import regression_std, solve_regression
 from matrixdp.checks import check_number
-from matrixdp.estimators.base import MomentEstimator
-from matrixdp.estimators.inputs import is_read_in_parts, joint_bounds, parse_bounds, parse_target_names
+from matrixdp.domain.columns import Columns, Number
+from matrixdp.estimators.inputs import (
+    check_same_length,
+    check_targets_apart,
+    is_read_in_parts,
+    joint_bounds,
+    parse_bounds,
+    parse_target_names,
+    read_targets,
+    unused_name,
+)
+from matrixdp.estimators.moment_estimator import MomentEstimator
+from matrixdp.estimators.table_fit import TableFit
+from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
 
 
@@ -35,6 +49,12 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     ----------
     coef_ : float64 array of shape (m,) or (targets, m)
     intercept_ : float or float64 array of shape (targets,)
+    coef_std_, intercept_std_ : float or float64 arrays of the same shapes
+        Standard deviations of their errors, from noise and from shrinkage, about the coefficients without privacy. NaN
+        where there were too few records for a regression.
+    expanded_names_, release_
+        For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
+        replaced by the private mean in `predict`.
 
     Privacy
     -------
@@ -59,27 +79,92 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
         For records outside of memory, X is their location and y the name or names of the target columns.
         """
-        alpha, ids = check_number(self.alpha, "alpha", at_least=0), self._read_ids(X)
-        if is_read_in_parts(X):
-            table, names = self._validate_features(X), parse_target_names(y)
-            targets, single = len(names), len(names) == 1
+        alpha = check_number(self.alpha, "alpha", at_least=0)
+        features, ids = self._expanded(reference=True), self._read_ids(X)
+        moment: PrivateMoment | TableFit
+        if features is None:
+            if is_read_in_parts(X):
+                table, names = self._validate_features(X), parse_target_names(y)
+                count, single = len(names), len(names) == 1
+            else:
+                X, y = self._validate_features(X, y=y, multi_output=True, y_numeric=True)
+                table, names, single = np.column_stack([X, y]), None, np.ndim(y) == 1
+                count = table.shape[1] - X.shape[1]
+            feature_bounds = self._feature_bounds()
+            target_bounds = parse_bounds(self.target_bounds, count, "target_bounds")
+            bounds = joint_bounds(feature_bounds, target_bounds, names)
+            moment = self._fit_moment(table, bounds, "regression", ids=ids)
         else:
-            X, y = self._validate_features(X, y=y, multi_output=True, y_numeric=True)
-            table, names, single = np.column_stack([X, y]), None, np.ndim(y) == 1
-            targets = table.shape[1] - X.shape[1]
-        feature_bounds = self._feature_bounds()
-        target_bounds = parse_bounds(self.target_bounds, targets, "target_bounds")
-        bounds = joint_bounds(feature_bounds, target_bounds, names)
-        moment = self._fit_moment(table, bounds, "regression", ids)
-        coefficients, intercepts = solve_regression(moment, targets, alpha=alpha)
+            targets, values, single = self._read_table_targets(X, y, features.columns)
+            if self._is_expanded(features):
+                last = ExpandedColumns(Columns(targets), reference=False)
+                table = self._read_expanded(X, [features, last], values)
+                moment = self._fit_moment(table, joint_bounds(features.bounds, last.bounds), "regression", features)
+            else:
+                moment = self._fit_table(X, features, targets, values)
+            count = len(targets)
+        if isinstance(moment, TableFit):
+            coefficients, intercepts = moment.joint.coefficients(len(moment.features.names), alpha=alpha)
+        else:
+            coefficients, intercepts = solve_regression(moment, count, alpha=alpha)
+        self._moment = moment
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
+        self._error_bars: tuple[Floats, Floats] | None = None
         return self
+
+    def _read_table_targets(self, X: Any, y: Any, columns: Columns) -> tuple[list[Number], dict[str, Any] | None, bool]:
+        """Columns of the targets, their values unless they are outside of memory, and whether there is one only."""
+        values: dict[str, Any] | None = None
+        if is_read_in_parts(X):
+            names = parse_target_names(y)
+            check_targets_apart(columns.names, names)
+            single = len(names) == 1
+        else:
+            found = read_targets(y)
+            check_same_length(X, found)
+            table, single = (found[:, None], True) if found.ndim == 1 else (found, False)
+            names = tuple(unused_name(f"target {k}", columns.names) for k in range(table.shape[1]))
+            values = dict(zip(names, table.T, strict=True))
+        box = parse_bounds(self.target_bounds, len(names), "target_bounds")
+        ends = zip(names, box.lower.tolist(), box.upper.tolist(), strict=True)
+        return [Number(name, lower, upper) for name, lower, upper in ends], values, single
+
+    @property
+    def coef_std_(self) -> Floats:
+        """Standard deviation of the error of each coefficient, of the shape of `coef_`."""
+        return self._compute_error_bars()[0]
+
+    @property
+    def intercept_std_(self) -> Any:
+        """Standard deviation of the error of the intercept, or of each."""
+        std = self._compute_error_bars()[1]
+        return std if np.ndim(self.intercept_) else float(std)
+
+    def coef_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Bounds that contain each coefficient without privacy with probability `level`, each of the shape of `coef_`.
+
+        They cover noise and shrinkage, but neither the bias of clipping nor sampling.
+        """
+        reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * self.coef_std_
+        return self.coef_ - reach, self.coef_ + reach
+
+    def _compute_error_bars(self) -> tuple[Floats, Floats]:
+        """Both standard deviations; computed when they are first asked for."""
+        check_is_fitted(self)
+        if self._error_bars is None:
+            moment, single = self._moment, np.ndim(self.intercept_) == 0
+            if isinstance(moment, TableFit):
+                stds = moment.joint.coefficient_std(self.coef_.shape[-1], moment.draws(), alpha=self.alpha)
+            else:
+                stds = regression_std(moment, 1 if single else len(self.coef_), alpha=self.alpha)
+            self._error_bars = (stds[0][0], stds[1][0]) if single else stds
+        return self._error_bars
 
     def predict(self, X: Any) -> Floats:
         """Targets of shape (n,) or (n, targets) for features X of shape (n, m)."""
         check_is_fitted(self)
-        return np.asarray(self._validate_features(X, reset=False) @ self.coef_.T + self.intercept_)
+        return self._apply(X, lambda records: np.asarray(records @ self.coef_.T + self.intercept_))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import ORIGIN, Head, canonical_json
 from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.journal import Counters, Journal, Row, amount_from_json, registration_from_json, sums_from_json
+from matrixdp.privacy import Unit
 
 # Costs that involve special functions may differ in the last places between machines.
 _TOLERANCE = Fraction(1, 10**9)
@@ -206,6 +207,8 @@ class _Replay:
     def _charge(self, entry: int, content: dict[str, Any]) -> None:
         balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
         balance.require_neighbours(content["neighbours"])
+        if not balance.registration.accepts(Unit.parse(content.get("unit", "record"))):
+            raise LedgerError("its unit is not the one that its data set is registered for.")
         cost, allowance = amount_from_json(content["cost"]), self._allowance(content)
         if not any(_scale(option, 1 - _TOLERANCE).within(cost) for option in payment_options(event)):
             raise LedgerError("its cost is less than its event's.")

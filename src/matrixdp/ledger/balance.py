@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from matrixdp.errors import BudgetExceededError, ParameterError
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, remaining_epsilon
 from matrixdp.ledger.allowance import AllowanceBalance, guaranteed_epsilon
 from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.units import float_below, root_above, root_below
 from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Summary
-from matrixdp.privacy import Neighbours, gdp_epsilon
+from matrixdp.privacy import Neighbours, Unit, gdp_epsilon
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,23 @@ class Balance:
                 f"neighbours must be {str(registered)!r}, as {self.registration.dataset!r} is registered, "
                 f"got {str(neighbours)!r} instead. Design the release for {str(registered)!r} neighbours."
             )
+
+    def require_unit(self, unit: str | Unit) -> None:
+        """Raise a `LedgerError` unless the data set is registered for releases that protect `unit`."""
+        given, registered = Unit.parse(unit), self.registration.unit
+        if self.registration.accepts(given):
+            return
+        remedy = {
+            "record": "Design the release for records, without a person",
+            "person": f"Design the release for persons: person={registered.column!r}, or --person {registered.column}",
+            "edge": "Design the release for edges: unit='edge'",
+            "node": "Design the release for nodes: unit='node', with the largest degree",
+        }
+        raise LedgerError(
+            f"{self.registration.dataset!r} is registered for releases that protect {_name_unit(registered)}, and this "
+            f"one protects {_name_unit(given)}. Nothing was charged. {remedy[registered.kind]}; or register the data "
+            "under another name, with a total of its own."
+        )
 
     def available(self, allowance: AllowanceBalance | None = None) -> Amount:
         """What a charge to `allowance` can use or, without one, what is neither spent nor allotted."""
@@ -177,6 +194,10 @@ class Balance:
         if allowance is not None or self.allotted == NOTHING:
             return ""
         return " The rest of its total is allotted: name an allowance to use one."
+
+
+def _name_unit(unit: Unit) -> str:
+    return unit.words if unit.column is None else f"{unit.words} (column {unit.column!r})"
 
 
 def _describe_amount(amount: Amount) -> str:

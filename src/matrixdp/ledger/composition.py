@@ -17,10 +17,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from scipy.special import erfcx, expit
 
 from matrixdp.privacy import pure_mu
@@ -122,7 +122,8 @@ def _curve(epsilons: tuple[float, ...]) -> _Curve:
     above = np.append(above, 0.0)
     # 1 - e^-(x+y) = (1 - e^-x) + e^-x (1 - e^-y): a recursion from the right in which every term is positive.
     ratio = math.exp(-2 * step)
-    delta = lfilter([1.0], [1.0, -ratio], (-math.expm1(-2 * step) * above)[::-1])[::-1]
+    terms = (-math.expm1(-2 * step) * above)[::-1].tolist()
+    delta = np.array(list(accumulate(terms, lambda sum_so_far, term: term + ratio * sum_so_far)))[::-1]
     at_zero = -math.expm1(-losses[0]) * (above[0] + mass[first]) + math.exp(-losses[0]) * delta[0]
     margin = 1 + 16 * _EPS * (len(counts) + len(mass))
     bound = np.append(at_zero, delta) * margin + 1e-300

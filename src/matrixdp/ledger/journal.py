@@ -17,7 +17,7 @@ from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head, next_entry, sha256
 from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.values import Charge, Counts, Registration
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _COLUMNS = "entry, kind, dataset, request, charge, allowance, body, payload, hash"
 _STATES = "kind IN ('charge', 'allowance', 'return', 'settle')"  # as in the index `states`
@@ -70,6 +70,9 @@ class Transaction(Protocol):
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
+
+    def require_units(self) -> None:
+        """Make sure that programs which know no units refuse the ledger from now on."""
 
 
 @dataclass(frozen=True)
@@ -398,6 +401,7 @@ def _charge_from_row(row: Row, *, released: bool) -> Charge:
         actor=content.get("actor"),
         purpose=content.get("purpose"),
         version=content.get("version"),
+        unit=Unit.parse(content.get("unit", "record")),
     )
 
 
@@ -433,15 +437,18 @@ def registration_to_json(registration: Registration) -> dict[str, Any]:
     return {
         "privacy": {"epsilon": privacy.epsilon, "delta": privacy.delta},
         "neighbours": str(registration.neighbours),
+        "unit": str(registration.unit),
         "reserve": {"epsilon": reserve.epsilon, "delta": reserve.delta},
     }
 
 
 def registration_from_json(content: dict[str, Any]) -> Registration:
-    """The registration that `registration_to_json` wrote."""
+    """The registration that `registration_to_json` wrote; before there were units, it had none."""
     return Registration(
         dataset=content["dataset"],
         privacy=Privacy(**content["privacy"]),
         neighbours=Neighbours.parse(content["neighbours"]),
         reserve=Reserve(**content["reserve"]),
+        unit=Unit.parse(content.get("unit", "record")),
+        declared="unit" in content,
     )

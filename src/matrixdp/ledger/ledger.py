@@ -27,7 +27,7 @@ from matrixdp.ledger.location import Address
 from matrixdp.ledger.opening import create_store, move_store, restore_store
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
-from matrixdp.privacy import Neighbours, Privacy, gdp_mu
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, gdp_mu
 
 
 class LedgerOptions(TypedDict, total=False):
@@ -76,9 +76,9 @@ class Ledger(LedgerAllotter):
 
     Privacy
     -------
-    All releases charged to a data set together are (epsilon, delta)-DP for the registered total and neighbours, also if
-    each event is chosen after seeing earlier releases, as long as the choices depend on the data only through charged
-    releases.
+    All releases charged to a data set together are (epsilon, delta)-DP for the registered total, neighbours and unit
+    (one record, one person with all their rows, one edge or one node), also if each event is chosen after seeing
+    earlier releases, as long as the choices depend on the data only through charged releases.
 
     Examples
     --------
@@ -141,9 +141,15 @@ class Ledger(LedgerAllotter):
         return copy_ledger(source, target, timeout, author)
 
     def register(
-        self, dataset: str, privacy: Privacy, *, neighbours: str, reserve: Reserve | None = None
+        self,
+        dataset: str,
+        privacy: Privacy,
+        *,
+        neighbours: str,
+        unit: str | Unit = "record",
+        reserve: Reserve | None = None,
     ) -> Registration:
-        """Register a data set with its total and its neighbours, which cannot be changed later.
+        """Register a data set with its total, its neighbours and its unit, which cannot be changed later.
 
         Registering it again with the same values changes nothing; other values raise a `LedgerError`.
 
@@ -154,11 +160,18 @@ class Ledger(LedgerAllotter):
             The guarantee of all releases from the data set together.
         neighbours : str
             ``"replace"`` or ``"add-remove"``; events for the other kind are refused.
+        unit : str or Unit
+            What releases protect: ``"record"``, ``"person:COLUMN"`` with the column that says whose each row is,
+            ``"edge"`` or ``"node"``. Releases that protect something else are refused.
         reserve : Reserve, optional
             The part of `privacy` that is set aside for events that are not Gaussian. Empty by default.
         """
         wanted = Registration(
-            check_name(dataset, "dataset"), privacy, Neighbours.parse(neighbours), reserve or Reserve()
+            dataset=check_name(dataset, "dataset"),
+            privacy=privacy,
+            neighbours=Neighbours.parse(neighbours),
+            reserve=reserve or Reserve(),
+            unit=Unit.parse(unit),
         )
         total = total_amount(wanted.privacy, wanted.reserve)
         with self._writing() as journal:
@@ -167,9 +180,12 @@ class Ledger(LedgerAllotter):
                 if found != wanted:
                     raise LedgerError(
                         f"{dataset!r} is registered with {found.privacy} for {str(found.neighbours)!r} "
-                        f"neighbours and {found.reserve}, and that cannot be changed. Use those values."
+                        f"neighbours, the unit {str(found.unit)!r} and {found.reserve}, and that cannot be changed. "
+                        "Use those values."
                     )
             else:
+                if wanted.unit != RECORD:
+                    journal.transaction.require_units()
                 content = {**registration_to_json(wanted), "total": amount_to_json(total)}
                 journal.append("register", content, dataset=dataset)
         return wanted
@@ -181,6 +197,7 @@ class Ledger(LedgerAllotter):
         *,
         neighbours: str,
         description: Mapping[str, Any],
+        unit: str | Unit = "record",
         request: str | None = None,
         allowance: str | None = None,
     ) -> Receipt:
@@ -195,6 +212,8 @@ class Ledger(LedgerAllotter):
         description : mapping
             What is released and how, as JSON content: designs and guarantees, never data or anything computed from
             data.
+        unit : str or Unit
+            What the event's guarantee protects, as for `register`. It must be the registered one.
         request : str, optional
             An id by which the stored release can be retrieved later. An id is charged only once; the second time is a
             `RequestPendingError`.
@@ -210,6 +229,8 @@ class Ledger(LedgerAllotter):
         ------
         BudgetExceededError
             If the charge would exceed the total, or its allowance. Nothing is charged then.
+        LedgerError
+            If the data set is registered for another unit. Nothing is charged then.
         """
         wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
         if request is not None:
@@ -217,6 +238,7 @@ class Ledger(LedgerAllotter):
         with self._writing() as journal:
             balance = journal.balance(dataset)
             balance.require_neighbours(neighbours)
+            balance.require_unit(unit)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 wanted.require_match(earlier)
                 raise already_charged_error(earlier)
@@ -226,6 +248,7 @@ class Ledger(LedgerAllotter):
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
+                "unit": str(Unit.parse(unit)),
                 "cost": amount_to_json(cost),
                 **sums_to_json(after),
                 "charges": journal.counters(dataset).charges + 1,

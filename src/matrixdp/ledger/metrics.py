@@ -73,11 +73,18 @@ def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) ->
         if not found.returned
     ]
     lines = list(_render_family("entries_total", "Entries of the ledger.", [({}, entries)]))
+    information = [({**labels, **_describe(summary)}, 1) for labels, summary in datasets]
+    lines += _render_family("dataset_info", "What the releases of a data set protect.", information)
     for name, text, measure in _DATASET_METRICS:
         lines += _render_family(name, text, [(labels, measure(summary, now)) for labels, summary in datasets])
     for name, text, size in _ALLOWANCE_METRICS:
         lines += _render_family(name, text, [(labels, size(allowance)) for labels, allowance in allowances])
     return "\n".join(lines) + "\n"
+
+
+def _describe(summary: Summary) -> dict[str, str]:
+    registration = summary.registration
+    return {"neighbours": str(registration.neighbours), "unit": str(registration.unit)}
 
 
 def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:

@@ -96,6 +96,9 @@ class LedgerReader:
         neighbours = getattr(event, "neighbours", None)
         if neighbours is not None:
             balance.require_neighbours(neighbours)
+        unit = getattr(event, "unit", None)
+        if unit is not None:
+            balance.require_unit(unit)
         with self._store.reading() as journal:
             journal.require_settled(dataset)
         wanted = event if isinstance(event, Event) else event.event

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.ledger.accounting import Reserve
 from matrixdp.ledger.events import Event
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
 
 
 @dataclass(frozen=True)
 class Registration:
-    """A registered data set: its total, its neighbours and its reserve."""
+    """A registered data set: its total, its neighbours, its reserve, and what its releases protect.
+
+    `declared` is False for data sets that were registered before ledgers had units. They are for records, and for the
+    edges of graphs, which were charged like records then.
+    """
 
     dataset: str
     privacy: Privacy
     neighbours: Neighbours
     reserve: Reserve
+    unit: Unit = RECORD
+    declared: bool = field(default=True, compare=False)
+
+    def accepts(self, unit: Unit) -> bool:
+        """Whether releases that protect `unit` can be charged."""
+        return unit == self.unit or (not self.declared and unit.kind == "edge")
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Charge:
-    """A past charge, and whether its release was stored.
+    """A past charge, what its release protects, and whether the release was stored.
 
     `actor`, `purpose` and `version` say who charged it, why, and with which matrixdp; matrixdp 0.1 did not record them.
     """
@@ -159,3 +169,4 @@ class Charge:
     actor: str | None = None
     purpose: str | None = None
     version: str | None = None
+    unit: Unit = RECORD

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky
 
 from matrixdp.checks import check_integer, check_magnitudes, power_of_two, to_floats
 from matrixdp.errors import ParameterError, show
@@ -138,8 +137,12 @@ class Covariance:
         if self.directions is None:
             return np.sqrt(self.variances)
         if method == "cholesky":
-            return np.asarray(cholesky(self.matrix(), lower=True))
-        return self.directions * np.sqrt(self.variances)
+            return np.asarray(np.linalg.cholesky(self.matrix()), np.float64)
+        return self._eigen_factor
+
+    @cached_property
+    def _eigen_factor(self) -> Floats:
+        return np.asarray(self.directions) * np.sqrt(self.variances)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a multiple of the identity as one number."""

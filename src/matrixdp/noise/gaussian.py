@@ -11,26 +11,30 @@ The floor of a finer draw, shifted right, is the floor of the coarser one, so on
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
+from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
+from matrixdp.noise.compiled import find_steps
 from matrixdp.noise.envelope import (
-    BLOCKS,
-    BLOCKS_PER_SUPERBLOCK,
     FINEST,
     PLACE_BITS,
+    Envelope,
     envelope,
-    exp_bounds,
-    tail_scale,
 )
+from matrixdp.noise.settling import narrow, settle
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
-_CHUNK = 1 << 18
+_PIECE = 1 << 15  # words that are handled at a time, so that they stay in the processor's cache
+_PLACE_SHIFT, _CELL_SHIFT = np.array(PLACE_BITS, np.uint64), np.array(PLACE_BITS + 1, np.uint64)
+_HEIGHT_STEP = np.array(2.0**-64)
+_FEW = 6  # candidates that are compared one at a time, which takes less time than operations on short arrays
 
 
 def draw_gaussian(
@@ -42,6 +46,8 @@ def draw_gaussian(
 ) -> NDArray[np.int64]:
     """Return independent, exact draws of ``floor(G)``, ``G ~ N(0, 4^bits)``.
 
+    More than 2^18 are drawn on several threads, whose number does not change the draws (`matrixdp.noise.blocks`).
+
     Parameters
     ----------
     stream : Stream
@@ -51,7 +57,7 @@ def draw_gaussian(
     shape : int or tuple of int, optional
         Shape of the result, unless `out` is given.
     out : contiguous int64 array of any shape, optional
-        Array for the result.
+        Array for the result; one on a GPU (CuPy, PyTorch, JAX) is filled there, from ChaCha20 with a key of the stream.
 
     Raises
     ------
@@ -65,19 +71,23 @@ def draw_gaussian(
     (2, 3)
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
+    if is_on_device(out):
+        from matrixdp.noise.cuda_draws import fill_on_device  # which needs this module
+
+        assert out is not None
+        fill_on_device(stream, bits, out)
+        return out
     out = _output(shape, out)
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
-    words = np.empty(min(flat.size, _CHUNK), np.uint64)
-    index = np.empty(words.size, np.int64)
-    for start in range(0, flat.size, _CHUNK):
-        piece = flat[start : start + _CHUNK]
-        size = piece.size
-        pending = _propose(stream, FINEST - int(bits), words[:size], index[:size], piece)
-        while pending.size:
-            values = np.empty(pending.size, np.int64)
-            left = _propose(stream, FINEST - int(bits), words[: values.size], index[: values.size], values)
-            piece[pending] = values
-            pending = pending[left]
+
+    def make_draw() -> Draw:
+        sampler = Sampler(bits, flat.size)
+        return lambda block, places: sampler.fill(block, flat[places])
+
+    if flat.size <= BLOCK:
+        Sampler(bits, flat.size).fill(stream, flat)
+    else:
+        draw_blocks(stream, flat.size, make_draw)
     return out
 
 
@@ -93,12 +103,23 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
     """
     out = np.empty(shape)
     flat = out.reshape(-1)
-    buffer = np.empty(min(flat.size, _CHUNK), np.int64)
-    for start in range(0, flat.size, _CHUNK):
-        piece = flat[start : start + _CHUNK]
-        piece[...] = draw_gaussian(stream, MAX_BITS, out=buffer[: piece.size])
-        piece += 0.5
-        piece *= 2.0**-MAX_BITS
+
+    def make_draw() -> Draw:
+        sampler, integers = Sampler(MAX_BITS, flat.size), np.empty(min(flat.size, BLOCK), np.int64)
+
+        def draw(block: Stream, places: slice) -> None:
+            piece = flat[places]
+            drawn = integers[: piece.size]
+            sampler.fill(block, drawn)
+            np.add(drawn, 0.5, out=piece)
+            piece *= 2.0**-MAX_BITS
+
+        return draw
+
+    if flat.size <= BLOCK:
+        make_draw()(stream, slice(None))
+    else:
+        draw_blocks(stream, flat.size, make_draw)
     return out
 
 
@@ -119,74 +140,98 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
     return out
 
 
-def _propose(
-    stream: Stream, shift: int, words: NDArray[np.uint64], index: NDArray[np.int64], out: NDArray[np.int64]
-) -> NDArray[np.intp]:
-    """Fill `out` with one candidate per entry; return the indices of those that were rejected."""
-    table = envelope()
-    stream.words(words.size, out=words)
-    np.right_shift(words, PLACE_BITS, out=index.view(np.uint64))
-    np.take(table.masks, index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
-    np.bitwise_xor(out, words.view(np.int64), out=out)
-    np.right_shift(out, shift, out=out)
-    rough = np.flatnonzero(words >= np.uint64(table.certain << (PLACE_BITS + 1)))
-    if not rough.size:
-        return rough
-    candidates = words[rough]
-    heights = stream.words(rough.size)
-    uniform = (heights >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    above = table.compare(candidates, uniform)
-    accepted = above > table.error
-    in_tail = candidates >> np.uint64(PLACE_BITS + 1) == table.tail
-    unsure = np.flatnonzero((np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound)))
-    for i in unsure:
-        value = _settle(stream, int(candidates[i]), int(heights[i]))
-        accepted[i] = value is not None
-        if value is not None:
-            out[rough[i]] = _narrow(value >> shift)
-    return rough[~accepted]
+class Sampler:
+    """Draws on one grid, with buffers that are used again.
 
-
-def _settle(stream: Stream, word: int, height: int) -> int | None:
-    """Return the candidate's value on the finest grid if an exact comparison accepts it, otherwise None."""
-    table = envelope()
-    index, place = word >> PLACE_BITS, word & ((1 << PLACE_BITS) - 1)
-    cell, negative = index >> 1, index & 1
-    if cell == table.tail:
-        superblock = 0
-        while not stream.bits(1):
-            superblock += 1
-        start = (BLOCKS + BLOCKS_PER_SUPERBLOCK * superblock) << PLACE_BITS
-        size = start + stream.bits(PLACE_BITS + BLOCKS_PER_SUPERBLOCK.bit_length() - 1)
-        accepted = _under_curve(stream, size, height, level=0, scale=table.height * tail_scale(superblock))
-    else:
-        value = (int(table.masks[index]) ^ (index << PLACE_BITS | place)) & ((1 << 64) - 1)
-        size = value ^ ((1 << 64) - 1) if negative else value
-        level = int(table.level[index - 2 * table.certain])
-        accepted = _under_curve(stream, size, height, level=level, scale=table.height)
-    return (~size if negative else size) if accepted else None
-
-
-def _under_curve(stream: Stream, size: int, height: int, *, level: int, scale: int) -> bool:
-    """Return whether ``level + u < scale exp(-y^2/2)``, exactly.
-
-    `size` has the first digits of y, on the finest grid, and `height` the first 64 bits of u. Further random digits
-    of both are drawn until the comparison is decided, which happens with probability one.
+    Parameters
+    ----------
+    bits : int
+        Logarithm to base 2 of the standard deviation.
+    size : int
+        Number of entries of the whole draw.
     """
-    y_bits, u_bits = FINEST, 64
-    while True:
-        work = u_bits + scale.bit_length() + 8
-        low = exp_bounds((size + 1) ** 2, 1 << (2 * y_bits + 1), work)[0]
-        high = exp_bounds(size**2, 1 << (2 * y_bits + 1), work)[1]
-        if (level << work) + ((height + 1) << (work - u_bits)) <= scale * low:
-            return True
-        if (level << work) + (height << (work - u_bits)) >= scale * high:
-            return False
-        size, height = size << 64 | stream.bits(64), height << 64 | stream.bits(64)
-        y_bits, u_bits = y_bits + 64, u_bits + 64
+
+    def __init__(self, bits: int, size: int) -> None:
+        self._shift = np.array(FINEST - bits)  # without dimensions: faster than a number in short operations
+        self._words = np.empty(min(size, _PIECE), np.uint64)
+        self._index = np.empty(self._words.size, np.int64)
+        self._compiled = find_steps(size)
+
+    def fill(self, stream: Stream, out: NDArray[np.int64]) -> None:
+        """Fill a contiguous vector with draws."""
+        if out.size > BLOCK:
+            for start in range(0, out.size, BLOCK):
+                self.fill(stream, out[start : start + BLOCK])
+            return
+        pending = self._propose(stream, out)
+        while pending.size:
+            values = np.empty(pending.size, np.int64)
+            left = self._propose(stream, values)
+            out[pending] = values
+            pending = pending[left]
+
+    def _propose(self, stream: Stream, out: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Fill `out` with one candidate per entry; return the indices of those that were rejected."""
+        table = envelope()
+        rough, candidates = self._place(stream, out)
+        if not rough.size:
+            return rough
+        heights = stream.words(rough.size)
+        unsure: Iterable[int]
+        if rough.size <= _FEW:
+            rejected, unsure = _compare_few(table, candidates, heights)
+        elif self._compiled is not None:
+            rejected, unsure = self._compiled.compare(table, candidates, heights)
+        else:
+            rejected, unsure = _compare(table, candidates, heights)
+        for i in unsure:
+            value = settle(stream, int(candidates[i]), int(heights[i]))
+            rejected[i] = value is None
+            if value is not None:
+                out[rough[i]] = narrow(value >> int(self._shift))
+        return rough[rejected]
+
+    def _place(self, stream: Stream, out: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """Fill `out` with one candidate per entry; return where cells are not certain, and the words there."""
+        if out.size > _PIECE:
+            starts = range(0, out.size, _PIECE)
+            found = [self._place(stream, out[start : start + _PIECE]) for start in starts]
+            rough = np.concatenate([places + start for start, (places, _) in zip(starts, found, strict=True)])
+            return rough, np.concatenate([words for _, words in found])
+        table = envelope()
+        words, index = stream.words(out.size, out=self._words[: out.size]), self._index[: out.size]
+        if self._compiled is not None:
+            rough = self._compiled.place(table, words, int(self._shift), out, index)
+        else:
+            np.right_shift(words, _PLACE_SHIFT, out=index.view(np.uint64))
+            table.masks.take(index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
+            np.bitwise_xor(out, words.view(np.int64), out=out)
+            np.right_shift(out, self._shift, out=out)
+            rough = (words >= table.first_rough).nonzero()[0]
+        return rough, words.take(rough)
 
 
-def _narrow(value: int) -> int:
-    if not -(1 << 63) <= value < 1 << 63:
-        raise OverflowError(f"a draw of {math.log2(abs(value)):.0f} bits does not fit into int64; use fewer bits")
-    return value
+def _compare(
+    table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Whether each candidate is rejected, and the positions of those for which floats cannot decide."""
+    uniform = heights.astype(np.float64) * _HEIGHT_STEP
+    above = table.compare(candidates, uniform)
+    rejected = above <= table.error
+    in_tail = candidates >> _CELL_SHIFT == table.tail
+    unsure = (np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound))
+    return rejected, unsure.nonzero()[0]
+
+
+def _compare_few(
+    table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
+) -> tuple[NDArray[np.bool_], list[int]]:
+    """The same, one candidate at a time."""
+    rejected, unsure = np.empty(candidates.size, np.bool_), []
+    for i, (word, height) in enumerate(zip(candidates.tolist(), heights.tolist(), strict=True)):
+        uniform = height * 2.0**-64
+        above = table.compare_one(word, uniform)
+        rejected[i] = above <= table.error
+        if abs(above) <= table.error or (word >> (PLACE_BITS + 1) == table.tail and uniform < table.tail_bound):
+            unsure.append(i)
+    return rejected, unsure

@@ -16,6 +16,7 @@ from matrixdp.noise.triangle import vector_to_triangle
 from matrixdp.types import Factor, Floats
 
 _BLOCK = 1 << 20  # entries transformed at a time: 8 MiB
+_SMALL = 1 << 14  # entries for which a second array is faster than transforming in place
 
 
 class MatrixGaussian:
@@ -101,6 +102,8 @@ class MatrixGaussian:
             self._require_same_sides()
             return apply_factors(rows, _symmetric_normals(stream, self.shape[0]), rows)
         out = draw_normal(stream, self.shape)
+        if out.size <= _SMALL:
+            return apply_factors(rows, out, columns)
         _transform(out, columns, axis=1)
         _transform(out, rows, axis=0)
         return out
@@ -119,7 +122,7 @@ def apply_factors(left: Factor, values: Floats, right: Factor) -> Floats:
     """Return ``left @ values @ right.T``, where each factor is a number, a diagonal or a matrix."""
     if isinstance(right, np.ndarray):
         values = values @ right.T if right.ndim == 2 else values * right
-    else:
+    elif right != 1.0 or not isinstance(left, np.ndarray) or left.ndim == 1:  # a copy, which the left factor may change
         values = values * right
     if isinstance(left, np.ndarray):
         return left @ values if left.ndim == 2 else np.multiply(values, left[:, None], out=values)

@@ -70,15 +70,18 @@ class GramSum:
             self._pending += len(piece)
             self.records += len(piece)
 
+    def add_sum(self, total: NDArray[np.int64], records: int) -> None:
+        """Add an exact sum over further records that was computed elsewhere, of shape (columns, columns)."""
+        self._flush()
+        self._check(self.records + records)
+        self._total += total
+        self.records += records
+
     def merge(self, other: GramSum) -> None:
         """Add another sum with the same columns and limit."""
         if (other.columns, other.limit) != (self.columns, self.limit):
             raise ParameterError("sums must have the same columns and limit to be merged.")
-        self._flush()
-        other._flush()
-        self._check(self.records + other.records)
-        self._total += other._total
-        self.records += other.records
+        self.add_sum(other.value(), other.records)
 
     def value(self) -> NDArray[np.int64]:
         """Return the sum so far, of shape (columns, columns)."""

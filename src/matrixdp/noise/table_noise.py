@@ -164,6 +164,11 @@ class TableNoise(NoiseStructure):
         """The sum over the squares."""
         return self.strengths.size + 4
 
+    @property
+    def count(self) -> int:
+        """How many numbers are drawn."""
+        return self.groups * (self.precisions.size - (not self.counted) + self.strengths.size)
+
     def fits(self, shape: tuple[int, int]) -> bool:
         """Whether the answer is one matrix per group."""
         return shape == (self.groups * self.layout.size, self.layout.size)

@@ -16,7 +16,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
-from matrixdp.privacy import Neighbours
+from matrixdp.privacy import Neighbours, Unit
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
 
@@ -38,8 +38,6 @@ class MatrixQuery(ABC):
     ----------
     neighbours : Neighbours
         The adjacency that `sensitivity` is derived for.
-    protects : str
-        What two neighbours differ in, in words: "one record".
     title : str
         What reports call the answer.
     person : Person or None
@@ -52,7 +50,6 @@ class MatrixQuery(ABC):
     """
 
     neighbours: Neighbours
-    protects: str = "one record"
     title: str = "matrix"
     person: Person | None = None
 
@@ -76,6 +73,16 @@ class MatrixQuery(ABC):
     def unit(self) -> str:
         """What the guarantee protects one of: "person" where ids say whose rows they are, otherwise "record"."""
         return "record" if self.person is None else "person"
+
+    @property
+    def protected_unit(self) -> Unit:
+        """The same with the column of ids, as a ledger registers it."""
+        return Unit(self.unit, None if self.person is None else self.person.column)
+
+    @property
+    def protects(self) -> str:
+        """What two neighbours differ in, in words."""
+        return "one record" if self.unit == "record" else self.protected_unit.words
 
     @property
     def public_number(self) -> bool:
@@ -144,6 +151,9 @@ class MatrixQuery(ABC):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The private answer, of shape `shape`."""
 
+    def check_people(self, data: Any) -> None:  # noqa: B027  (most queries count the rows of each person)
+        """Raise a `DataError` if a person has more rows than the sensitivity allows for."""
+
     def finish(self, matrix: Floats) -> Floats:
         """The noisy answer with its public part added; may work in place."""
         return matrix
@@ -177,6 +187,11 @@ class MatrixQuery(ABC):
     def entrywise(self) -> bool:
         """Whether, besides, each entry is a monotone function of one value, so that rounding cannot widen its range."""
         return False
+
+    @property
+    def changed_rows(self) -> int:
+        """For an entrywise query: how many rows of the answer neighbours differ in, at most."""
+        return 1
 
     def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
         """Some records of a rowwise query, checked and finite, of shape (n, columns)."""
@@ -222,6 +237,13 @@ class MatrixQuery(ABC):
             return names, tuple(map(str, range(width)))
         return tuple(map(str, range(height))), names
 
+    @property
+    def count_word(self) -> str:
+        """What `records` is the number of: 'records', 'people', or 'rows' where each row of a person counts."""
+        if self.person is None:
+            return "records"
+        return "people" if self.person.rows is None else "rows"
+
     def subject(self, records: str) -> str:
         """One sentence on what is released; `records` says of how many records, such as " of 500 records"."""
         return f"The {self.title}{records}, {self.shape[0]:,} x {self.shape[1]:,}."
@@ -229,6 +251,10 @@ class MatrixQuery(ABC):
     @property
     def uncertainty(self) -> str:
         """What an adversary cannot tell, to complete "can hardly tell whether ..."."""
+        if self.person is not None:
+            if self.neighbours is Neighbours.REPLACE:
+                return "any one person has the rows that they have or completely different ones"
+            return "any one person is in the data, with all their rows, or not"
         if self.neighbours is Neighbours.REPLACE:
             return "any one record is as it is or completely different"
         return "any one record is in the data or not"
@@ -236,6 +262,13 @@ class MatrixQuery(ABC):
     @property
     def adjacency(self) -> str:
         """The pairs of data sets that the guarantee compares, in words."""
+        if self.person is not None:
+            if self.neighbours is Neighbours.REPLACE:
+                public = (
+                    "the number of people is public" if self.person.rows is None else "the number of rows is private"
+                )
+                return f"data sets of equally many people that differ in all rows of one (replace-one); {public}"
+            return "data sets of which one has one person more (add-remove); the number of people is private, too"
         if self.neighbours is Neighbours.REPLACE:
             return "data sets of the same size that differ in one record (replace-one); the number of records is public"
         return "data sets of which one has one record more (add-remove); the number of records is private, too"
@@ -259,6 +292,7 @@ def check_query(query: Any) -> None:
         )
     if not isinstance(getattr(query, "neighbours", None), Neighbours):
         raise ParameterError(f"{name}.neighbours must be Neighbours.REPLACE or Neighbours.ADD_REMOVE.")
+    query.protected_unit  # noqa: B018  (raises for a unit that does not exist)
     if not isinstance(sensitivity, Sensitivity):
         raise ParameterError(
             f"{name}.sensitivity must be a sensitivity set such as FrobeniusBall(0.1), got {show(sensitivity)} instead."

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_count, require_replace
+from matrixdp.queries.base import check_count, parse_person, require_replace
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.own_rows import SAME_ROWS, check_own_rows, check_rows_of_people, own_rows_change, rows_of_person
 from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, KernelRowChange, RecordChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind
@@ -47,6 +48,9 @@ class GramMatrix(BoundedQuery):
     points : array_like of shape (p, m), optional
         Public points. With them the answer has shape (records, p), and a record changes one row; without them it has
         shape (records, records), and a record changes a row and a column.
+    person : Person, optional
+        ``Person(column, rows=k)``, as for `Identity`: neighbours differ in the values of all rows of one person. The
+        noise is about ``sqrt(k)`` times as large.
     kernel : 'gaussian' or 'laplacian'
     bandwidth : float
         In halfwidths.
@@ -75,12 +79,15 @@ class GramMatrix(BoundedQuery):
     kernel: str = field(default="gaussian", kw_only=True)
     bandwidth: float = field(default=1.0, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     row_change: str = field(default="kernel", kw_only=True, metadata={"absent": "box"})
     title = "Gram matrix"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_replace(self, "a Gram matrix: its shape shows the number of records.")
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
+        check_own_rows(self)
         if self.kernel not in _METRICS:
             raise ParameterError(
                 f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
@@ -126,14 +133,34 @@ class GramMatrix(BoundedQuery):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """One row, or a row and a column, change."""
+        """One row, or a row and a column, change; or those of one person."""
         low, high = self._range
         if self.points is None:
-            return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING))
+            return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING), rows_of_person(self))
         if self._ellipsoid is None:
-            return RecordChange(self._halfwidths, filled=False)
+            return own_rows_change(self, RecordChange(self._halfwidths, filled=False))
         known = self._values(self._known_records)
-        return KernelRowChange(self._halfwidths, self._ellipsoid[0], self._rounding_errors, self._ellipsoid[1], known)
+        matrix, error = self._ellipsoid
+        return own_rows_change(self, KernelRowChange(self._halfwidths, matrix, self._rounding_errors, error, known))
+
+    @property
+    def public_number(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def count_word(self) -> str:
+        """Records, whoever they belong to."""
+        return "records"
+
+    @property
+    def adjacency(self) -> str:
+        """The pairs of data sets that the guarantee compares, in words."""
+        return super().adjacency if self.person is None else SAME_ROWS
+
+    def check_people(self, data: Any) -> None:
+        """Raise a `DataError` if a person has more rows than `person` says."""
+        check_rows_of_people(self, data)
 
     @cached_property
     def own_covariance(self) -> Covariance | None:
@@ -155,9 +182,8 @@ class GramMatrix(BoundedQuery):
         if self.points is None or self.row_change == "box" or len(self.points) > _MOST_POINTS:
             return None
         scaled = self._scaled(self.points)
-        metric = _METRICS[self.kernel]
-        gram = self._profile(cdist(scaled, scaled, metric=metric))
-        middle = self._profile(cdist(scaled, np.zeros((1, self.bounds.size)), metric=metric))[:, 0]
+        gram = self._kernel_between(scaled, scaled)
+        middle = self._kernel_between(scaled, np.zeros((1, self.bounds.size)))[:, 0]
         spread, reach = self._spread(2.0), self._spread(1.0) / 2
         rest, common = float((1 - middle**2).sum()), float((middle**2).sum())
         gain = common * max(spread - reach**2, 0.0) / max(rest * reach**2, common * spread / _LARGEST_RATIO**2)
@@ -236,6 +262,12 @@ class GramMatrix(BoundedQuery):
         with np.errstate(over="ignore", under="ignore"):  # far away the kernel is zero
             return np.exp(-distances / (2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth))
 
+    def _kernel_between(self, left: Floats, right: Floats) -> Floats:
+        """The kernel between each row of `left` and each of `right`, both in halfwidths."""
+        from scipy.spatial.distance import cdist  # here, since other queries do not need it and it takes long to import
+
+        return self._profile(cdist(left, right, metric=_METRICS[self.kernel]))
+
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Kernel values less the middle of their range."""
         if self.shape[0] * self.shape[1] > _MOST:
@@ -253,7 +285,7 @@ class GramMatrix(BoundedQuery):
         """Kernel values of records in halfwidths from the midpoint, less the middle of their range."""
         right = records if self.points is None else self._scaled(self.points)
         low, high = self._range
-        values = self._profile(cdist(records, right, metric=_METRICS[self.kernel]))
+        values = self._kernel_between(records, right)
         return np.asarray(np.clip(values, low, high) - (low + high) / 2)
 
     @property

@@ -1,4 +1,4 @@
-"""Matrices of an undirected graph on public nodes, whose edges are private."""
+"""Matrices of an undirected graph on public nodes, whose edges are private, one by one or all those of a node."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.domain import check_missing
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.degree_bound import FINE, MOST_NODES, bound_degrees
 from matrixdp.records import is_out_of_core, read_array
-from matrixdp.sensitivity import EdgeChange
+from matrixdp.sensitivity import EdgeChange, NodeChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -33,23 +34,43 @@ class _Graph(MatrixQuery):
     weight: float = 1.0
     node_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
+    unit: str = field(default="edge", kw_only=True, metadata={"absent": "edge"})
+    max_degree: float | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
-    protects = "one edge"
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", check_integer(self.nodes, "nodes", at_least=2))
         object.__setattr__(self, "weight", check_magnitude(self.weight, "weight (the largest of an edge)"))
-        if Neighbours.parse(self.neighbours) is not Neighbours.ADD_REMOVE:
-            raise ParameterError(
-                "neighbours must be 'add-remove' for a graph: one edge comes, goes or changes its weight."
-            )
-        object.__setattr__(self, "neighbours", Neighbours.ADD_REMOVE)
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        self._check_unit()
         if self.node_names is not None:
             names: Sequence[str] = tuple(self.node_names)
             if len(names) != self.nodes:
                 raise ParameterError(f"node_names must be {self.nodes} strings, got {len(names)} instead.")
             object.__setattr__(self, "node_names", names)
+
+    def _check_unit(self) -> None:
+        if self.unit not in ("edge", "node"):
+            raise ParameterError(f"unit must be 'edge' or 'node' for a graph, got {show(self.unit)} instead.")
+        if self.unit == "edge":
+            if self.neighbours is not Neighbours.ADD_REMOVE:
+                raise ParameterError(
+                    "neighbours must be 'add-remove' for the edges of a graph: one comes, goes or changes its weight."
+                )
+            if self.max_degree is not None:
+                raise ParameterError("max_degree must be left out for unit='edge': degrees are not bounded.")
+            return
+        if self.max_degree is None:
+            raise ParameterError(
+                "max_degree must be given for unit='node': a public bound on the sum of the weights of a node's edges."
+            )
+        degree = check_magnitude(self.max_degree, "max_degree")
+        if degree < self.weight:
+            raise ParameterError(f"max_degree must be at least the weight of an edge, {self.weight:g}, got {degree:g}.")
+        if self.nodes > MOST_NODES:
+            raise ParameterError(f"nodes must be at most {MOST_NODES:,} for unit='node', got {self.nodes:,} instead.")
+        object.__setattr__(self, "max_degree", degree)
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -64,12 +85,19 @@ class _Graph(MatrixQuery):
     @property
     def uncertainty(self) -> str:
         """What an adversary cannot tell."""
-        return "any one edge is in the graph or not"
+        if self.unit == "edge":
+            return "any one edge is in the graph or not"
+        if self.neighbours is Neighbours.REPLACE:
+            return "any one node has the edges that it has or completely different ones"
+        return "any one node has all its edges or none"
 
     @property
     def adjacency(self) -> str:
         """The pairs of graphs that the guarantee compares."""
-        return "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)"
+        if self.unit == "edge":
+            return "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)"
+        change = "are replaced by others" if self.neighbours is Neighbours.REPLACE else "all come or go"
+        return f"graphs on the same nodes, which are public, that differ in the edges of one node (they {change})"
 
     @property
     def relative_error(self) -> float:
@@ -77,14 +105,21 @@ class _Graph(MatrixQuery):
         return 2 * float(np.finfo(float).eps)
 
     @cached_property
-    def sensitivity(self) -> EdgeChange:
-        """One edge changes."""
-        return EdgeChange(self.kind, self.weight)
+    def sensitivity(self) -> EdgeChange | NodeChange:
+        """One edge changes, or those of one node."""
+        if self.max_degree is None:
+            return EdgeChange(self.kind, self.weight)
+        replaced = self.neighbours is Neighbours.REPLACE
+        return NodeChange(self.kind, self.nodes, self.weight, self.max_degree, replaced)
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The matrix, from integers."""
-        steps = self._entries(self._weights(data, clip=clip, missing=missing))
-        return steps.astype(np.float64) * (self.weight / _GRID)
+        weights, unit = self._weights(data, clip=clip, missing=missing), _GRID
+        if isinstance(self.sensitivity, NodeChange):
+            weights, unit = weights * (FINE // _GRID), FINE
+            if self.sensitivity.bounded:
+                weights = bound_degrees(weights, int(self.sensitivity.max_degree / self.weight * FINE))
+        return self._entries(weights).astype(np.float64) * (self.weight / unit)
 
     @abstractmethod
     def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -131,10 +166,19 @@ class Adjacency(_Graph):
     weight : float
         Largest weight of an edge; weights lie between 0 and this.
     node_names : sequence of str, optional
+    unit : 'edge' or 'node'
+        What is protected: one edge, or one node with all its edges. The nodes themselves are public.
+    max_degree : float, optional
+        For ``unit="node"``: a public bound on the sum of the weights of a node's edges, at least `weight`. The noise
+        grows with its root. A graph that exceeds it is replaced by the nearest one that does not, in which edges of
+        nodes with too many have less weight.
+    neighbours : 'add-remove' or 'replace'
+        For nodes: whether the edges of one node all come or go, or are replaced by others, which needs more noise.
 
     Privacy
     -------
-    Neighbours differ in one edge.
+    Neighbours differ in one edge, or in any number of edges of one node. For nodes the guarantee holds for all graphs,
+    also for those that exceed `max_degree`, and none raises an error, which would show that one does.
 
     Examples
     --------
@@ -183,9 +227,10 @@ class Laplacian(_Graph):
 
     Privacy
     -------
-    Neighbours differ in one edge. By default the noise is that of a Laplacian itself: it is added to the edges, so that
-    rows sum to zero (up to rounding), and has the least total variance that Gaussian noise can have. Degrees have more
-    noise than with ``allocation="isotropic"``, which adds independent noise to entries; all other entries have less.
+    Neighbours are those of `Adjacency`. If they differ in one edge, the noise by default is that of a Laplacian itself:
+    it is added to the edges, so that rows sum to zero (up to rounding), and has the least total variance that Gaussian
+    noise can have. Degrees have more noise than with ``allocation="isotropic"``, which adds independent noise to
+    entries; all other entries have less.
 
     Examples
     --------
@@ -199,7 +244,10 @@ class Laplacian(_Graph):
     @cached_property
     def magnitude(self) -> Floats:
         """The largest degree and the largest weight."""
-        return self.weight * np.where(np.eye(self.nodes, dtype=bool), self.nodes - 1.0, 1.0)
+        degree = self.nodes - 1.0
+        if self.max_degree is not None:
+            degree = min(degree, self.max_degree / self.weight + 2.0**-12)
+        return self.weight * np.where(np.eye(self.nodes, dtype=bool), degree, 1.0)
 
     @property
     def error_units(self) -> Floats:

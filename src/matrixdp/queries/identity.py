@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain import Rescaling
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import RowRounding, check_count, require_replace
+from matrixdp.queries.base import RowRounding, check_count, parse_person, require_replace
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.own_rows import SAME_ROWS, check_own_rows, check_rows_of_people, own_rows_change, rows_of_person
 from matrixdp.records import read_array
-from matrixdp.sensitivity import RecordChange
+from matrixdp.sensitivity import OwnRowsChange, RecordChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -32,10 +34,14 @@ class Identity(BoundedQuery):
         The public number of records.
     neighbours : 'replace'
         The released table has one row per record, so the number of records is public.
+    person : Person, optional
+        ``Person(column, rows=k)``: the column that says whose row it is, and the largest number of rows that a person
+        has. Neighbours then differ in the values of all rows of one person; the noise is ``sqrt(k)`` times as large.
 
     Privacy
     -------
-    Replace-one neighbours: one row changes, by the difference of two records of the domain.
+    Replace-one neighbours: one row changes, by the difference of two records of the domain, or k rows do. Which rows
+    belong to the same person is not released, but not protected either.
 
     Examples
     --------
@@ -45,12 +51,15 @@ class Identity(BoundedQuery):
     """
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "columns"
     title = "data set"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_replace(self, "the identity query: its answer has one row per record, which reveals their number.")
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
+        check_own_rows(self)
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -58,9 +67,33 @@ class Identity(BoundedQuery):
         return self.records, self.bounds.size
 
     @cached_property
-    def sensitivity(self) -> RecordChange:
-        """One row changes."""
-        return RecordChange(self.bounds.halfwidths, self.bounds.radius)
+    def sensitivity(self) -> RecordChange | OwnRowsChange:
+        """One row changes, or those of one person."""
+        return own_rows_change(self, RecordChange(self.bounds.halfwidths, self.bounds.radius))
+
+    @property
+    def public_number(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def count_word(self) -> str:
+        """Records, whoever they belong to."""
+        return "records"
+
+    @property
+    def adjacency(self) -> str:
+        """The pairs of data sets that the guarantee compares, in words."""
+        return super().adjacency if self.person is None else SAME_ROWS
+
+    @property
+    def changed_rows(self) -> int:
+        """One, or as many as a person has."""
+        return rows_of_person(self)
+
+    def check_people(self, data: Any) -> None:
+        """Raise a `DataError` if a person has more rows than `person` says."""
+        check_rows_of_people(self, data)
 
     @cached_property
     def magnitude(self) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.noise.sums import GramSum
+from matrixdp.queries.cuda_sums import DeviceGrid, device_records, is_device_block, moment_on_device
 from matrixdp.queries.people_sums import PeopleSum
 from matrixdp.records import is_columnar, to_array, to_columns
 from matrixdp.records.people import People
@@ -97,6 +98,12 @@ class MomentSum:
         else:
             self.total.add(block, counts[start : start + len(block)])
 
+    def add_on_device(self, block: Any) -> None:
+        """Add records that are on a GPU."""
+        grid = DeviceGrid(self._bounds, self._box, self._grid, self._constant, self._clip, self._missing)
+        records = device_records(block, self._bounds.size, self._bounds.names)
+        self.total.add_sum(moment_on_device(records, grid), len(records))
+
     def _memory(self, rows: int, columns: int, *, after: int = 0) -> Floats:
         """A matrix in the reused buffer, `after` entries from its start."""
         size = rows * columns
@@ -143,6 +150,11 @@ class MomentTask:
     person: Person | None = None
     people: People | None = None
 
+    @property
+    def on_device(self) -> bool:
+        """Whether blocks may be on a GPU."""
+        return self.person is None
+
     def start(self) -> MomentSum:
         """A sum without records."""
         return MomentSum(
@@ -159,6 +171,9 @@ class MomentTask:
         """The part's exact sum, of a few kilobytes."""
         moments = self.start()
         for block in blocks:
+            if is_device_block(block):
+                moments.add_on_device(block)
+                continue
             data, counts = (block, None) if self.people is None else self.people.split(block)
             if is_columnar(data):
                 moments.add_columns(to_columns(data, self.bounds.size, self.bounds.names), counts)

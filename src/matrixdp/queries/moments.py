@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import block_diag
 
 from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds, check_centre
@@ -323,7 +322,11 @@ class Moments(_MomentQuery):
         longest = max_quadratic(whitening, self.bounds.halfwidths, self.bounds.radius).value
         constant = (1 - self.mean_share) / self.mean_share / longest
         lifted = np.concatenate([[constant], variances])
-        return lifted, None if directions is None else block_diag(1.0, directions)
+        if directions is None:
+            return lifted, None
+        beside = np.eye(lifted.size)
+        beside[1:, 1:] = directions
+        return lifted, beside
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""

@@ -46,7 +46,8 @@ class Query(MatrixQuery):
     gamma_bound : float, optional
         Bound on the Frobenius norm, for the paper's Theorem 2, if it is known better than by `bound`.
     person : str or Person, optional
-        The column of ids, if the sensitivity is that of all rows of one person.
+        The column of ids, if the sensitivity is that of all rows of one person. The ledger is then charged
+        for persons.
     protects : str
         What one neighbour differs in, in words.
     relative_error : float
@@ -106,6 +107,8 @@ class Query(MatrixQuery):
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         object.__setattr__(self, "person", Person.parse(self.person))
+        if self.person is not None and self.protects == "one record":
+            object.__setattr__(self, "protects", self.protected_unit.words)
 
     @property
     def magnitude(self) -> Floats:

@@ -23,6 +23,7 @@ from matrixdp.queries.base import MatrixQuery, check_domain, parse_person, parse
 from matrixdp.queries.moment_sums import levels
 from matrixdp.queries.people import find_people, person_change
 from matrixdp.queries.people_sums import weight_left
+from matrixdp.queries.people_tables import PeopleTableSum, PeopleTableTask
 from matrixdp.queries.table_sums import TableSum, TableTask
 from matrixdp.records import Records, as_records
 from matrixdp.records.people import changed
@@ -274,31 +275,35 @@ class TableMoments(MatrixQuery):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
         check_missing(missing)
-        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person)
+        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing)
         total = self._sum(as_records(data), task)
         kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
         unit = self._largest / levels(self.records)
-        values = np.concatenate([one.value()[places] for one in total.sums])
+        values = np.concatenate([total.value(group)[places] for group in range(self.groups)])
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
 
-    def _sum(self, records: Records, task: TableTask) -> TableSum:
+    def _sum(self, records: Records, task: TableTask) -> TableSum | PeopleTableSum:
         """The exact sums over all parts of the records."""
+        if self.person is not None:
+            return self._sum_people(records, PeopleTableTask(task, self.person))
         total, texts = task.start(), [column.name for column in self.columns.categories]
-        if self.person is None:
-            for partial in records.select(self.columns.names, texts=texts).map(task):
-                total.merge(partial)
-            check_domain(total.records, self.records, self.neighbours)
-            return total
-        rows = 0
-        chosen = records.select((*self.columns.names, self.person.column), texts=(*texts, self.person.column))
+        for partial in records.select(self.columns.names, texts=texts).map(task):
+            total.merge(partial)
+        check_domain(total.records, self.records, self.neighbours)
+        return total
+
+    def _sum_people(self, records: Records, task: PeopleTableTask) -> PeopleTableSum:
+        total, person, rows = task.start(), task.person, 0
+        texts = [column.name for column in self.columns.categories]
+        chosen = records.select((*self.columns.names, person.column), texts=(*texts, person.column))
         for people in find_people(records, self, self.records, most=2 * self.records):
             for partial in chosen.map(replace(task, people=people)):
                 total.merge(partial)
             rows += int(people.rows.sum())
-            if self.person.rows is None:
-                total.sums[0].add_public(task.public_places(), weight_left(*people.sizes(), self.person))
+            if person.rows is None:
+                total.sums[0].add_public(task.public_places(), weight_left(*people.sizes(), person))
         if total.records != rows:
             raise changed()
         return total

@@ -12,35 +12,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.columns import Category, Columns, YesNo
-from matrixdp.domain.person import Person
 from matrixdp.noise.sums import GramSum
+from matrixdp.queries.cuda_sums import is_device_block
+from matrixdp.queries.cuda_tables import device_table, sums_on_device
+from matrixdp.queries.level_sums import LevelSums
 from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.people_sums import PeopleSum
-from matrixdp.records.people import People
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
-_BLOCK = 1 << 19  # entries of z built at a time
+_LEAST, _MOST = 1 << 17, 1 << 20  # entries of z built at a time: more than the least only so that
+_RUN = 1 << 9  # there are as many rows for each group
 
 
 class TableSum:
-    """Exact sums of ``z z'``, one for each group; with a person, each row has the weight of its person."""
+    """Exact sums of ``z z'``, one for each group.
 
-    def __init__(self, size: int, groups: int, limit: int, person: Person | None = None) -> None:
-        self.sums: list[Any] = [
-            GramSum(size, limit=limit) if person is None else PeopleSum(size, limit=limit, person=person)
-            for _ in range(groups)
-        ]
+    Parameters
+    ----------
+    dense : int
+        Number of coordinates that are not levels: the constant, values and their indicators.
+    widths : sequence of int
+        Number of levels of each category.
+    groups : int
+    limit : int
+        Largest absolute value of a coordinate; that of a level that a record has.
+    """
+
+    def __init__(self, dense: int, widths: Sequence[int], groups: int, limit: int) -> None:
+        self.limit = limit
+        self.dense = [GramSum(dense, limit=limit) for _ in range(groups)]
+        self.levels = LevelSums(widths, groups, dense)
 
     @property
     def records(self) -> int:
         """How many there were so far, in all groups."""
-        return sum(one.records for one in self.sums)
+        return sum(one.records for one in self.dense)
+
+    def add_on_device(self, data: Any, task: TableTask) -> None:
+        """Add records that are on a GPU."""
+        table, grid = device_table(data, task.columns), levels(task.records)
+        for group, total, records in sums_on_device(
+            table, task.columns, task.by, grid, clip=task.clip, missing=task.missing
+        ):
+            first = self.dense[group].columns  # levels come after all other coordinates
+            self.dense[group].add_sum(total[:first, :first], records)
+            self.levels.sums[group] += total[first:, :first] // self.limit  # divisible: each level is 0 or the limit
+            self.levels.counts[group] += total[first:, first:] // self.limit**2
 
     def merge(self, other: TableSum) -> None:
         """Add the sums of other records."""
-        for mine, theirs in zip(self.sums, other.sums, strict=True):
+        for mine, theirs in zip(self.dense, other.dense, strict=True):
             mine.merge(theirs)
+        self.levels.merge(other.levels)
+
+    def value(self, group: int) -> NDArray[np.int64]:
+        """The sum of a group: the coordinates that are not levels, then the levels."""
+        counts = self.levels.counts[group] * self.limit**2
+        sums = self.levels.sums[group] * self.limit
+        return np.block([[self.dense[group].value(), sums.T], [sums, counts]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +86,6 @@ class TableTask:
         The public number of all records.
     clip, missing
         As for `release`; `missing` is for numbers that their description does not allow to be missing.
-    person : Person or None
-    people : People or None
-        How many rows each person has, if there is a `person`.
     """
 
     columns: Columns
@@ -67,101 +93,104 @@ class TableTask:
     records: int
     clip: bool
     missing: str
-    person: Person | None = None
-    people: People | None = None
+
+    on_device = True  # blocks may be on a GPU
 
     def start(self) -> TableSum:
         """Sums without records."""
-        used = self._used
-        observed, of_levels = sum(one.missing for one in used.numbers), sum(_widths(used.categories))
-        size = 1 + len(used.numbers) + observed + of_levels
-        return TableSum(size, math.prod(_widths(self._by)), levels(self.records), self.person)
-
-    def public_places(self) -> list[int]:
-        """Where a public record has ones: the constant and the first level of each category; its values are missing."""
-        used, widths = self._used, _widths(self._used.categories)
-        first = 1 + len(used.numbers) + sum(one.missing for one in used.numbers)
-        return [0, *(first + sum(widths[:i]) for i in range(len(widths)))]
+        groups = math.prod(level_widths(self.groups))
+        return TableSum(self.dense, level_widths(self.used.categories), groups, levels(self.records))
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum:
         """The part's exact sums."""
-        total, used = self.start(), self._used
-        size = total.sums[0].columns
-        step = max(256, _BLOCK // size)
-        z = np.empty((size, step))
+        total, used = self.start(), self.used
+        size, count = total.dense[0].columns, len(total.dense)
+        step = min(max(256, _LEAST // size, _RUN * count), max(256, _MOST // size))
+        z, raw = np.empty((size, step)), np.empty((len(used.numbers), step))
+        vectors, sorted_vectors = np.empty((step, size)), np.empty((step, size))
         for data in blocks:
-            rows_of_data, counts = (data, None) if self.people is None else self.people.split(data)
-            block = TableBlock(rows_of_data, self.columns)
+            if is_device_block(data):
+                total.add_on_device(data, self)
+                continue
+            block = TableBlock(data, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
             codes = [block.codes(column) for column in used.categories]
-            order, groups = self._sort(block)
-            for start in range(0, block.size, step):
-                rows = slice(start, min(start + step, block.size))
-                out = z[:, : rows.stop - start]
-                chosen = rows if order is None else order[rows]
-                self._fill(out, numbers, codes, chosen)
-                weighed = () if counts is None else (counts[chosen],)
-                for group, first, last in _runs(groups[rows]) if groups is not None else [(0, 0, out.shape[1])]:
-                    total.sums[group].add(out[:, first:last].T, *(one[first:last] for one in weighed))
+            combined = [one.code(codes) for one in total.levels.combinations]
+            groups = self.group_numbers(block)
+            pieces = -(-block.size // step)
+            for piece in range(pieces):
+                rows = slice(block.size * piece // pieces, block.size * (piece + 1) // pieces)
+                here = slice(rows.stop - rows.start)
+                self.fill(z[:, here], raw[:, here], [column[rows] for column in numbers])
+                out, chosen = vectors[here], [code[rows] for code in combined]
+                out[...] = z[:, here].T
+                order, by_group = (None, None) if groups is None else sort_groups(groups[rows], count)
+                if order is not None:  # rows of one group together; all of them exist, so that none is clipped
+                    out = np.take(out, order, axis=0, out=sorted_vectors[here], mode="clip")
+                    chosen = [code.take(order) for code in chosen]
+                for group, first, last in runs(by_group) if by_group is not None else [(0, 0, None)]:
+                    total.dense[group].add(out[first:last])
+                total.levels.add(chosen, by_group, out)
+        total.levels.collect()
         return total
 
     @cached_property
-    def _used(self) -> Columns:
+    def used(self) -> Columns:
+        """The columns without those of the groups."""
         return self.columns.without(self.by)
 
+    @property
+    def dense(self) -> int:
+        """Number of coordinates that are not levels."""
+        return 1 + len(self.used.numbers) + sum(one.missing for one in self.used.numbers)
+
     @cached_property
-    def _by(self) -> list[Category | YesNo]:
+    def groups(self) -> list[Category | YesNo]:
+        """The columns of the groups."""
         return [self.columns.category(name) for name in self.by]
 
-    def _sort(self, block: TableBlock) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
-        """The order of the rows by group, and the groups in that order; None without groups."""
-        if not self.by:
-            return None, None
-        groups = np.zeros(block.size, np.intp)
-        for column in self._by:
-            groups = groups * len(column.level_names) + block.codes(column)
-        few = math.prod(_widths(self._by)) < 1 << 15  # small integers are sorted in linear time
-        order = np.argsort(groups.astype(np.int16) if few else groups, kind="stable")
-        return order, groups[order]
+    def group_numbers(self, block: TableBlock) -> NDArray[np.intp] | None:
+        """The number of each record's group; None without groups."""
+        groups: NDArray[np.intp] | None = None
+        for column in self.groups:
+            codes = block.codes(column).astype(np.intp)
+            groups = codes if groups is None else groups * len(column.level_names) + codes
+        return groups
 
-    def _fill(
-        self,
-        z: Floats,
-        numbers: Sequence[NDArray[Any]],
-        codes: Sequence[NDArray[np.intp]],
-        rows: slice | NDArray[np.intp],
-    ) -> None:
-        """Write the integer vectors of some rows, one per column, into z of shape (p, number of rows)."""
-        grid, used, m = levels(self.records), self._used, len(numbers)
+    def fill(self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]]) -> None:
+        """Write the integer coordinates that are not levels into z of shape (coordinates, rows).
+
+        `raw` is memory for the values.
+        """
+        grid, used, m = levels(self.records), self.used, len(numbers)
         z[0] = grid
-        place = 1 + m
-        if used.bounds is not None:
-            raw = np.empty((m, z.shape[1]))
-            there = {}
-            for i, (column, values) in enumerate(zip(used.numbers, numbers, strict=True)):
-                raw[i] = values[rows]
-                if column.missing:
-                    there[i] = np.isfinite(raw[i])
-                    np.copyto(raw[i], used.bounds.midpoint[i], where=~there[i])
-            used.bounds.quantise(raw.T, grid, out=z[1 : 1 + m].T, clip=self.clip, missing=self.missing)
-            for i, observed in there.items():
-                z[1 + i] *= observed
-                np.multiply(observed, float(grid), out=z[place])
-                place += 1
-        z[place:] = 0.0
-        numbers_of_rows = np.arange(z.shape[1])
-        for width, values in zip(_widths(used.categories), codes, strict=True):
-            block = z[place : place + width]
-            block[values[rows], numbers_of_rows] = grid
-            place += width
+        if used.bounds is None:
+            return
+        there = {}
+        for i, (column, values) in enumerate(zip(used.numbers, numbers, strict=True)):
+            raw[i] = values
+            if column.missing:
+                there[i] = np.isfinite(raw[i])
+                np.copyto(raw[i], used.bounds.midpoint[i], where=~there[i])
+        used.bounds.quantise(raw.T, grid, out=z[1 : 1 + m].T, clip=self.clip, missing=self.missing)
+        for place, (i, observed) in enumerate(there.items(), start=1 + m):
+            z[1 + i] *= observed
+            np.multiply(observed, float(grid), out=z[place])
 
 
-def _widths(columns: Iterable[Category | YesNo]) -> list[int]:
+def sort_groups(groups: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The order of rows by group, and the groups in that order."""
+    small = np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.intp  # sorted in linear time
+    sizes = np.bincount(groups, minlength=count)
+    return np.argsort(groups.astype(small), kind="stable"), np.repeat(np.arange(count), sizes)
+
+
+def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:
     """Number of levels of each category."""
     return [len(column.level_names) for column in columns]
 
 
-def _runs(groups: NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
+def runs(groups: NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
     """Each group of a sorted vector with its first place and the place after its last."""
     ends = [*(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
     first = 0

@@ -11,7 +11,19 @@ from matrixdp.version import __version__
 
 # Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
 RUN_BY_WORKERS = frozenset(
-    {"adaptive", "checks", "design", "domain", "noise", "queries", "records", "release", "sensitivity", "types"}
+    {
+        "adaptive",
+        "checks",
+        "design",
+        "device",
+        "domain",
+        "noise",
+        "queries",
+        "records",
+        "release",
+        "sensitivity",
+        "types",
+    }
 )
 
 

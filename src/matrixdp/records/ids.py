@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import DataError
+from matrixdp.device import is_on_device
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import Blocks
 from matrixdp.records.tables import column_names, is_columnar, library_of
 from matrixdp.records.text_hash import hash_bytes, hash_texts
@@ -68,6 +69,11 @@ def with_ids(data: Any, ids: Any) -> Blocks:
 
 def split_ids(block: Any, column: str) -> tuple[Any, Any]:
     """The ids of a block, and the block without them where they are given apart."""
+    columns = list(block.values()) if isinstance(block, Mapping) else [block]
+    if any(is_on_device(one) for one in columns):
+        raise ParameterError(
+            "person: data on a GPU must be moved to the memory of the host to count the rows of people."
+        )
     if isinstance(block, IdentifiedBlock):
         return block.ids, block.data
     names = list(block) if isinstance(block, Mapping) else column_names(block)

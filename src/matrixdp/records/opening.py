@@ -6,15 +6,18 @@ Sources and engines register here (`register_source`, `register_engine`); this m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.device import load_cupy
 from matrixdp.errors import ParameterError, show
+from matrixdp.records.ids import IdentifiedBlock
+from matrixdp.records.on_device import OnDevice
 from matrixdp.records.records import Blocks, Records, require_public_order
-from matrixdp.records.stored import Engine
+from matrixdp.records.stored import Engine, StoredRecords
 from matrixdp.records.tables import to_array
 
 
@@ -82,6 +85,7 @@ def open_records(
     workers: Any = None,
     delimiter: str | None = None,
     progress: Callable[[int], object] | None = None,
+    device: str | None = None,
 ) -> Records:
     """Open records that need not fit into memory; queries, designs and estimators take them in place of an array.
 
@@ -98,6 +102,9 @@ def open_records(
         Column separator of CSV files.
     progress : callable, optional
         Called with the number of records of each part when the part is done.
+    device : 'cuda', optional
+        Moves the records to a GPU block by block, where moments and moments of tables are summed: the same integers.
+        For records that threads of this process read.
 
     Privacy
     -------
@@ -122,11 +129,22 @@ def open_records(
         )
     for recognises, opener in _SOURCES:
         if recognises(data):
-            return opener(data, OpenOptions(workers=workers, delimiter=delimiter, progress=progress))
+            opened = opener(data, OpenOptions(workers=workers, delimiter=delimiter, progress=progress))
+            return opened if device is None else _move_to(opened, device)
     raise ParameterError(
         "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data frame, "
         f"got {type(data).__name__} instead. Data in memory need not be opened: pass them on as they are, or as Blocks."
     )
+
+
+def _move_to(records: Records, device: str) -> Records:
+    """The same records, summed on a device."""
+    if device != "cuda":
+        raise ParameterError(f"device must be 'cuda' or None, got {show(device)} instead.")
+    load_cupy()  # raises an error if there is none
+    if not isinstance(records, StoredRecords) or not getattr(records.engine, "in_process", False):
+        raise ParameterError("device must be left out for records on a cluster: its workers sum them.")
+    return replace(records, engine=OnDevice(records.engine))
 
 
 def as_records(data: Any) -> Records:
@@ -168,5 +186,6 @@ class _ReadTask:
     names: Sequence[str] | None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, NDArray[np.generic]]:
-        arrays = [to_array(block, self.size, self.names).copy() for block in blocks]
+        tables = (block.data if isinstance(block, IdentifiedBlock) else block for block in blocks)
+        arrays = [to_array(table, self.size, self.names).copy() for table in tables]
         return number, np.concatenate(arrays) if arrays else np.empty((0, self.size))

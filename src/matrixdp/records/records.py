@@ -87,6 +87,14 @@ class Blocks(Records):
         return check_same_columns(self.read())
 
 
+class CountTask:
+    """Counts the records of one part."""
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        """The number of records."""
+        return sum(block.num_rows if hasattr(block, "num_rows") else len(block) for block in blocks)
+
+
 def require_public_order(records: Records) -> None:
     """Raise a `DataError` if the order of the records is private, for answers with one row per record."""
     if not records.ordered:

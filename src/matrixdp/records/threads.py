@@ -35,6 +35,8 @@ class Threads:
     [3, 7]
     """
 
+    in_process = True
+
     def __init__(self, workers: int | None = None) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self.workers: int = workers or cores or 1

@@ -15,7 +15,7 @@ import numpy as np
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Ledger, Receipt
-from matrixdp.privacy import Neighbours
+from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.interception import current_answer
 from matrixdp.serialise import to_json_content
@@ -34,6 +34,8 @@ class Account:
     event : Gaussian, Pure or Approximate
         What is charged.
     neighbours : Neighbours
+    unit : Unit
+        What the release protects.
     description : dict
         What was asked for: public, and the same on every machine and in every version.
     """
@@ -44,6 +46,7 @@ class Account:
     allowance: str | None
     event: Event
     neighbours: Neighbours
+    unit: Unit
     description: dict[str, Any]
 
     def stored(self) -> str | None:
@@ -60,6 +63,7 @@ class Account:
             self.dataset,
             self.event,
             neighbours=self.neighbours,
+            unit=self.unit,
             description=self.description,
             request=self.request,
             allowance=self.allowance,
@@ -97,12 +101,12 @@ def open_account(
         design.query.check_request()
     describe = partial(describe_design, design)
     account = (ledger, dataset, request, allowance)
-    return open_account_for(design.event, design.neighbours, describe, *account, simulation=simulation)
+    return open_account_for(design.event, design.query, describe, *account, simulation=simulation)
 
 
 def open_account_for(
     event: Event,
-    neighbours: Neighbours,
+    query: MatrixQuery,
     describe: Callable[[], dict[str, Any]],
     ledger: Ledger | str | os.PathLike[str] | None,
     dataset: str | None,
@@ -111,12 +115,12 @@ def open_account_for(
     *,
     simulation: bool,
 ) -> Account | None:
-    """The account that a release names, to be charged with `event`, or None if it names none."""
+    """The account that a release names, to be charged with `event` for a query, or None if it names none."""
     check_account(ledger, dataset, request, allowance, simulation=simulation)
     if ledger is None or dataset is None:
         return None
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    return Account(opened, dataset, request, allowance, event, neighbours, describe())
+    return Account(opened, dataset, request, allowance, event, query.neighbours, query.protected_unit, describe())
 
 
 def rehearse_finish(query: MatrixQuery) -> None:

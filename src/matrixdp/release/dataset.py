@@ -65,7 +65,8 @@ class DatasetRelease(Guaranteed):
 
     def __str__(self) -> str:
         rows, columns = self.design.query.shape
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
+        guarantee += f"protects {self.design.query.protects}"
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
 
     def to_json(self) -> str:
@@ -153,12 +154,14 @@ def release_dataset(
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     query = design.query
     account = open_account(design, ledger, dataset, None, allowance, simulation=simulation)
-    records = require_rereadable(open_records(data, workers=workers)).select(query.names)
+    everything = require_rereadable(open_records(data, workers=workers))
+    records = everything.select(query.names)
     require_public_order(records)
     records.check_output(out)
     with OutputFolder(out, force=force) as folder:
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
+        query.check_people(everything)
         receipt = account.charge() if account is not None else None
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))

@@ -9,10 +9,12 @@ import numpy as np
 
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
+from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.ledger import Ledger
 from matrixdp.noise import Stream
 from matrixdp.release.charging import open_account
+from matrixdp.release.device_rows import noisy_device_rows
 from matrixdp.release.interception import current_answer
 from matrixdp.release.mechanism import add_noise, prepare
 from matrixdp.release.result import Release
@@ -37,6 +39,7 @@ def release(
     ----------
     design : Design
     data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
+        Arrays on a GPU (CuPy, PyTorch, JAX) are summed there; a noisy data set stays there (`Release.to_host`).
     clip : bool
         Move records into their bounds; otherwise one outside is an error.
     missing : 'error' or 'midpoint'
@@ -74,11 +77,13 @@ def release(
         if isinstance(receipt, str):
             return Release.from_json(receipt)
         answer = current_answer()
-        if answer is None:
-            matrix = add_noise(design, prepared, Stream() if stream is None else stream)
+        if is_on_device(prepared):
+            matrix = noisy_device_rows(design, prepared, Stream() if stream is None else stream)
+        elif answer is None:
+            matrix = design.query.finish(add_noise(design, prepared, Stream() if stream is None else stream))
         else:
-            matrix, simulation = answer(design, prepared), True
-    released = Release(design.query.finish(matrix), design, simulation=simulation, missing=missing)
+            matrix, simulation = design.query.finish(answer(design, prepared)), True
+    released = Release(matrix, design, simulation=simulation, missing=missing)
     if account is not None and receipt is not None:
         account.complete(receipt, released.to_json)
     return released

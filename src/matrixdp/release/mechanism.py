@@ -16,11 +16,13 @@ from matrixdp.design.grid import column_factors
 from matrixdp.design.public_total import adjust_total
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
+from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
+from matrixdp.noise.gaussian import Sampler
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
 from matrixdp.queries.base import check_answer, check_count
+from matrixdp.queries.cuda_sums import is_device_block
+from matrixdp.release.device_rows import read_device_rows
 from matrixdp.types import Floats
-
-_BLOCK = 1 << 18  # entries of a data set that are drawn at a time
 
 
 def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:
@@ -33,6 +35,10 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         by block. Private.
     """
     query = design.query
+    query.check_people(data)
+    if query.rowwise and is_device_block(data):
+        on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
+        return on_device
     if design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])
@@ -75,18 +81,30 @@ def draw_noise(design: Design, shape: tuple[int, ...], stream: Stream) -> NDArra
 
 
 def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) -> Floats:
-    """Noisy records less the midpoint, of shape (records, features), made block by block."""
+    """Noisy records less the midpoint, of shape (records, features), made block by block if they are many."""
     rows, columns = design.query.shape
     out = np.empty((rows, columns))
-    step = max(1, _BLOCK // columns)
-    integers = np.empty((min(step, rows), columns), np.int64)
     grid = _EntrywiseRows(design)
-    for start in range(0, rows, step):
-        block, noisy = out[start : start + step], integers[: min(step, rows - start)]
-        grid.round(records[start : start + step], block)
-        draw_gaussian(stream, design.grid.bits, out=noisy)
-        noisy += block.astype(np.int64)
-        grid.values(noisy, block)
+    step = max(1, BLOCK // columns)
+
+    def make_draw() -> Draw:
+        integers = np.empty((min(step, rows), columns), np.int64)
+        sampler = Sampler(design.grid.bits, out.size)
+
+        def draw(block_stream: Stream, places: slice) -> None:
+            block = out[places]
+            noisy = integers[: len(block)]
+            grid.round(records[places], block)
+            sampler.fill(block_stream, noisy.reshape(-1))
+            noisy += block.astype(np.int64)
+            grid.values(noisy, block)
+
+        return draw
+
+    if rows <= step:
+        make_draw()(stream, slice(None))
+    else:
+        draw_blocks(stream, rows, make_draw, block=step)
     return out
 
 
@@ -169,7 +187,7 @@ class RowMechanism:
         check_rowwise(design)
         self._design, self._key = design, key
         self._columns = design.query.shape[1]
-        self._size = max(1, _BLOCK // self._columns)
+        self._size = max(1, BLOCK // self._columns)
         self._grid = (_EntrywiseRows if design.entrywise else _WhitenedRows)(design)
         self._records = np.zeros((self._size, self._columns))
         self._steps = np.empty((self._size, self._columns))

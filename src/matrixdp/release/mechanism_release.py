@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.result import Release
 from matrixdp.serialise import from_json_content, to_json_content
@@ -89,11 +89,17 @@ class MechanismRelease:
         """The neighbours that the guarantee is for."""
         return self.query.neighbours
 
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects: one record, one person, one edge or one node."""
+        return self.query.protected_unit
+
     def __str__(self) -> str:
         guarantee = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
         marks = [", for comparison only"] * self.comparison_only
         marks += [", A SIMULATION THAT PROTECTS NOTHING"] * self.simulation
-        return f"{self.mechanism}: {guarantee}, {self.neighbours} neighbours{''.join(marks)}\n{self.matrix}"
+        guarantee += f", {self.neighbours} neighbours, protects {self.query.protects}"
+        return f"{self.mechanism}: {guarantee}{''.join(marks)}\n{self.matrix}"
 
     def to_json(self) -> str:
         """The release as JSON text, from which `from_json` restores every bit."""
@@ -104,6 +110,7 @@ class MechanismRelease:
             "simulation": self.simulation,
             "comparison_only": self.comparison_only,
             "neighbours": str(self.neighbours),
+            "unit": str(self.unit),
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
             "mu": None if self.mu is None else float(self.mu),
@@ -139,6 +146,8 @@ class MechanismRelease:
             check_content(released)
             if content["neighbours"] != str(released.neighbours):
                 raise ParameterError("neighbours do not match the query; the text was altered.")
+            if content.get("unit", str(released.unit)) != str(released.unit):  # earlier versions wrote none
+                raise ParameterError("the unit does not match the query; the text was altered.")
         except Exception as error:  # the text may hold anything
             reason = f": {error}" if isinstance(error, ParameterError) else ""
             raise ParameterError(f"text must be JSON as written by MechanismRelease.to_json{reason or '.'}") from None

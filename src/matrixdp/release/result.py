@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
+from matrixdp.answers.components import components
+from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
 from matrixdp.design.design import Design
+from matrixdp.device import is_on_device, load_cupy
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -50,6 +52,11 @@ class Guaranteed:
         """The neighbours that the guarantee is for."""
         return self.design.neighbours
 
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects: one record, one person, one edge or one node."""
+        return self.design.unit
+
     def facts(self, form: str) -> dict[str, Any]:
         """Metadata stored with every release."""
         return {
@@ -57,6 +64,7 @@ class Guaranteed:
             "version": self.version,
             "simulation": self.simulation,
             "neighbours": str(self.neighbours),
+            "unit": str(self.unit),
             "mu": self.mu,
             "design": to_json_content(self.design),
             **({} if self.missing == "error" else {"missing": self.missing}),
@@ -70,6 +78,7 @@ class Release(Guaranteed):
     Attributes
     ----------
     matrix : float64 array of the query's shape
+        On a GPU if it is a data set that was there.
     design : Design
     version : str
         Of the software that made it.
@@ -96,12 +105,19 @@ class Release(Guaranteed):
 
     def __str__(self) -> str:
         design = self.design
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
+        guarantee += f"protects {design.query.protects}"
         spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
         mark += ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS" if self.missing == "midpoint" else ""
         kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
         return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
+
+    def to_host(self) -> Release:
+        """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
+        if not is_on_device(self.matrix):
+            return self
+        return replace(self, matrix=np.asarray(load_cupy().asnumpy(self.matrix)))
 
     def possible(self) -> Floats:
         """The matrix with each entry clipped to its possible range (post-processing)."""
@@ -161,9 +177,14 @@ class Release(Guaranteed):
         """Regression of one number of a table on other columns, by default on all, with standard errors."""
         return regression(self.matrix, self.design, target, features, group)
 
-    def discriminant(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Discriminant:
-        """Linear discriminant analysis of a category of a table by other columns, by default by all."""
-        return discriminant(self.matrix, self.design, target, features, group)
+    def discriminant(
+        self, target: str, features: Sequence[str] | None = None, group: Any = None, *, error_bars: bool = True
+    ) -> Discriminant:
+        """Linear discriminant analysis of a category of a table by other columns, by default by all.
+
+        Error bars are simulated, which takes most of the time.
+        """
+        return discriminant(self.matrix, self.design, target, features, group, error_bars=error_bars)
 
     def components(self, count: int | None = None, group: Any = None) -> NamedEstimate:
         """Principal components of the numbers of a table, standardised, with error bars."""
@@ -212,6 +233,8 @@ def read_facts(content: Any, shape: tuple[int, ...] | None = None) -> tuple[Desi
     design.check_once()
     if (content["mu"], content["neighbours"]) != (design.distance, design.neighbours):
         raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
+    if content.get("unit", str(design.unit)) != str(design.unit):  # earlier versions wrote none
+        raise ParameterError("the unit of the text does not match its design; it was altered.")
     missing = content.get("missing", "error")
     check_missing(missing)
     return design, version, simulation, missing

@@ -85,7 +85,7 @@ def release_mechanism(
         rehearse_finish(query)
     account = open_account_for(
         event,
-        query.neighbours,
+        query,
         lambda: _describe(mechanism, query, privacy, options),
         ledger,
         dataset,

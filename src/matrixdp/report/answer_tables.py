@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.single_question import make_even_moments
 from matrixdp.design import Design
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
-from matrixdp.types import Floats
 
 SUMMARIES = ("means", "table", "everything")
-TOO_FEW = "too few"
 _MATRICES = ("covariance", "correlation")
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 
@@ -50,26 +48,7 @@ def predict_answers(design: Design, kind: str) -> tuple[AnswerTable, ...]:
     Numbers fill their bounds evenly, levels and groups are equally frequent, and all are independent. The values are
     those of this table; the error bars are a prediction for any.
     """
-    return make_answers(Release(_make_even_moments(design.query), design), kind)
-
-
-def _make_even_moments(query: Any) -> Floats:
-    mean = np.zeros(query.layout.size)
-    mean[0] = 1.0
-    for place in query.places.values():
-        if place.levels:
-            mean[place.value : place.value + len(place.levels)] = 1 / len(place.levels)
-        else:
-            mean[place.observed] = 1.0
-    moments = np.multiply.outer(mean, mean)
-    for name, place in query.places.items():
-        if place.levels:
-            levels = slice(place.value, place.value + len(place.levels))
-            moments[levels, levels] = np.diag(mean[levels])
-        else:
-            number = query.columns.number(name)
-            moments[place.value, place.value] = ((number.upper - number.lower) / 2) ** 2 / 3
-    return np.tile(moments / query.groups, (query.groups, 1))
+    return make_answers(Release(make_even_moments(design.query), design), kind)
 
 
 def make_answers(release: Release, kind: str) -> tuple[AnswerTable, ...]:
@@ -143,4 +122,4 @@ def _first_column(estimate: NamedEstimate) -> NamedEstimate:
 
 
 def _count(shares: NamedEstimate, records: int) -> NamedEstimate:
-    return NamedEstimate(shares.value * records, shares.std * records, shares.rows, shares.columns)
+    return replace(shares, value=shares.value * records, std=shares.std * records)

@@ -80,18 +80,18 @@ def _write_answers(place: Path, content: ReportContent) -> None:
 
 
 def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any]]:
-    """Lines of a CSV file with one number and its error bar each; empty where there are too few records."""
+    """Lines of a CSV file with one number and its error bar each; empty, with a note, where noise hides it."""
     by = query.by
-    yield [*map(_quote_formula, by), "table", "row", "column", "value", "std"]
+    yield [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]
     for answer in answers:
         estimate = answer.estimate
         for i, row in enumerate(estimate.rows):
             levels = query.group_levels[i] if answer.name == "groups" else answer.group
-            group = [_quote_formula(level) for level in levels] or [""] * len(by)
+            group = [quote_formula(level) for level in levels] or [""] * len(by)
             for j, column in enumerate(estimate.columns):
                 numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
                 shown = ["" if not math.isfinite(number) else number for number in numbers]
-                yield [*group, *map(_quote_formula, (answer.title, row, column)), *shown]
+                yield [*group, *map(quote_formula, (answer.title, row, column)), *shown, estimate.reason(i, j)]
 
 
 def rehearse_folder(design: Design, kind: str, folder: str | os.PathLike[str]) -> None:
@@ -119,20 +119,20 @@ def _write_std(path: Path, content: ReportContent, std: Floats) -> None:
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        header = [_quote_formula(name) for name in columns]
+        header = [quote_formula(name) for name in columns]
         writer.writerow(["", *header] if rows is not None else header)
         body: Iterable[list[Any]] = (values[i].tolist() for i in range(len(values)))
         if rows is not None:
-            body = ([_quote_formula(name), *line] for name, line in zip(rows, body, strict=True))
+            body = ([quote_formula(name), *line] for name, line in zip(rows, body, strict=True))
         writer.writerows(body)
 
 
-def _quote_formula(name: str) -> str:
+def quote_formula(name: str) -> str:
     """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
 
     Examples
     --------
-    >>> _quote_formula("age"), _quote_formula("=1+1"), _quote_formula("-1")
+    >>> quote_formula("age"), quote_formula("=1+1"), quote_formula("-1")
     ('age', "'=1+1", '-1')
     """
     return f"'{name}" if name.startswith(_FORMULAS) and not _NUMBER.fullmatch(name) else name

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from matrixdp.report.answer_tables import TOO_FEW, AnswerTable
+from matrixdp.answers.named import TOO_FEW, NamedEstimate
+from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent
 from matrixdp.report.mean_plot import draw_means
 from matrixdp.report.numbers import format_estimate, format_number
@@ -222,8 +223,7 @@ def _render_answer(answer: AnswerTable, *, heading: bool) -> str:
     estimate = answer.estimate
     columns = min(len(estimate.columns), _ANSWER_COLUMNS)
     rows = [
-        [_render_cell(*pair) for pair in zip(values[:columns], bars[:columns], strict=True)]
-        for values, bars in zip(estimate.value[:_ANSWER_ROWS], estimate.std[:_ANSWER_ROWS], strict=True)
+        [_render_cell(estimate, i, j) for j in range(columns)] for i in range(min(len(estimate.rows), _ANSWER_ROWS))
     ]
     title = f"<h3>{escape_text(answer.title)}</h3>" if heading else ""
     table = _render_table([answer.label, *estimate.columns[:columns]], estimate.rows[:_ANSWER_ROWS], rows)
@@ -231,9 +231,10 @@ def _render_answer(answer: AnswerTable, *, heading: bool) -> str:
     return title + table + (f"<p>The rest is in <code>{answer.name}.csv</code>.</p>" if cut else "")
 
 
-def _render_cell(value: float, std: float) -> str:
+def _render_cell(estimate: NamedEstimate, i: int, j: int) -> str:
+    value, std = float(estimate.value[i, j]), float(estimate.std[i, j])
     if not math.isfinite(value):
-        return f'<span class="weak">{TOO_FEW}</span>'
+        return f'<span class="weak">{escape_text(estimate.reason(i, j))}</span>'
     cell = _render_entry(value, std)
     return f'<span class="weak">{cell}</span>' if math.isfinite(std) and abs(value) < 2 * std else cell
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from matrixdp.answers.named import TOO_FEW
 from matrixdp.domain.columns import Number
-from matrixdp.report.answer_tables import TOO_FEW, AnswerTable
+from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent
 from matrixdp.report.numbers import format_number, shorten
 from matrixdp.report.svg import Drawing, element, make_image, text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from matrixdp.report.numbers import format_estimate, format_number, make_visible, shorten
 from matrixdp.types import Floats
@@ -40,11 +40,11 @@ def format_matrix(
     std: Floats | None = None,
     *,
     digits: int = 3,
-    undefined: str = "–",
+    undefined: Callable[[int, int], str] = lambda _row, _column: "–",
 ) -> str:
     """Text of the first twelve rows and eight columns of a matrix, with error bars where `std` is given.
 
-    `undefined` is shown for NaN.
+    `undefined` gives what is shown for NaN in a row and column.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def format_matrix(
 
     def cell(i: int, j: int) -> str:
         if math.isnan(values[i, j]):
-            return undefined
+            return undefined(i, j)
         if std is None:
             return format_number(float(values[i, j]), digits)
         number, bar = format_estimate(float(values[i, j]), float(std[i, j]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from matrixdp.privacy import Neighbours
+from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release
 from matrixdp.report.content import LedgerSummary, ReportContent
 from matrixdp.report.mechanism_facts import MechanismFacts
@@ -15,9 +15,9 @@ def describe_subject(content: ReportContent) -> str:
     """One sentence on what is released."""
     query = content.mechanism.query
     count = getattr(query, "records", None)
-    records = "" if count is None else f" of {count:,} records"
-    if count is not None and content.release.neighbours is Neighbours.ADD_REMOVE:
-        records = f" of about {count:,} records (a public figure; their true number is private)"
+    records = "" if count is None else f" of {count:,} {query.count_word}"
+    if count is not None and not query.public_number:
+        records = f" of about {count:,} {query.count_word} (a public figure; their true number is private)"
     if content.title == query.title:
         return query.subject(records)
     if content.answers:
@@ -44,17 +44,39 @@ def describe_guarantee(mechanism: MechanismFacts) -> str:
 
 def describe_protection(mechanism: MechanismFacts) -> list[str]:
     """What is protected and what is not."""
-    unit = mechanism.query.protects
+    query, unit = mechanism.query, mechanism.query.protects
+    values = ", with all its values together" if query.unit in ("record", "edge") else ""
     return [
-        f"Protected: {unit}, with all its values together, even against someone who knows all the others.",
+        f"Protected: {unit}{values}, even against someone who knows all the others.",
         f"Not protected: what many people have in common. A pattern that is in the data with or without {unit} can be "
         "learned from this release; that is its purpose.",
-        f"Not protected either: people who appear in the data more than once. The guarantee is for {unit}; for k of "
-        "them at once it is about k times weaker.",
-        "Public, and therefore not protected: the names of rows and columns, the bounds, the number of records where "
-        "it is declared public, and how the noise was generated. The bounds must not have been taken from the data.",
+        _describe_repetition(query),
+        "Public, and therefore not protected: the names of rows and columns, the bounds, the number of "
+        f"{query.count_word} where it is declared public, and how the noise was generated. The bounds must not have "
+        "been taken from the data.",
         "Every further release from the same data adds to the privacy loss. A ledger keeps the total.",
     ]
+
+
+def _describe_repetition(query: MatrixQuery) -> str:
+    """What the guarantee says about somebody who is in the data several times."""
+    match query.unit:
+        case "person":
+            return (
+                "Protected as well: people who appear in the data more than once, however often. Only who has several "
+                "ids is protected as several people."
+            )
+        case "node":
+            return "Protected as well: nodes with many edges. Public, however: which nodes there are."
+        case "edge":
+            return (
+                "Not protected either: several edges at once. The guarantee is for one edge; for k of them, such as "
+                "all those of one node, it is about k times weaker."
+            )
+    return (
+        f"Not protected either: people who appear in the data more than once. The guarantee is for {query.protects}; "
+        "for k of them at once it is about k times weaker."
+    )
 
 
 def explain_error_bars(content: ReportContent) -> list[str]:
@@ -65,7 +87,7 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "say how large its noise is."
         ]
     elif content.summary:
-        lines = _explain_answers()
+        lines = _explain_answers(content.mechanism.query.count_word)
     else:
         lines = [
             "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
@@ -74,6 +96,7 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "The error bars cover only the noise that protects privacy. How far these data are from the population "
             "that they come from is a separate question, with its own error bars.",
         ]
+    lines += _explain_weights(content.mechanism.query)
     if content.mechanism.clips:
         lines.append(
             "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
@@ -95,9 +118,9 @@ def explain_error_bars(content: ReportContent) -> list[str]:
         )
     if isinstance(content.release, Release) and content.mechanism.query.total is not None:
         lines.append(
-            "The number of records is public, so the noisy counts were adjusted to sum to it. This makes every error "
-            "bar smaller, and the errors of two counts slightly opposite: the error of a sum of counts is smaller than "
-            "if they were independent, and that of all counts together is zero."
+            f"The number of {content.mechanism.query.count_word} is public, so the noisy counts were adjusted to sum "
+            "to it. This makes every error bar smaller, and the errors of two counts slightly opposite: the error of a "
+            "sum of counts is smaller than if they were independent, and that of all counts together is zero."
         )
     if content.mechanism.query.rowwise:
         lines.append(
@@ -106,13 +129,30 @@ def explain_error_bars(content: ReportContent) -> list[str]:
     return lines
 
 
-def _explain_answers() -> list[str]:
+def _explain_weights(query: MatrixQuery) -> list[str]:
+    """How people with several rows count."""
+    if query.person is None or query.rowwise:
+        return []
+    if query.person.rows is None:
+        return [
+            "Each person counts once, whatever the number of their rows: numbers are means over people, of the means "
+            "over the rows of each, and shares and counts are of people."
+        ]
+    return [
+        f"Each row counts, but all rows of a person with more than {query.person.rows:,} of them together count as "
+        f"{query.person.rows:,}."
+    ]
+
+
+def _explain_answers(records: str) -> list[str]:
     return [
         "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
         "noise, to first order: the true number is within one error bar in about 68 of 100 cases, within two in 95.",
-        "“Too few” marks a number that would be computed from so few records that noise hides their number. A number "
-        "in grey is within two error bars of zero: it could be noise alone.",
-        "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget. Counts and totals "
+        f"“Too few” marks a number that would be computed from so few {records} that noise hides their number, and "
+        "“hidden by noise” a standard deviation or correlation for which noise hides a variance. A number in grey is "
+        "within two error bars of zero: it could be noise alone.",
+        "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget: “matrixdp answer” "
+        "reads regressions, principal components and more off release.json. Counts, means and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
         "they come from is a separate question, with its own error bars.",

@@ -7,6 +7,8 @@ from matrixdp.sensitivity.frobenius_ball import FrobeniusBall
 from matrixdp.sensitivity.kernel_change import KernelChange
 from matrixdp.sensitivity.kernel_row_change import KernelRowChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
+from matrixdp.sensitivity.node_change import NodeChange
+from matrixdp.sensitivity.own_rows_change import OwnRowsChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import RecordChange
 from matrixdp.sensitivity.rows_change import RowsChange
@@ -21,6 +23,8 @@ __all__ = [
     "KernelChange",
     "KernelRowChange",
     "MomentsChange",
+    "NodeChange",
+    "OwnRowsChange",
     "RankOneChange",
     "RecordChange",
     "RowsChange",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from matrixdp.checks import check_integer, check_magnitude, sum_of_others
 from matrixdp.noise.covariance import Covariance
@@ -26,7 +28,9 @@ class KernelChange(Sensitivity):
     """All symmetric D that are zero outside row and column r, and on the diagonal, with entries of at most `spread`.
 
     For diagonal noise of precisions p the squared distance is ``2 spread^2 max_r p_r sum_{j != r} p_j``. It is
-    attained in the limit: all other records in one place, the changed one there first, then far away.
+    attained in the limit: all other records in one place, the changed one there first, then far away. Where one person
+    has several rows, D may be nonzero in as many rows and columns: the sum is over all pairs with one of them, and
+    largest for the rows of the largest precisions.
 
     Attributes
     ----------
@@ -34,6 +38,8 @@ class KernelChange(Sensitivity):
         Number of records.
     spread : float
         Difference between the kernel's largest and smallest value.
+    rows : int
+        Number of rows and columns that change.
 
     Examples
     --------
@@ -44,6 +50,7 @@ class KernelChange(Sensitivity):
 
     size: int
     spread: float
+    rows: int = field(default=1, metadata={"absent": 1})
 
     def __post_init__(self) -> None:
         check_integer(self.size, "size", at_least=2)
@@ -55,8 +62,8 @@ class KernelChange(Sensitivity):
 
     @property
     def frobenius(self) -> float:
-        """``sqrt(2 (n - 1))`` times the spread."""
-        return self.spread * math.sqrt(2 * (self.size - 1)) * (1 + 1e-15)
+        """``sqrt(2 (n - 1))`` times the spread, or ``sqrt(k (2 n - k - 1))`` times for k rows."""
+        return self.spread * math.sqrt(self.rows * (2 * self.size - self.rows - 1)) * (1 + 1e-15)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
         """From equal weights on all rows and all signs of their entries, for one scale off the diagonal."""
@@ -72,6 +79,17 @@ class KernelChange(Sensitivity):
         left, right = rowcov.whitening, colcov.whitening
         if is_diagonal(left) and is_diagonal(right):
             p, q = column_norms(left, self.size), column_norms(right, self.size)
+            if self.rows > 1:
+                return self._several(np.maximum(p, q)).times(self.spread)
             value = math.sqrt(float((p * sum_of_others(q) + q * sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
             return Distance(value, value).times(self.spread)
         return Distance(self.frobenius * spectral_norm(left) * spectral_norm(right), 0.0).times(1.0)
+
+    def _several(self, precisions: Floats) -> Distance:
+        """For a spread of one: each pair counts once, with the one of its rows that has the larger precision."""
+        p = -np.sort(-precisions, kind="stable")
+        chosen, rest = p[: self.rows], float(p[self.rows :].sum())
+        below = np.cumsum(p[::-1])[::-1][1 : self.rows + 1]  # sums of those after each of the chosen ones
+        pairs = float((chosen[: len(below)] * below).sum())
+        value = math.sqrt(2 * pairs * (1 + 8e-16 * self.size))
+        return Distance(value, math.sqrt(2 * float(chosen.sum()) * rest) * ROUND_DOWN)

@@ -1,5 +1,7 @@
 """Answers from the moments of a table agree with pandas where there is hardly any noise, and mark what noise hides."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,7 +165,8 @@ def test_discriminant_analysis_classifies(data):
 
 
 def test_principal_components(data):
-    release = exact_release(mdp.TableMoments(COLUMNS, RECORDS), data)
+    query = mdp.TableMoments(COLUMNS, RECORDS)
+    release = mdp.make_design(query, mdp.Privacy(200.0, 1e-6)).release(data, stream=mdp.Stream(seed=0), simulation=True)
     found = release.components(2)
     assert found.rows == (*NUMBERS, "variance")
     assert found.columns == ("PC1", "PC2")
@@ -171,6 +174,26 @@ def test_principal_components(data):
     assert found.value[-1, 0] > found.value[-1, 1]
     with pytest.raises(mdp.ParameterError, match="count must be"):
         release.components(4)
+
+
+def test_components_that_noise_mixes_are_not_quoted(noisy):
+    found = noisy.components()
+    assert not found.reliable.any()
+    assert re.fullmatch(r"not separated from PC[12]", found.reason(0, 2))
+    assert "not separated from PC" in str(found)
+    assert found.to_dict()["reasons"][0][2] == found.reason(0, 2)
+
+
+def test_a_correlation_says_what_noise_hides(data):
+    """Too few records, or a variance that is not larger than its noise."""
+    query = mdp.TableMoments(mdp.Columns([mdp.Number("age", 0, 1e5), COLUMNS["bmi"], COLUMNS["score"]]), RECORDS)
+    design = mdp.make_design(query, PRIVACY)
+    release = design.release(data.assign(score=np.nan), stream=mdp.Stream(seed=0), simulation=True)
+    found = release.correlation()
+    assert found.reason(0, 1) == found.reason(0, 0) == "hidden by noise"
+    assert found.reason(1, 2) == found.reason(0, 2) == "too few"
+    assert found.reason(1, 1) == ""
+    assert "hidden by noise" in str(found)
 
 
 def test_small_groups_are_not_quoted(data):

@@ -18,6 +18,7 @@ from matrixdp.adaptive import FourierFeatures, solve_regression
 from matrixdp.estimators import (
     PrivateCovariance,
     PrivateKernelRidge,
+    PrivateLinearDiscriminant,
     PrivateLinearRegression,
     PrivatePCA,
     PrivateRidge,
@@ -51,6 +52,7 @@ ALL = [
         PrivatePCA(**CHECKED),
         PrivateScaler(**CHECKED),
         PrivateRidge(**TARGETS),
+        PrivateLinearDiscriminant(**CHECKED),
         PrivateLinearRegression(**TARGETS),
         PrivateKernelRidge(**{**TARGETS, "bounds": (-4, 4), "target_bounds": (-5, 5)}),
     ]

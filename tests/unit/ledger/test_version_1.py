@@ -66,7 +66,7 @@ def test_an_old_ledger_is_upgraded_when_it_is_charged(state, request):
         assert ledger.counts("clinic").unfinished == 1
     assert reader.verify().entry == 10
     reader.close()
-    assert pragmas(path) == [2, "delete"]
+    assert pragmas(path) == [3, "delete"]
     assert [found.name for found in path.parent.iterdir()] == ["clinic.db"]
 
 

@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from matrixdp.noise import compiled, gaussian
 from matrixdp.noise.envelope import BLOCKS, BLOCKS_PER_SUPERBLOCK, BLOCKS_PER_UNIT, CELL_BITS, FINEST, PLACE_BITS
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 
@@ -82,8 +83,20 @@ def curve(y):
     return float(mp.exp(-(mp.mpf(y) ** 2) / 2))
 
 
+@pytest.fixture(scope="module", autouse=True, params=["as arrays", "one at a time", "compiled"])
+def comparison(request):
+    """How candidates are compared, whatever their number."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gaussian, "_FEW", 1 << 20 if request.param == "one at a time" else 0)
+        if request.param == "compiled":
+            pytest.importorskip("numba")
+            patch.setattr(compiled, "_loaded", [])
+            assert compiled.find_steps(compiled.WORTH) is not None
+        yield
+
+
 @pytest.fixture(scope="module")
-def cells_at_zero():
+def cells_at_zero(comparison):
     """Mass of the place where the curve is one, from which all others follow."""
     return block_masses(0)[BLOCKS]
 

@@ -37,7 +37,7 @@ def folder(tmp_path, data):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(rows, "_BLOCK", 300)  # 100 records, so that parts begin and end within blocks
+    monkeypatch.setattr(rows, "BLOCK", 300)  # 100 records, so that parts begin and end within blocks
 
 
 def read(place):

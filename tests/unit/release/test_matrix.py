@@ -181,7 +181,7 @@ def test_blocks_of_records_do_not_change_the_release(monkeypatch):
     design = CASES["identity"][0]
     truth = prepare(design, DATA, clip=True, missing="error")
     whole = _noisy_rows(design, truth, mdp.Stream(seed=1))
-    monkeypatch.setattr(module, "_BLOCK", 14)
+    monkeypatch.setattr(module, "BLOCK", 14)
     parts = _noisy_rows(design, truth, mdp.Stream(seed=1))
     assert parts.shape == whole.shape
     assert np.abs(parts - whole).max() < 30 * design.std.max()
@@ -201,7 +201,9 @@ def test_what_is_not_json_is_named(text):
 
 def test_a_release_shows_itself():
     released = simulate(*CASES["moments"], seed=1)
-    assert str(released).startswith("Moments of shape 3 x 3, (1, 1e-06)-DP, replace neighbours, spent mu 0.2367")
+    assert str(released).startswith(
+        "Moments of shape 3 x 3, (1, 1e-06)-DP, replace neighbours, protects one record, spent"
+    )
     assert "SIMULATION" in str(released)
     assert np.array_equal(np.asarray(released), released.matrix)
     assert "±" in str(released.covariance())

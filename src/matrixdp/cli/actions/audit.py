@@ -26,6 +26,7 @@ from matrixdp.audit.page import (
 from matrixdp.cli.actions.design_options import GRAPHS, DesignOptions, build_design, build_query
 from matrixdp.cli.actions.input_files import read_matrix
 from matrixdp.cli.actions.output import echo_json, replace_nonfinite
+from matrixdp.cli.actions.person_options import ROW_PER_RECORD
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import QUERIES
@@ -82,7 +83,11 @@ def _audit_schema(path: Path | None, options: dict[str, Any], chosen: AuditOptio
     if path is None:
         raise ParameterError("--schema must be given, or MODULE:NAME of a design, query, estimator or function.")
     schema, privacy = read_schema(path), _require_privacy(options)
+    unbounded = options["rows_per_person"] is None and (schema.person is None or schema.person.rows is None)
+    by_row = ROW_PER_RECORD if (options["person"] or schema.person) and unbounded else ()
     for query in [options["query"]] if options["query"] else _possible_queries(schema):
+        if query in by_row and options["query"] is None:
+            continue
         named = {**options, "query": query, "epsilon": privacy.epsilon, "delta": privacy.delta}
         if query == "counts" and options["query"] is None:
             named["cells"] = ",".join(_pairable(schema)[:2])

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from matrixdp.answers.moments import correlation, covariance
+from matrixdp.answers.single_question import compare_questions
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import echo_json, write_file
@@ -141,6 +142,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "epsilon": design.privacy.epsilon,
         "delta": design.privacy.delta,
         "neighbours": str(design.neighbours),
+        "unit": str(design.unit),
         "calibration": design.calibration,
         "allocation": design.allocation.rule,
         "mu": design.distance,
@@ -160,6 +162,9 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
             {"title": answer.title, "rows": answer.estimate.rows, "columns": answer.estimate.columns, "std": bars}
             for answer in _list_predictions(options, design)
             for bars in [answer.estimate.std.tolist()]
+        ]
+        facts["asked_alone"] = [
+            {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
         ]
     if left is not None:
         facts["ledger"] = {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}
@@ -195,6 +200,15 @@ def _print_predictions(options: DesignOptions, design: Design) -> None:
         "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups\n"
         "  and where values are missing"
     )
+    if options.query == "everything":
+        lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
+        _print_section("If only this were asked, with the same guarantee", "\n".join(lines))
+
+
+def _describe_ratio(ratio: float) -> str:
+    if not np.isfinite(ratio):
+        return "noise hides the answer either way"
+    return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
 
 
 def _print_std(options: DesignOptions, design: Design) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from matrixdp.checks import check_integer, check_number
 from matrixdp.cli.actions.input_files import read_matrix, read_points
+from matrixdp.cli.actions.person_options import ROW_PER_RECORD, find_person, require_number
 from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import (
     MATRICES,
@@ -47,7 +48,6 @@ TABLES: dict[str, type[Moments | SecondMoment | Identity]] = {
 }
 _LARGEST_WEIGHT = 1e12
 _LEAST_SHARE = 1e-6
-_ROW_PER_RECORD = ("identity", "gram")  # a row for each record; designs of them store one row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,8 @@ class DesignOptions:
     delta: float
     records: int | None = None
     neighbours: str | None = None
+    person: str | None = None
+    rows_per_person: int | None = None
     importance: str | None = None
     directions: str = "standard"
     directions_share: float = 0.2
@@ -107,6 +109,7 @@ def find_records(options: DesignOptions, schema: Schema, count: Callable[[], int
         return records
     if count is None:
         raise ParameterError("--records must be given, or records in the schema: the public number of records.")
+    require_number(options, find_person(options, schema))
     if options.neighbours == Neighbours.ADD_REMOVE:
         raise ParameterError(
             "--records must be given for add-remove neighbours: a public estimate of the number of records, since "
@@ -123,15 +126,24 @@ def build_query(options: DesignOptions, schema: Schema, records: int | None) -> 
     if options.query in GRAPHS:
         if schema.graph is None:
             raise ParameterError(f"{schema.path}: a graph needs [graph] with its public nodes.")
-        nodes, weight = schema.graph.nodes, schema.graph.weight
-        return GRAPHS[options.query](len(nodes), weight, node_names=nodes, neighbours=neighbours)
+        find_person(options, schema)
+        graph, nodes = schema.graph, schema.graph.nodes
+        with refuse_extremes():
+            return GRAPHS[options.query](
+                len(nodes),
+                graph.weight,
+                node_names=nodes,
+                neighbours=neighbours,
+                unit=graph.unit,
+                max_degree=graph.max_degree,
+            )
     assert records is not None  # only graphs have none
     with refuse_extremes():
         if is_table_query(options, schema):
             return build_table_query(options, schema, records, neighbours)
         query = _build_record_query(options, schema, records, neighbours)
     height, width = query.shape
-    if options.query not in _ROW_PER_RECORD and max(height, width) > MAX_SIDE + 1:
+    if options.query not in ROW_PER_RECORD and max(height, width) > MAX_SIDE + 1:
         raise ParameterError(
             f"--query {options.query} must have at most {MAX_SIDE:,} rows and columns, got {max(height, width):,} "
             f"instead; the matrix is held in memory. Remove columns from {schema.path}."
@@ -149,20 +161,27 @@ def _refuse_unused(options: DesignOptions) -> None:
 
 
 def _build_record_query(options: DesignOptions, schema: Schema, records: int, neighbours: Neighbours) -> MatrixQuery:
+    person = find_person(options, schema)
     if options.query == "counts":
         rows, columns = (schema.pair_levels(name) for name in options.parse_cells())
-        return ContingencyTable(rows, columns, records, neighbours=neighbours)
+        return ContingencyTable(rows, columns, records, neighbours=neighbours, person=person)
     chosen = choose_numbers(options, schema)
     require_complete(options, schema, chosen)
     bounds = schema.bounds(chosen)
     if options.query == "gram":
         points = None if options.points is None else read_points(options.points, bounds.names or ())
         return GramMatrix(
-            bounds, records, points, kernel=options.kernel, bandwidth=options.bandwidth, neighbours=neighbours
+            bounds,
+            records,
+            points,
+            kernel=options.kernel,
+            bandwidth=options.bandwidth,
+            neighbours=neighbours,
+            person=person,
         )
     if options.kind != "matrix":
-        return Moments.for_covariance(bounds, records, neighbours=neighbours)
-    return TABLES[options.query](bounds, records, neighbours=neighbours)
+        return Moments.for_covariance(bounds, records, neighbours=neighbours, person=person)
+    return TABLES[options.query](bounds, records, neighbours=neighbours, person=person)
 
 
 def build_design(options: DesignOptions, query: MatrixQuery, learned: Floats | None = None) -> Design:

@@ -17,7 +17,7 @@ from matrixdp.ledger.events import event_to_json
 from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
 from matrixdp.ledger.postgres.roles import roles_sql
-from matrixdp.privacy import Privacy
+from matrixdp.privacy import Privacy, Unit
 from matrixdp.report.tables import format_table
 
 _COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
@@ -47,13 +47,15 @@ def create_ledger(
     delta: float,
     neighbours: str,
     *,
+    unit: str | None,
+    person: str | None,
     as_json: bool,
     **author: Unpack[LedgerOptions],
 ) -> None:
     """Create a ledger with one data set and print it."""
-    privacy = Privacy(epsilon, delta)
+    privacy, protected = Privacy(epsilon, delta), _parse_unit(unit, person)
     with Ledger.create(path, **author) as ledger:
-        ledger.register(dataset, privacy, neighbours=neighbours)
+        ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
     with output_after_work():
         show_ledger(path, as_json=as_json)
 
@@ -65,15 +67,26 @@ def add_dataset(
     delta: float,
     neighbours: str,
     *,
+    unit: str | None,
+    person: str | None,
     as_json: bool,
     **author: Unpack[LedgerOptions],
 ) -> None:
     """Register a data set in a ledger and print the ledger."""
-    privacy = Privacy(epsilon, delta)
+    privacy, protected = Privacy(epsilon, delta), _parse_unit(unit, person)
     with open_ledger(path, **author) as ledger:
-        ledger.register(dataset, privacy, neighbours=neighbours)
+        ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
     with output_after_work():
         show_ledger(path, as_json=as_json)
+
+
+def _parse_unit(unit: str | None, person: str | None) -> Unit:
+    """The unit that --unit or --person names; records by default."""
+    if person is not None and unit not in (None, "person"):
+        raise ParameterError(f"--unit must be left out with --person, which protects persons, got {unit!r} instead.")
+    if unit == "person" and person is None:
+        raise ParameterError("--person COLUMN must be given with --unit person: the column that says whose a row is.")
+    return Unit(unit or "record") if person is None else Unit("person", person)
 
 
 def show_ledger(path: Location, *, as_json: bool) -> None:
@@ -90,6 +103,7 @@ def show_ledger(path: Location, *, as_json: bool) -> None:
             f"{fact['epsilon']:g}",
             f"{fact['delta']:g}",
             fact["neighbours"],
+            fact["unit"],
             str(fact["charges"]),
             str(fact["unfinished"]),
             f"{fact['epsilon_left']:.4g}",
@@ -97,7 +111,17 @@ def show_ledger(path: Location, *, as_json: bool) -> None:
         ]
         for fact in facts
     ]
-    header = ["data set", "epsilon", "delta", "neighbours", "charges", "unfinished", "epsilon left", "mu left"]
+    header = [
+        "data set",
+        "epsilon",
+        "delta",
+        "neighbours",
+        "protects",
+        "charges",
+        "unfinished",
+        "epsilon left",
+        "mu left",
+    ]
     click.echo(format_table(header, rows))
     allowances = [
         [
@@ -128,6 +152,7 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
         "epsilon": registration.privacy.epsilon,
         "delta": registration.privacy.delta,
         "neighbours": str(registration.neighbours),
+        "unit": str(registration.unit),
         "reserve": asdict(registration.reserve),
         "charges": counts.charges,
         "unfinished": counts.unfinished,
@@ -165,6 +190,7 @@ def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
                     "description": dict(charge.description),
                     "request": charge.request,
                     "allowance": charge.allowance,
+                    "unit": str(charge.unit),
                     "released": charge.released,
                     "actor": charge.actor,
                     "purpose": charge.purpose,
@@ -210,12 +236,16 @@ def verify_ledger(path: Location, anchor: str | None, *, resume: bool, as_json: 
         raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
     with open_ledger(path) as ledger:
         head = ledger.verify(start, resume=resume)
+        found = ledger.datasets()
     if as_json:
-        echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True})
+        units = {registration.dataset: str(registration.unit) for registration in found}
+        echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True, "units": units})
         return
     checked = f"{head.entry - start.entry} since the anchor" if resume and start is not None else f"{head.entry}"
     click.echo(f"{path} is intact: {checked} entries. Keep this anchor elsewhere, to check them again later:")
     click.echo(f"  --anchor {head.entry}:{head.hash}")
+    for registration in found:
+        click.echo(f"{registration.dataset} protects {registration.unit.words}, {registration.neighbours} neighbours.")
 
 
 def _parse_anchor(text: str) -> Head:

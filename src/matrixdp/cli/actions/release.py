@@ -22,6 +22,7 @@ from matrixdp.cli.actions.design_options import (
 from matrixdp.cli.actions.input_files import read_graph, read_pairs
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.output import output_after_work
+from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release
 from matrixdp.cli.actions.schema_file import Schema, read_schema
@@ -29,7 +30,10 @@ from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery, TableMoments
+from matrixdp.records import open_records
 from matrixdp.records.files import Files, open_files
+from matrixdp.records.ids import with_ids
+from matrixdp.records.people import number_of_people
 from matrixdp.release import release_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
@@ -64,13 +68,25 @@ def run_release(design_options: DesignOptions, release_options: ReleaseOptions) 
     schema = read_schema(design_options.schema)
     source = open_files(release_options.data, delimiter=release_options.delimiter)
     source.check_output(release_options.out)
-    records = find_records(design_options, schema, lambda: _count_records(source))
+    records = find_records(
+        design_options, schema, lambda: _count_units(design_options, release_options, schema, source)
+    )
     query = build_query(design_options, schema, records)
     job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query))
     if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
         _release_dataset(job)
     else:
         _release_matrix(job)
+
+
+def _count_units(options: DesignOptions, release_options: ReleaseOptions, schema: Schema, source: Files) -> int:
+    """The number of people where each counts once, otherwise that of the records."""
+    person, rows = find_person(options, schema), _count_records(source)
+    if person is None or not counts_people(options, person):
+        return rows
+    source.require([person.column])
+    records = open_records(list(release_options.data), delimiter=release_options.delimiter)
+    return number_of_people(records, person, rows=rows)
 
 
 def _count_records(source: Files) -> int:
@@ -84,9 +100,10 @@ def _plan_design(options: DesignOptions, query: MatrixQuery) -> Design:
     """The design, with the standard directions in place of those to be learned; raises for every invalid option."""
     if not options.learned:
         return build_design(options, query)
-    if options.query not in TABLES or query.neighbours is not Neighbours.REPLACE:
+    if options.query not in TABLES or query.neighbours is not Neighbours.REPLACE or query.person is not None:
         raise ParameterError(
-            f"--directions learned is for {', '.join(TABLES)}, with replace neighbours. Leave it out, or give a file."
+            f"--directions learned is for {', '.join(TABLES)}, with replace neighbours and without --person. Leave it "
+            "out, or give a file."
         )
     return build_design(options, query, np.eye(query.features))
 
@@ -147,9 +164,13 @@ def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
         data = read_graph(job.source, job.schema.graph)
     elif job.design_options.query == "counts":
         data = read_pairs(job.source, job.design_options.parse_cells(), job.schema)
+        if job.query.person is not None:
+            (found,) = job.source.read_columns((job.query.person.column,), as_text=True)
+            data = with_ids(data, list(found))
     else:
         columns = job.query.columns.names if isinstance(job.query, TableMoments) else job.query.names
-        job.source.require(list(columns or ()))
+        ids = () if job.query.person is None else (job.query.person.column,)
+        job.source.require([*(columns or ()), *ids])
         return MonitoredRecords(job.release_options, job.query, interrupts)
     interrupts.defer()
     return data

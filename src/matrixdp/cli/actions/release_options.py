@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.progress import Progress
 from matrixdp.ledger.location import Location
-from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
 
@@ -63,7 +62,8 @@ class MonitoredRecords(Records):
     def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
         """Results of `task` on each part."""
         total: int = self.query.records  # type: ignore[attr-defined]
-        private = self.query.neighbours is not Neighbours.REPLACE  # then a bar would show the number of records
+        # A bar would show the number of records; that of a person's rows is private even where that of people is not.
+        private = not self.query.public_number or self.query.count_word == "people"
         label = f"reading {Path(self.options.data[0]).name}"
         with Progress(total, label, quiet=self.options.as_json or private) as progress:
             yield from self._open(progress.advance).select(self.names, texts=self.texts).map(task, whole=whole)

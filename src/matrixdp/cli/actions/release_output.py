@@ -11,7 +11,7 @@ from matrixdp.cli.actions.output import echo_json
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.design import Design
 from matrixdp.release import DatasetRelease, Release
-from matrixdp.report.answer_tables import TOO_FEW, AnswerTable
+from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
 from matrixdp.report.numbers import make_visible
 from matrixdp.report.tables import format_matrix
@@ -45,7 +45,8 @@ def _print_answers(content: ReportContent) -> None:
     for answer in shown[:_MOST_TABLES]:
         estimate = answer.estimate
         click.echo(f"\n{make_visible(answer.title)}")
-        click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, estimate.std, undefined=TOO_FEW))
+        undefined = estimate.reason
+        click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, estimate.std, undefined=undefined))
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
 
@@ -76,7 +77,9 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
 
 def _print_guarantee(design: Design, ledger: LedgerSummary | None) -> None:
     epsilon, delta = design.privacy.epsilon, design.privacy.delta
-    click.echo(f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours")
+    click.echo(
+        f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours, protects {design.query.protects}"
+    )
     if ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
     else:
@@ -95,6 +98,7 @@ def _collect_facts(
         "epsilon": design.privacy.epsilon,
         "delta": design.privacy.delta,
         "neighbours": str(design.neighbours),
+        "unit": str(design.unit),
         "mu": design.distance,
         "ledger": None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ def check_schema(path: Path, data: Path | None, *, delimiter: str | None, as_jso
     if schema.graph is None or schema.columns is not None:
         schema.check()
     if data is not None:
-        open_files(data, delimiter=delimiter).require([] if schema.columns is None else schema.columns.names)
+        columns = [] if schema.columns is None else list(schema.columns.names)
+        ids = [] if schema.person is None else [schema.person.column]
+        open_files(data, delimiter=delimiter).require([*columns, *ids])
     if as_json:
         echo_json(_collect_facts(schema))
     else:
@@ -48,6 +51,7 @@ def _collect_facts(schema: Schema) -> dict[str, Any]:
         "radius": schema.radius,
         "records": schema.records,
         "nodes": None if schema.graph is None else list(schema.graph.nodes),
+        "person": None if schema.person is None else asdict(schema.person),
     }
 
 
@@ -67,6 +71,11 @@ def _print_schema(schema: Schema) -> None:
         click.echo(format_table(["column", "type", "values", "missing"], rows))
     if schema.graph is not None:
         click.echo(f"  a graph with {len(schema.graph.nodes)} nodes, weights up to {schema.graph.weight:g}")
+        if schema.graph.max_degree is not None:
+            click.echo(f"  protects one node with all its edges, degrees up to {schema.graph.max_degree:g}")
+    if schema.person is not None:
+        counts = "counts once" if schema.person.rows is None else f"has up to {schema.person.rows} rows that count"
+        click.echo(f"  protects one person with all their rows (column {schema.person.column!r}); each {counts}")
 
 
 def _describe_column(column: Column) -> tuple[str, str, str]:

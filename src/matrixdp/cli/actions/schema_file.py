@@ -10,6 +10,7 @@ from typing import Any
 
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
@@ -23,10 +24,12 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Graph:
-    """The public nodes of a graph, and the largest weight of an edge."""
+    """The public nodes of a graph, the largest weight of an edge, and what is protected: an edge or a node."""
 
     nodes: tuple[str, ...]
     weight: float = 1.0
+    unit: str = "edge"
+    max_degree: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Schema:
         None if the file describes no columns.
     radius, records : optional
     graph : Graph, optional
+    person : Person, optional
+        The column that says whose each row is.
     """
 
     path: Path
@@ -47,6 +52,7 @@ class Schema:
     radius: float | None = None
     records: int | None = None
     graph: Graph | None = None
+    person: Person | None = None
 
     def require_columns(self) -> Columns:
         """The columns, or a `ParameterError` if there are none."""
@@ -124,16 +130,28 @@ def read_schema(path: Path) -> Schema:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
-    _require_known(content, {"columns", "radius", "records", "graph"}, f"{path}")
+    _require_known(content, {"columns", "radius", "records", "graph", "person"}, f"{path}")
     entries = _read_table(content, "columns", path)
     found = tuple(_parse_column(path, name, entry) for name, entry in entries.items())
     columns = Columns(found) if found else None
     graph = _parse_graph(path, _read_table(content, "graph", path)) if "graph" in content else None
+    person = _parse_person(path, _read_table(content, "person", path)) if "person" in content else None
     radius = _read_number(content, "radius", f"{path}")
     records = content.get("records")
     if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 1):
         raise ParameterError(f"{path}: records must be a positive integer, got {show(records)} instead.")
-    return Schema(path, columns, radius, records, graph)
+    return Schema(path, columns, radius, records, graph, person)
+
+
+def _parse_person(path: Path, entry: dict[str, Any]) -> Person:
+    where = f"{path}: [person]"
+    _require_known(entry, {"column", "rows"}, where)
+    column, rows = entry.get("column"), entry.get("rows")
+    if not isinstance(column, str) or not column or not column.isprintable():
+        raise ParameterError(f'{where} must have column = "NAME", the column that says whose each row is.')
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ParameterError(f"{where} rows must be a positive integer, got {show(rows)} instead.")
+    return Person(column, rows)
 
 
 def _parse_column(path: Path, name: str, entry: Any) -> Column:
@@ -208,7 +226,7 @@ def _read_flag(entry: dict[str, Any], name: str, where: str) -> bool:
 
 
 def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
-    _require_known(entry, {"nodes", "weight"}, f"{path}: [graph]")
+    _require_known(entry, {"nodes", "weight", "unit", "max_degree"}, f"{path}: [graph]")
     nodes = entry.get("nodes")
     if (nodes if isinstance(nodes, int) else len(nodes) if isinstance(nodes, list) else 0) > MAX_SIDE:
         raise ParameterError(f"{path}: [graph] nodes must be at most {MAX_SIDE:,}; their matrix is held in memory.")
@@ -219,7 +237,13 @@ def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
             f"{path}: [graph] nodes must be a list of at least two different names, or a number of nodes."
         )
     weight = _read_number(entry, "weight", f"{path}: [graph]")
-    return Graph(tuple(map(str, nodes)), 1.0 if weight is None else weight)
+    unit, degree = entry.get("unit", "edge"), _read_number(entry, "max_degree", f"{path}: [graph]")
+    if unit not in ("edge", "node") or (unit == "node") != (degree is not None):
+        raise ParameterError(
+            f'{path}: [graph] unit must be "edge", without max_degree, or "node", with max_degree = a public bound on '
+            "the sum of a node's weights."
+        )
+    return Graph(tuple(map(str, nodes)), 1.0 if weight is None else weight, unit, degree)
 
 
 def _read_number(content: dict[str, Any], name: str, where: str) -> float | None:

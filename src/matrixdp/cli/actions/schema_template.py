@@ -20,6 +20,10 @@ _HEADER = """\
 
 # Optional: the public number of records.
 # records = 10000
+# Optional, if people have several rows: protect each person with all their rows, and let each person count once. Then
+# write these two lines at the end of this file, and no [columns.NAME] for that column.
+# [person]
+# column = "patient_id"
 # Optional, for columns of numbers that are not missing: records are also moved into a ball of this radius around the
 # middle of their bounds.
 # radius = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.domain.columns import Columns, YesNo
 from matrixdp.errors import ParameterError, show
@@ -83,6 +84,7 @@ def build_table_query(options: DesignOptions, schema: Schema, records: int, neig
             records,
             by,
             neighbours=neighbours,
+            person=find_person(options, schema),
             mean_share=_MEAN_SHARES.get(options.query),
             importance=tuple(_parse_importance(options.importance, columns.without(by))),
         )

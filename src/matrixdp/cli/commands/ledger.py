@@ -11,6 +11,7 @@ from matrixdp.cli.commands.ledger_sharing import allow, metrics, plan, return_al
 from matrixdp.cli.options import (
     LEDGER,
     NEIGHBOURS,
+    UNITS,
     author_options,
     combine_options,
     delta_option,
@@ -38,8 +39,14 @@ _registration = combine_options(
         type=click.Choice(NEIGHBOURS),
         default="replace",
         show_default=True,
-        help="What one person may change in these data.",
+        help="Whether one unit is replaced by another, or comes and goes.",
     ),
+    click.option(
+        "--unit",
+        type=click.Choice(UNITS),
+        help="What all releases protect: one record (row), one person, one edge or one node. [default: record]",
+    ),
+    name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
     author_options,
     json_option,
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matrixdp.ledger.postgres.driver import Connection
 
 FORMAT = "matrixdp ledger"
-VERSION = 1
+VERSION = 2  # since 2, registrations name a unit; the tables are those of 1
 
 # `attempt` identifies the transaction that appended an entry; it is not part of the chain. The allowance '' is the data
 # set. Texts are compared byte by byte, whatever the language of the database.

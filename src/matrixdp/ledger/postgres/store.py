@@ -13,7 +13,7 @@ from matrixdp.errors import LedgerError
 from matrixdp.ledger.journal import ENTRY_QUERY, FIRST_QUERIES, HEAD_QUERY, LAST_QUERY
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, is_lost, translate
-from matrixdp.ledger.postgres.schema import check_schema, check_version, faults
+from matrixdp.ledger.postgres.schema import VERSION, check_schema, check_version, faults
 from matrixdp.ledger.store import Store
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class PostgresTransaction:
         The last entry that was appended.
     waits_for_standby : bool
         Whether a commit waits for another server.
+    version : int
+        Of the ledger's schema.
     """
 
     def __init__(self, connection: Connection, schema: str, token: str) -> None:
@@ -60,6 +62,7 @@ class PostgresTransaction:
         self.token = token
         self.entry: int | None = None
         self.waits_for_standby = False
+        self.version = VERSION
         self._schema = schema
         self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
 
@@ -96,6 +99,19 @@ class PostgresTransaction:
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers, functions and indexes."""
         return faults(self.connection, self._schema)
+
+    def require_units(self) -> None:
+        """Raise the version of an older ledger, which only its owner may do."""
+        if self.version >= VERSION:
+            return
+        try:
+            self.connection.execute(f"UPDATE {self._schema}.ledger SET version = {VERSION}")  # noqa: S608
+        except import_psycopg().errors.InsufficientPrivilege:
+            raise LedgerError(
+                "this ledger is from before data sets had units, and only its owner can upgrade it. Nothing was "
+                "registered. Let its owner register the data set."
+            ) from None
+        self.version = VERSION
 
 
 class PostgresStore(Store):
@@ -147,6 +163,7 @@ class PostgresStore(Store):
         check_version(version, self.url)
         transaction = PostgresTransaction(connection, self.url.schema, token)
         transaction.waits_for_standby = standbys != ""
+        transaction.version = version
         for (sql, values), rows in zip(FIRST_QUERIES, known, strict=True):
             transaction.learn(sql, values, rows)
             if sql == LAST_QUERY and rows:

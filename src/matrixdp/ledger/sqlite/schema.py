@@ -167,7 +167,10 @@ _VERSION_2 = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
+# Registrations name a unit since version 3. The tables are the same, but programs that would ignore it must not charge.
+_VERSION_3 = ()
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Statements that migrate each version of the schema to the next. Published ones are never altered."""
 
 # What a file of version 1 would hold in version 2. Temporary views are found before tables of the same name.
@@ -209,6 +212,8 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> bool:
 
 def view_as_latest(connection: sqlite3.Connection) -> None:
     """Let the queries of the latest schema read an older file, without changing it."""
+    if _pragma(connection, "user_version") > 1:
+        return
     for view in _VIEWS_OF_VERSION_1:
         connection.execute(view)
 
@@ -219,7 +224,7 @@ def upgrade(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
     Version 1 had a write-ahead log. Leaving it needs a lock on the file itself, so no other connection is open then,
     under any name of the file, and the log's entries are all in the file afterwards.
     """
-    if os.stat(path).st_nlink > 1:
+    if has_log(connection) and os.stat(path).st_nlink > 1:
         raise LedgerError(
             f"{path} has other names (hard links), under which entries may have been written that are not in it yet. "
             "Nothing was changed. Remove the other names and try again."
@@ -248,14 +253,15 @@ def leave_log(connection: sqlite3.Connection, timeout: float) -> None:
 
 
 def migrate(connection: sqlite3.Connection, path: Path | None = None) -> None:
-    """Apply the missing migrations in one transaction, and record the place of the file."""
+    """Apply the missing migrations in one transaction, and record the place of a file that knows none yet."""
     connection.execute("BEGIN IMMEDIATE")
-    for statements in MIGRATIONS[_pragma(connection, "user_version") :]:
+    version = _pragma(connection, "user_version")
+    for statements in MIGRATIONS[version:]:
         for statement in statements:
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    if path is not None:
+    if path is not None and version < 2:  # from version 2 on, the file says where it may be written
         write_place(connection, find_place(path))
     connection.execute("COMMIT")
 

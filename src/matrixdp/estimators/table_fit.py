@@ -1,0 +1,201 @@
+"""One release of a table's moments, as the mean, covariance and joint moment that estimators are computed from."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.moment import public_records
+from matrixdp.adaptive.regression import DRAWS, JointMoment
+from matrixdp.answers.noise_draws import draw_again, robust_spread
+from matrixdp.answers.pairs import Pairs, Variable, column_variables
+from matrixdp.answers.psd import nearest_psd
+from matrixdp.answers.tables import TableView, select_groups
+from matrixdp.design import make_design
+from matrixdp.domain.columns import Columns
+from matrixdp.domain.person import Person
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import TableMoments
+from matrixdp.records import Records, as_records
+from matrixdp.records.expanded_columns import ExpandedColumns
+from matrixdp.records.people import number_of_people
+from matrixdp.records.records import CountTask
+from matrixdp.release import Release, release
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TableFit:
+    """The moments of a table, released once, for features and perhaps targets.
+
+    All that follows is post-processing: means over the records that have a value, covariances over those that have
+    both.
+
+    Attributes
+    ----------
+    release : Release
+        Of `TableMoments`.
+    features : ExpandedColumns
+    targets : tuple of str
+        Columns that follow the features: numbers, or a category with all of its levels.
+    """
+
+    release: Release
+    features: ExpandedColumns
+    targets: tuple[str, ...] = ()
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee."""
+        return self.release.privacy
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """For which it holds."""
+        return self.release.neighbours
+
+    @property
+    def mu(self) -> float:
+        """Gaussian differential privacy of the release."""
+        return self.release.mu
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The release is the only step."""
+        return (Step("moments of the table", self.mu, (self.mu / self.privacy.mu) ** 2, 1),)
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the noise is reproducible, hence not private."""
+        return self.release.simulation
+
+    @cached_property
+    def _view(self) -> TableView:
+        return select_groups(self.release.matrix, self.release.design)
+
+    @cached_property
+    def _variables(self) -> list[Variable]:
+        found: list[Variable] = []
+        for column in self.features.columns:
+            place = self._view.places[column.name]
+            found += column_variables(column.name, place)[int(self.features.reference and bool(place.levels)) :]
+        for name in self.targets:
+            found += column_variables(name, self._view.places[name])
+        return found
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return Pairs(self._view, self._variables)
+
+    @cached_property
+    def middle(self) -> Floats:
+        """Middle of the bounds of each variable, 0 for a level, of shape (d,)."""
+        return np.array([self._view.middle(variable.column) for variable in self._variables])
+
+    @cached_property
+    def half(self) -> Floats:
+        """Half the width of the bounds of each variable, 1 for a level, of shape (d,)."""
+        numbers = {number.name: (number.upper - number.lower) / 2 for number in self._view.query.columns.numbers}
+        return np.array([numbers.get(variable.column, 1.0) for variable in self._variables])
+
+    def _scaled(self, matrix: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of all variables, scaled by `half` about `middle`."""
+        moments = self._pairs.moments(matrix)
+        return moments.mean / self.half, moments.covariance / np.multiply.outer(self.half, self.half)
+
+    def draws(self) -> Iterator[tuple[Floats, Floats]]:
+        """Scaled means and covariances with noise drawn again about the released moments."""
+        return map(self._scaled, draw_again(self._view, DRAWS))
+
+    @cached_property
+    def joint(self) -> JointMoment:
+        """The joint moment of features and targets."""
+        mean, covariance = self._scaled(self._view.matrix)
+        places = [variable.value for variable in self._variables]
+        observed = [variable.observed for variable in self._variables]
+        scales = self._view.structure.scales
+        least = np.sqrt(self._view.structure.variances(self._view.design.noise)[observed, observed])
+        shares = np.maximum(self._view.matrix[observed, observed], least)
+        own = 1 / (scales[places] * self.half**2 * shares**2)
+        # The noise of an entry has the variance 1/(2 s_i s_j), and that of the mean adds its product with the mean.
+        shape = np.diag(own) + np.multiply.outer(mean, mean) / scales[0]
+        records = self._view.query.records
+        return JointMoment(mean, covariance, shape, math.sqrt(0.5), self.middle, self.half, records, math.inf)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean of each variable within its bounds, of shape (d,)."""
+        low = np.array([-1.0 if variable.name == variable.column else 0.0 for variable in self._variables])
+        return np.asarray(self.middle + self.half * np.clip(self.joint.mean, low, 1.0))
+
+    @cached_property
+    def _stds(self) -> tuple[Floats, Floats]:
+        means, covariances = zip(*self.draws(), strict=True)
+        outer = np.multiply.outer(self.half, self.half)
+        return self.half * robust_spread(np.array(means)), outer * robust_spread(np.array(covariances))
+
+    @property
+    def mean_std(self) -> Floats:
+        """Standard deviation of the noise in each mean, of shape (d,)."""
+        return self._stds[0]
+
+    @property
+    def covariance_std(self) -> Floats:
+        """Standard deviation of the noise in each covariance, of shape (d, d)."""
+        return self._stds[1]
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Covariances of all variables, of shape (d, d); positive semidefinite."""
+        outer = np.multiply.outer(self.half, self.half)
+        return nearest_psd(self.joint.covariance, self.covariance_std / outer) * outer
+
+
+def fit_table(
+    data: Any,
+    columns: Columns,
+    privacy: Privacy,
+    *,
+    records: int | None,
+    neighbours: str,
+    ledger: str | os.PathLike[str] | None,
+    person: str | Person | None = None,
+    importance: dict[str, float] | None = None,
+    mean_share: float | None = None,
+    **options: Any,
+) -> Release:
+    """Release the moments of a table with the whole budget of a fit, which is charged once.
+
+    Parameters
+    ----------
+    data : mapping of columns, or Records
+    columns : Columns
+    privacy, records, neighbours, ledger, person
+        As for `private_moment`.
+    importance, mean_share
+        As for `TableMoments`.
+    options
+        ``dataset``, ``allowance``, ``stream`` and ``simulation`` of `release`.
+
+    Privacy
+    -------
+    One release of `TableMoments`. Errors in data or parameters are raised before the charge.
+    """
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
+    found = sum(data.map(CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
+    kind, who = Neighbours.parse(neighbours), Person.parse(person)
+    if who is not None:
+        found = number_of_people(as_records(data), who, rows=found)
+    public = public_records(records, found, kind)
+    weights = tuple(({} if importance is None else importance).items())
+    query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=weights, person=who)
+    return release(make_design(query, privacy), data, ledger=ledger, **options)

@@ -1,0 +1,253 @@
+"""Exact moments of records on a GPU: the integers of `queries.moment_sums`, bit for bit.
+
+Records are put on the grid of their bounds by one kernel (`sums.cu`), which reads them once, and multiplied as whole
+numbers in float64 by cuBLAS. As in `noise.sums`, every partial sum is an integer below 2^53, so the products are exact
+in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.device import is_on_device, load_cupy, to_device_array
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.clipping import check_missing, round_into_ball
+from matrixdp.errors import DataError
+
+_BLOCK = 1 << 26  # entries on the grid at a time: 512 MiB
+_EXACT = 1 << 53
+_SHORT = 4096  # rows of one product where there are few columns: products of many pieces fill the GPU
+_NARROW = 256
+_NOT_FINITE, _OUTSIDE = 1, 2
+
+
+@cache
+def _module() -> Any:
+    cupy = load_cupy()
+    source = files("matrixdp.queries").joinpath("sums.cu").read_text(encoding="utf-8")
+    names = ("quantise<float>", "quantise<double>")
+    return cupy.RawModule(code=source, options=("--std=c++17", "--fmad=false"), name_expressions=names)
+
+
+def is_device_block(block: Any) -> bool:
+    """Whether a block of records is an array on a GPU, or a mapping with such columns."""
+    if isinstance(block, Mapping):
+        return any(is_on_device(column) for column in block.values())
+    return is_on_device(block)
+
+
+def device_records(block: Any, size: int, names: tuple[str, ...] | None) -> Any:
+    """Records of shape (rows, size) on the device, float32 or float64, in C order; columns of a mapping by name."""
+    cupy = load_cupy()
+    if isinstance(block, Mapping):
+        wanted = list(block) if names is None else list(names)
+        absent = [name for name in wanted if name not in block]
+        if absent:
+            raise DataError(f"the table has no column {absent[0]!r}.")
+        columns = [device_column(block[name]) for name in wanted]
+        if len({len(column) for column in columns}) > 1:
+            raise DataError("all columns of the table must have the same number of values.")
+        array = cupy.stack(columns, axis=1)
+    else:
+        array = to_device_array(block)
+    if array.ndim != 2 or array.shape[1] != size:
+        raise DataError(f"records must have shape (records, {size}), got {array.shape} instead.")
+    return _real_numbers(array)
+
+
+def device_column(column: Any) -> Any:
+    """One column of real numbers on the device."""
+    array = to_device_array(column) if is_on_device(column) else load_cupy().asarray(np.asarray(column))
+    if array.ndim != 1:
+        raise DataError("the columns of a mapping must have one dimension.")
+    return _real_numbers(array)
+
+
+def _real_numbers(array: Any) -> Any:
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"records must be real numbers, got an array of {array.dtype} instead.")
+    return array if array.dtype.char in "fd" else array.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceGrid:
+    """Puts records on a GPU on the grid of a box.
+
+    Attributes
+    ----------
+    bounds, box : Bounds
+        Records are clipped to the bounds; the grid is that of the box, which is another one for a centre of one's own.
+    levels : int
+    constant : bool
+        Whether each record gets a constant before it.
+    clip : bool
+    missing : 'error' or 'midpoint'
+    optional : tuple of bool, optional
+        Columns whose values may be missing whatever `missing` is.
+    """
+
+    bounds: Bounds
+    box: Bounds
+    levels: int
+    constant: bool
+    clip: bool
+    missing: str
+    optional: tuple[bool, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Coordinates of a record."""
+        return self.bounds.size + self.constant
+
+    def rows_at_a_time(self, width: int) -> int:
+        """Rows of a block."""
+        return max(1, _BLOCK // width)
+
+    def __call__(self, records: Any, width: int) -> Any:
+        """Integers of shape (rows, width) on the device: the constant, the record, zeros. `width` is even."""
+        cupy = load_cupy()
+        records = cupy.ascontiguousarray(records)
+        out = cupy.empty((len(records), width))
+        if not len(records):
+            return out
+        kernel = _module().get_function("quantise<float>" if records.dtype.char == "f" else "quantise<double>")
+        pairs, inverse = out.size // 2, -(-(1 << 40) // width)
+        threads, blocks = 256, min(-(-pairs // 256), 32 * cupy.cuda.Device().attributes["MultiProcessorCount"])
+        arguments = (
+            records, self._kernel_grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),
+            np.int32(self.constant), np.uint64(inverse), out, self._flags,
+        )  # fmt: skip
+        kernel((blocks,), (threads,), arguments)
+        return out if self.box.radius is None else self._into_ball(out)
+
+    def check(self, records: Any) -> None:
+        """Raise the error of records that were put on the grid, if they have any."""
+        optional = np.array(self.optional or [False] * self.bounds.size)
+        found = int(self._flags.get()[0])
+        raise_unusable(found, records, self.bounds, clip=self.clip, missing=self.missing, optional=optional)
+
+    @cached_property
+    def _flags(self) -> Any:
+        """What the kernel saw."""
+        return load_cupy().zeros(1, np.int32)
+
+    @cached_property
+    def _vectors(self) -> list[Any]:
+        cupy, bounds, box = load_cupy(), self.bounds, self.box
+        optional = np.array(self.optional or [False] * bounds.size) | (self.missing == "midpoint")
+        vectors = box.midpoint, self.levels / box.halfwidths, bounds.lower, bounds.upper, optional.astype(np.uint8)
+        return [cupy.asarray(vector) for vector in vectors]
+
+    @cached_property
+    def _kernel_grid(self) -> Any:
+        """The argument of the kernel: addresses of vectors, and scalars."""
+        scalars = self.levels, self.box is not self.bounds, self.box.radius is None
+        return np.array([(*(vector.data.ptr for vector in self._vectors), *scalars)], _GRID)[0]
+
+    def _into_ball(self, grid: Any) -> Any:
+        """Round rows into the ball. Those near the sphere are rounded on the host, whose sums along a row decide."""
+        cupy, radius = load_cupy(), self.box.radius
+        assert radius is not None
+        first = int(self.constant)
+        inner = grid[:, first : first + self.bounds.size]
+        steps = self.box.steps(self.levels)
+        lengths = cupy.sqrt(((inner * cupy.asarray(steps)) ** 2).sum(axis=1)) * (1 + 1e-9)
+        near = cupy.flatnonzero(lengths + 2 * float(np.linalg.norm(steps)) > radius)
+        rows = round_into_ball(self.box, np.ascontiguousarray(inner[near].get()), self.levels)
+        cupy.rint(grid, out=grid)
+        inner[near] = cupy.asarray(rows)
+        return grid
+
+
+_GRID = np.dtype(
+    [(name, np.uint64) for name in ("midpoint", "factor", "lower", "upper", "missing")]
+    + [("levels", np.float64), ("clip_first", np.int32), ("round", np.int32)]
+)
+
+
+def raise_unusable(
+    flags: int,
+    records: Any,
+    bounds: Bounds,
+    *,
+    clip: bool,
+    missing: str,
+    optional: NDArray[np.bool_] | None = None,
+) -> None:
+    """Raise the error that the same records raise in the memory of the host, if they do.
+
+    Parameters
+    ----------
+    flags : int
+        What a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
+    records : array of shape (rows, features) on the device
+    optional : bool array of shape (features,), optional
+        Columns whose values may be missing.
+    """
+    check_missing(missing)
+    sample = bounds.midpoint.copy()
+    if flags & _NOT_FINITE:
+        finite = load_cupy().isfinite(records).all(axis=0).get()
+        sample[~finite & (True if optional is None else ~optional)] = np.nan
+    if flags & _OUTSIDE and not clip and np.isfinite(sample).all():
+        sample[:] = bounds.upper + 1.0 + np.abs(bounds.upper)
+    bounds.checked(sample[None], clip=clip, missing=missing)
+
+
+def padded(size: int) -> int:
+    """Width of rows of `size` entries: a multiple of eight, for which cuBLAS is fastest."""
+    return -(-size // 8) * 8
+
+
+def device_gram(rows: Any, limit: int) -> Any:
+    """``sum q q'`` over the rows of a matrix of integers up to `limit`, exact, as int64 on the device."""
+    cupy = load_cupy()
+    count, width = rows.shape
+    total = cupy.zeros((width, width), np.int64)
+    step = min(_EXACT // limit**2 - 1 or 1, _SHORT if width <= _NARROW else count or 1)
+    whole = count // step
+    for first, length, batch in ((0, step, whole), (whole * step, count - whole * step, 1)):
+        if length and batch:
+            products = _products(rows[first : first + length * batch], length, batch)
+            total += products.sum(axis=0, dtype=np.int64) if batch > 1 else products[0].astype(np.int64)
+    return total
+
+
+def _products(rows: Any, length: int, batch: int) -> Any:
+    """``Q'Q`` of `batch` pieces of `length` rows each, by one call of cuBLAS."""
+    cupy = load_cupy()
+    from cupy.cuda import cublas, device
+
+    width = rows.shape[1]
+    out = cupy.empty((batch, width, width))
+    handle = device.get_cublas_handle()
+    one, zero = np.ones(1), np.zeros(1)
+    mode = cublas.getPointerMode(handle)
+    cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
+    try:
+        cublas.dgemmStridedBatched(
+            handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T, width, width, length, one.ctypes.data,
+            rows.data.ptr, width, length * width, rows.data.ptr, width, length * width, zero.ctypes.data,
+            out.data.ptr, width, width * width, batch,
+        )  # fmt: skip
+    finally:
+        cublas.setPointerMode(handle, mode)
+    return out
+
+
+def moment_on_device(records: Any, grid: DeviceGrid) -> NDArray[np.int64]:
+    """``sum z z'`` over records of shape (rows, features), z on the grid: the integers that `GramSum` has."""
+    cupy, width = load_cupy(), padded(grid.size)
+    with cupy.cuda.Device(records.device.id):
+        total, step = cupy.zeros((width, width), np.int64), grid.rows_at_a_time(width)
+        for start in range(0, len(records), step):
+            total += device_gram(grid(records[start : start + step], width), grid.levels)
+        grid.check(records)
+        return np.asarray(total.get()[: grid.size, : grid.size])

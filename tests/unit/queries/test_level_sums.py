@@ -1,0 +1,47 @@
+"""Sums by level are those of products of indicators, however categories are combined and groups are spread."""
+
+import numpy as np
+import pytest
+
+from matrixdp.queries import level_sums
+from matrixdp.queries.level_sums import LevelSums, combine_categories
+
+
+def make_records(widths, groups, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = [rng.integers(0, width, rows).astype(np.int8) for width in widths]
+    of_group = np.sort(rng.integers(0, groups, rows))
+    return codes, of_group, rng.integers(-(2**19), 2**19, (rows, 3)).astype(float)
+
+
+def multiply(widths, codes, of_group, vectors, groups):
+    one_hot = np.concatenate(
+        [np.eye(width, dtype=np.int64)[code] for width, code in zip(widths, codes, strict=True)], 1
+    )
+    counts = np.array([one_hot[of_group == g].T @ one_hot[of_group == g] for g in range(groups)])
+    sums = np.array([one_hot[of_group == g].T @ vectors[of_group == g].astype(np.int64) for g in range(groups)])
+    return counts, sums
+
+
+@pytest.mark.parametrize("most", [1, 8, 64, 1 << 8])
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("widths", [[2], [2, 3], [2, 3, 4, 2, 5], [1, 7, 1], [2] * 9])
+def test_sums_are_those_of_products(monkeypatch, widths, groups, most):
+    monkeypatch.setattr(level_sums, "_MOST_COMBINED", most)
+    codes, of_group, vectors = make_records(widths, groups, 300)
+    total, other = LevelSums(widths, groups, 3), LevelSums(widths, groups, 3)
+    for part, rows in ((total, slice(0, 90)), (total, slice(90, 200)), (other, slice(200, 300))):
+        chosen = [one.code([code[rows] for code in codes]) for one in total.combinations]
+        part.add(chosen, of_group[rows] if groups > 1 else None, np.ascontiguousarray(vectors[rows]))
+    total.merge(other)
+    counts, sums = multiply(widths, codes, of_group, vectors, groups)
+    np.testing.assert_array_equal(total.counts, counts)
+    np.testing.assert_array_equal(total.sums, sums)
+
+
+def test_categories_are_combined_while_there_are_few_levels():
+    assert [one.widths for one in combine_categories([8, 8, 8, 8], 8)] == [(8, 8), (8, 8)]
+    assert [one.widths for one in combine_categories([2] * 10, 1)] == [(2,) * 8, (2, 2)]
+    assert [one.widths for one in combine_categories([1000, 2, 1000], 1)] == [(1000,), (2,), (1000,)]
+    assert [one.widths for one in combine_categories([2, 2], 10**6)] == [(2,), (2,)]
+    assert combine_categories([], 1) == []
