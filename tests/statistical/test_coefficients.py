@@ -21,7 +21,7 @@ TRIALS = 120
 
 def simulated():
     rng = np.random.default_rng(3)
-    features = rng.normal(size=(3000, 8)) @ (np.eye(8) + 0.3 * rng.normal(size=(8, 8)))
+    features = rng.normal(size=(3000, 8)) * np.linspace(0.5, 2, 8)
     target = features @ rng.normal(size=8) * 0.5 + rng.normal(size=3000)
     truth = LinearRegression().fit(features, target).coef_
     return features, target, truth, {"bounds": (-8, 8), "target_bounds": (-15, 15)}

@@ -89,7 +89,7 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
             table: Any = MappedParts(X.select(columns), FeatureMap(features, columns))
         else:
             table = np.column_stack([features(X), y])
-        moment = self._fit_moment(table, bounds, "regression", ids)
+        moment = self._fit_moment(table, bounds, "regression", ids=ids)
         coefficients, intercepts = solve_regression(moment, 1, alpha=alpha)
         self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
         return self

@@ -14,7 +14,7 @@ import numpy as np
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
-from matrixdp.answers.noise_draws import draw_again, robust_spread
+from matrixdp.answers.noise_draws import draw_again
 from matrixdp.answers.pairs import Pairs, Variable, column_variables
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import TableView, select_groups
@@ -30,6 +30,9 @@ from matrixdp.records.people import number_of_people
 from matrixdp.records.records import CountTask
 from matrixdp.release import Release, release
 from matrixdp.types import Floats
+
+_MANY = 200  # variables above which fewer draws of the noise must do for error bars of covariances
+_FEW_DRAWS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +114,9 @@ class TableFit:
         moments = self._pairs.moments(matrix)
         return moments.mean / self.half, moments.covariance / np.multiply.outer(self.half, self.half)
 
-    def draws(self) -> Iterator[tuple[Floats, Floats]]:
+    def draws(self, count: int = DRAWS) -> Iterator[tuple[Floats, Floats]]:
         """Scaled means and covariances with noise drawn again about the released moments."""
-        return map(self._scaled, draw_again(self._view, DRAWS))
+        return map(self._scaled, draw_again(self._view, count))
 
     @cached_property
     def joint(self) -> JointMoment:
@@ -137,20 +140,28 @@ class TableFit:
         return np.asarray(self.middle + self.half * np.clip(self.joint.mean, low, 1.0))
 
     @cached_property
-    def _stds(self) -> tuple[Floats, Floats]:
-        means, covariances = zip(*self.draws(), strict=True)
-        outer = np.multiply.outer(self.half, self.half)
-        return self.half * robust_spread(np.array(means)), outer * robust_spread(np.array(covariances))
-
-    @property
     def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, of shape (d,)."""
-        return self._stds[0]
+        """Standard deviation of the noise in each mean, to first order, of shape (d,)."""
+        view, joint = self._view, self.joint
+        places = [variable.value for variable in self._variables]
+        observed = [variable.observed for variable in self._variables]
+        variances = view.structure.variances(view.design.noise)
+        sizes, values = variances[observed, observed], variances[places, observed]
+        shares = np.maximum(view.matrix[observed, observed], np.sqrt(sizes))
+        return np.asarray(np.sqrt(values + (joint.mean * self.half) ** 2 * sizes) / shares)
 
-    @property
+    @cached_property
     def covariance_std(self) -> Floats:
         """Standard deviation of the noise in each covariance, of shape (d, d)."""
-        return self._stds[1]
+        centre = self.joint.covariance
+        first, second = np.zeros_like(centre), np.zeros_like(centre)
+        count = DRAWS if len(centre) <= _MANY else _FEW_DRAWS
+        for _, covariance in self.draws(count):
+            apart = covariance - centre
+            first += apart
+            second += apart**2
+        variances = np.maximum(second / count - (first / count) ** 2, 0.0)
+        return np.asarray(np.sqrt(variances) * np.multiply.outer(self.half, self.half))
 
     @cached_property
     def covariance(self) -> Floats:

@@ -15,7 +15,14 @@ from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.grid_records import EXCESS_STEPS
 from matrixdp.adaptive.people_records import PeopleRecords, validate_people
 from matrixdp.design import isotropic, make_design
-from matrixdp.estimators import PrivateCovariance, PrivateKernelRidge, PrivatePCA, PrivateRidge, PrivateScaler
+from matrixdp.estimators import (
+    PrivateCovariance,
+    PrivateKernelRidge,
+    PrivateLinearDiscriminant,
+    PrivatePCA,
+    PrivateRidge,
+    PrivateScaler,
+)
 from matrixdp.privacy import Neighbours
 from property.test_rounding import apart
 
@@ -121,6 +128,9 @@ ESTIMATORS = [
     PrivateScaler(bounds=BOUNDS),
     PrivateRidge(bounds=mdp.Bounds([-6] * 2, [6] * 2, names=["a", "b"]), target_bounds=(-6, 6)),
     PrivateKernelRidge(bounds=mdp.Bounds([-6] * 2, [6] * 2, names=["a", "b"]), target_bounds=(-6, 6), n_components=4),
+    PrivateLinearDiscriminant(bounds=mdp.Bounds([-6] * 2, [6] * 2, names=["a", "b"]), classes=[False, True]),
+    PrivateLinearDiscriminant(bounds=mdp.Columns([mdp.Number("a", -6, 6, missing=True)]), classes=[False, True]),
+    PrivateRidge(bounds=mdp.Columns([mdp.Number("a", -6, 6), mdp.Number("b", -6, 6, True)]), target_bounds=(-6, 6)),
 ]
 
 
@@ -128,6 +138,7 @@ ESTIMATORS = [
 def test_estimators_take_a_column_of_ids_and_do_not_keep_it(estimator):
     data = make_people(600)
     targets = [data["c"]] if hasattr(estimator, "target_bounds") else []
+    targets = [data["c"] > 0] if hasattr(estimator, "classes") else targets
     parameters = {**estimator.get_params(), "person": "id", "random_state": 0, "simulation": True}
     fitted = type(estimator)(**parameters).fit(data, *targets)
     ones = type(estimator)(**{**parameters, "person": None}).fit(data.drop(columns="id"), *targets)
