@@ -34,6 +34,7 @@ bench: .venv/bench        ## the table of ratios, each measured side by side in 
 accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.structure_moments
+	$(BIN)/python -m benchmarks.table_answers
 
 audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
 	$(BIN)/python -m matrixdp.audit $(AUDIT)
