@@ -197,3 +197,26 @@ def test_files_are_summed_on_the_device(tmp_path):
         expected = query.evaluate(mdp.open_records(tmp_path), clip=True, missing="error")
         opened = mdp.open_records(tmp_path, device="cuda")
         assert (query.evaluate(opened, clip=True, missing="error") == expected).all()
+
+
+@pytest.mark.parametrize("scarce", [False, True])
+def test_estimators_fit_the_same(scarce):
+    estimators = pytest.importorskip("matrixdp.estimators")
+    torch = pytest.importorskip("torch")
+    rows = 60 if scarce else 20_000
+    data = records(rows, 5, np.float32)
+    target = data @ np.arange(5.0, dtype=np.float32) + 0.1
+    options = {"epsilon": 1.0, "bounds": (-1.0, 1.0), "simulation": True, "random_state": 3}
+    host = estimators.PrivateCovariance(**options).fit(data)
+    device = estimators.PrivateCovariance(**options).fit(torch.from_numpy(data).cuda())
+    assert (host.covariance_ == device.covariance_).all()
+    host = estimators.PrivateRidge(target_bounds=(-5.0, 15.0), **options).fit(data, target)
+    for y in (target, cupy.asarray(target)):
+        device = estimators.PrivateRidge(target_bounds=(-5.0, 15.0), **options).fit(cupy.asarray(data), y)
+        assert (host.coef_ == device.coef_).all()
+    assert (host.predict(data) == device.predict(cupy.asarray(data))).all()
+    bad = data.copy()
+    bad[3, 2] = np.nan
+    for array in (bad, cupy.asarray(bad)):
+        with pytest.raises(mdp.DataError, match="finite"):
+            estimators.PrivateCovariance(**options).fit(array)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.device_records import DeviceGridRecords
 from matrixdp.adaptive.grid_records import (
     GridRecords,
     InMemoryRecords,
@@ -21,6 +22,7 @@ from matrixdp.adaptive.grid_records import (
 )
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import GramSum
+from matrixdp.queries.cuda_sums import device_records, is_device_block
 from matrixdp.queries.moment_sums import MomentSum
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.types import Floats
@@ -89,6 +91,9 @@ def validate_records(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], Pr
 
     Raises for unsuitable data.
     """
+    if is_device_block(data):
+        on_device = device_records(data, bounds.size, bounds.names)
+        return len(on_device), lambda public: DeviceGridRecords(bounds, on_device, grid_levels(public))
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: GridRecords(bounds, array, grid_levels(public))

@@ -12,6 +12,7 @@ import numpy as np
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_flag, check_integer
+from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
 from matrixdp.errors import MissingExtraError, ParameterError, show
@@ -181,6 +182,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
         box = self._box
+        if is_on_device(X):
+            if options.get("reset", True):
+                return self._validate_on_device(X, options)
+            X = load_cupy().asnumpy(to_device_array(X))
         if is_read_in_parts(X):
             return self._validate_parts(X, reset=options.get("reset", True))
         if hasattr(X, "toarray"):
@@ -206,6 +211,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         except (TypeError, OverflowError):
             pass
         raise NotNumbersError(NOT_NUMBERS)
+
+    def _validate_on_device(self, X: Any, options: dict[str, Any]) -> Any:
+        """Features, and targets if there are any, on a GPU, where a fit sums them."""
+        array = to_device_array(X)
+        if array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise NotNumbersError("X must be an array of real numbers of shape (records, features).")
+        self._set_features(array.shape[1], None)
+        if "y" not in options:
+            return array
+        y = options["y"]
+        targets = to_device_array(y) if is_on_device(y) else load_cupy().asarray(to_numbers(y))
+        if targets.ndim not in (1, 2) or targets.dtype.kind not in "biuf":
+            raise NotNumbersError("y must be an array of real numbers of shape (records,) or (records, targets).")
+        check_same_length(array, targets)
+        return array, targets
 
     def _read_ids(self, X: Any) -> Any:
         """The ids of the rows of X in memory; None without a person, and where X is read in parts."""

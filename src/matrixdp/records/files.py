@@ -119,10 +119,11 @@ class FilePart(Part):
         """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         keys = {key: value for key, value in self.file.keys if key in self.columns}
-        stored = [name for name in self.columns if name not in keys]
-        if not stored:
-            raise DataError(f"{self.place}: at least one column must be in the file itself, not in a folder's name.")
-        for batch in self.file.reader.batches(stored, self.row_groups, texts=self.texts):
+        stored, texts = [name for name in self.columns if name not in keys], self.texts
+        if not stored:  # any column tells the number of records
+            stored = list(self.file.reader.column_names()[:1])
+            texts = (*texts, *stored)
+        for batch in self.file.reader.batches(stored, self.row_groups, texts=texts):
             for key, value in keys.items():
                 constant = pyarrow().repeat(self._key_value(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
