@@ -115,9 +115,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--default", action="store_true", help="describe all data by the defaults")
-    parser.add_argument(
-        "--scaling", action="store_true", help="fewer simulated records against all"
-    )
+    parser.add_argument("--scaling", action="store_true", help="fewer simulated records against all")
     asked = parser.parse_args()
     if asked.scaling:
         print(scaling(10, [100_000, 1_000_000]))
