@@ -72,7 +72,7 @@ class MomentErrors:
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
     """Error bars for everything that is read off a private moment.
 
-    Takes as long as 36 fits of at most some thousand records. The same moment has the same error bars.
+    Takes as long as 39 fits of at most some thousand records. The same moment has the same error bars.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _SEED = 1
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """Public guesses about the data; the defaults are typical of tables whose bounds are their rounded range.
+    """Public guesses about the data; the defaults are typical of tables in bounds somewhat wider than their range.
 
     Attributes
     ----------
