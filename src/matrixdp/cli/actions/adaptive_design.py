@@ -27,7 +27,7 @@ _EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _MOST_FEATURES = 40  # with more, other epsilons take too long to simulate
 _NO_ERROR = 1e-100  # of the diagonal of a correlation
 _KINDS = ("friendly", "typical", "hostile")
-_LOOKS = "Gaussian numbers", "the mean over five shapes of data", "the shape with the largest error"
+_LOOKS = "Gaussian numbers", "the mean over six shapes of data", "the shape with the largest error"
 
 
 @dataclass(frozen=True)
