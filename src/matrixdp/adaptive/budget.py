@@ -18,11 +18,13 @@ from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, compose_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account
+from matrixdp.serialise import builtin_kind
 from matrixdp.version import __version__
 
 _ROUNDING = 1e-12  # relative reduction of each share, so that shares which sum to one in floats stay within the total
 
 
+@builtin_kind
 @dataclass(frozen=True)
 class Step:
     """Privacy cost of one step of a fit.

@@ -14,11 +14,13 @@ from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
 
 
+@builtin_kind
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """Mean and covariance of records in [-1, 1]^d, and the noise in them.
