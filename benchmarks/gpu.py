@@ -63,7 +63,7 @@ def rows(records: int, features: int) -> None:
     """A noisy data set beside its draws alone."""
     data = cupy.random.random((records, features), dtype=np.float32)
     bounds = mdp.Bounds(np.zeros(features), np.ones(features))
-    design = mdp.make_design(mdp.Identity(bounds, records=records), mdp.Privacy(1, 1e-6))
+    design = mdp.make_design(mdp.Identity(bounds, records=records), mdp.Privacy(1, 1e-9))
     design.release(data[:records])
     pool = cupy.get_default_memory_pool()
 

@@ -220,3 +220,11 @@ def test_estimators_fit_the_same(scarce):
     for array in (bad, cupy.asarray(bad)):
         with pytest.raises(mdp.DataError, match="finite"):
             estimators.PrivateCovariance(**options).fit(array)
+
+
+def test_moments_of_many_features():
+    features, rows = 8300, 60  # rows of this width are not found by a product
+    data = records(rows, features, np.float32)
+    query = mdp.SecondMoment(mdp.Bounds(np.full(features, -1.0), np.full(features, 1.0)), rows)
+    got = query.evaluate(cupy.asarray(data), clip=True, missing="error")
+    assert (got == query.evaluate(data, clip=True, missing="error")).all()
