@@ -186,7 +186,7 @@ def render_answers(content: ReportContent) -> list[str]:
     by_file: dict[str, list[AnswerTable]] = {}
     for answer in whole:
         by_file.setdefault(answer.name, []).append(answer)
-    notes = "".join(f'<p class="weak">{escape_text(line)}</p>' for line in content.caveats)
+    notes = "".join(f'<p class="weak">{escape_text(line)}</p>' for line in content.remarks)
     for name, tables in by_file.items():
         shown = tables[:_MOST_TABLES]
         more = len(tables) - len(shown)

@@ -66,7 +66,7 @@ class _ReleaseJob:
 def run_release(design_options: DesignOptions, release_options: ReleaseOptions) -> None:
     """Read the data, charge the ledger, draw the noise and write the folder, in this order."""
     schema = read_schema(design_options.schema)
-    source = open_files(release_options.data, delimiter=release_options.delimiter)
+    source = open_files(release_options.data, delimiter=release_options.delimiter, rules=schema.rules)
     source.check_output(release_options.out)
     records = find_records(
         design_options, schema, lambda: _count_units(design_options, release_options, schema, source)
@@ -85,7 +85,7 @@ def _count_units(options: DesignOptions, release_options: ReleaseOptions, schema
     if person is None or not counts_people(options, person):
         return rows
     source.require([person.column])
-    records = open_records(list(release_options.data), delimiter=release_options.delimiter)
+    records = open_records(list(release_options.data), delimiter=release_options.delimiter, rules=schema.rules)
     return number_of_people(records, person, rows=rows)
 
 
@@ -153,7 +153,8 @@ def _make_release(
     design = job.design if learned is None else build_design(options, job.query, learned.directions)
     release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
     notes = () if learned is None else (_describe_learning(options, learned.mu),)
-    return make_content(release, options.kind, ledger=target.summarise(), notes=notes), learned
+    content = make_content(release, options.kind, ledger=target.summarise(), notes=notes)
+    return replace(content, units=_describe_dates(job)), learned
 
 
 def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
@@ -171,7 +172,7 @@ def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
         columns = job.query.columns.names if isinstance(job.query, TableMoments) else job.query.names
         ids = () if job.query.person is None else (job.query.person.column,)
         job.source.require([*(columns or ()), *ids])
-        return MonitoredRecords(job.release_options, job.query, interrupts)
+        return MonitoredRecords(job.release_options, job.query, interrupts, rules=job.schema.rules)
     interrupts.defer()
     return data
 
@@ -187,6 +188,13 @@ def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> Prin
         missing=job.release_options.missing,
         **target.make_arguments(DIRECTIONS),
     )
+
+
+def _describe_dates(job: _ReleaseJob) -> tuple[str, ...]:
+    """What the numbers of those columns count that are dates or times."""
+    columns = job.query.columns.names if isinstance(job.query, TableMoments) else job.query.names
+    rules = [rule for rule in job.schema.rules.dates if rule.name in (columns or ())]
+    return tuple(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}." for rule in rules)
 
 
 def _describe_learning(options: DesignOptions, mu: float) -> str:

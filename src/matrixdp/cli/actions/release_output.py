@@ -24,7 +24,7 @@ def print_release(content: ReportContent, options: ReleaseOptions, files: Sequen
     release = content.release
     assert isinstance(release, Release)
     if options.as_json:
-        facts = _collect_facts(release.design, options, files, content.ledger) | {"notes": list(content.caveats)}
+        facts = _collect_facts(release.design, options, files, content.ledger) | {"notes": list(content.remarks)}
         if content.answers:
             facts["answers"] = [_collect_answer(answer, content) for answer in content.answers]
         echo_json({**facts, "result": content.title, "shape": list(content.matrix.shape)})
@@ -33,8 +33,8 @@ def print_release(content: ReportContent, options: ReleaseOptions, files: Sequen
     if not content.summary:
         click.echo(format_matrix(content.matrix, content.rows, content.columns, content.std))
     _print_answers(content)
-    for caveat in content.caveats:
-        click.echo(f"\n{click.style('Note:', bold=True)} {caveat}")
+    for remark in content.remarks:
+        click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     _print_guarantee(release.design, content.ledger)
     click.echo(f"Report: {options.out / 'report.html'}")
 
