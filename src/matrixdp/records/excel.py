@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import zipfile
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import DataError, MissingExtraError, install_hint
@@ -34,7 +35,7 @@ class ExcelReader(TableReader):
 
     def column_names(self) -> list[str]:
         """Return the texts in the first row; raise a `DataError`, which does not quote them, if it has a number."""
-        names = next(self._rows(), [])
+        names = _first_row(self.path, self.path.stat().st_mtime_ns, self.rules.sheet, self.place)
         if not any(str(name).strip() for name in names):
             raise DataError(f"{self.place} has no column names in its first row. Add them.")
         if any(not isinstance(name, str) or is_number(name) for name in names):
@@ -77,48 +78,50 @@ class ExcelReader(TableReader):
 
     def _records(self) -> Iterator[list[Any]]:
         """The rows below the first that have a value in a column with a name."""
-        rows = self._rows()
-        next(rows, None)
-        return (row for row in rows if any(cell != "" for cell in row))
+        rows = iter(_read_rows(self.path, self.rules.sheet, self.place))
+        width = len(_without_end(next(rows, [])))
+        return (row[:width] for row in rows if any(cell != "" for cell in row[:width]))
 
-    def _rows(self) -> Iterator[list[Any]]:
-        """All rows, without what is to the right of the last name."""
-        rows = self._sheet.to_python(skip_empty_area=True)
-        width = max((i for i, name in enumerate(rows[0], start=1) if name != ""), default=0) if rows else 0
-        return (row[:width] for row in rows)
 
-    @cached_property
-    def _sheet(self) -> Any:
-        calamine = _calamine()
-        self._check_size()
-        try:
-            book = calamine.CalamineWorkbook.from_path(str(self.path))
-            names = book.sheet_names
-            sheet = names[0] if self.rules.sheet is None and names else self.rules.sheet
-            if sheet in names:
-                return book.get_sheet_by_name(sheet)
-        except calamine.PasswordError:
-            names, sheet = None, "password"
-        except (calamine.CalamineError, OSError, ValueError):
-            names, sheet = None, "damaged"
-        if names is not None:
-            known = ", ".join(names[:20])
-            raise DataError(f"{self.place} has no sheet {sheet!r}; it has {known}. Correct sheet in the schema.")
-        if sheet == "password":
-            raise DataError(f"{self.place} is protected by a password. Save it without one.")
-        raise DataError(f"{self.place} cannot be read: it is damaged, or not an Excel workbook.")
+@lru_cache(maxsize=64)
+def _first_row(path: Path, changed: int, sheet: str | None, place: str) -> list[Any]:  # noqa: ARG001
+    """The first row up to its last value, kept because all of a workbook is read for it; `changed` is a key."""
+    return _without_end(next(iter(_read_rows(path, sheet, place)), []))
 
-    def _check_size(self) -> None:
-        """Raise a `DataError` for a workbook that fills the memory when it is unpacked."""
-        if not zipfile.is_zipfile(self.path):
-            return
-        with zipfile.ZipFile(self.path) as file:
-            size = sum(entry.file_size for entry in file.infolist())
-        if size > _LARGEST_BYTES:
-            raise DataError(
-                f"{self.place} takes {size >> 20:,} MiB when it is unpacked, more than {_LARGEST_BYTES >> 20:,} MiB. "
-                "Save it as CSV."
-            )
+
+def _without_end(row: list[Any]) -> list[Any]:
+    return row[: max((i for i, cell in enumerate(row, start=1) if cell != ""), default=0)]
+
+
+def _read_rows(path: Path, sheet: str | None, place: str) -> list[list[Any]]:
+    """All cells of the sheet, the first one by default; empty ones are empty texts."""
+    calamine = _calamine()
+    _check_size(path, place)
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(path))
+        names = book.sheet_names
+        wanted = names[0] if sheet is None and names else sheet
+        if wanted in names:
+            return list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=True))
+        problem = f"has no sheet {wanted!r}; it has {', '.join(names[:20])}. Correct sheet in the schema."
+    except calamine.PasswordError:
+        problem = "is protected by a password. Save it without one."
+    except (calamine.CalamineError, OSError, ValueError):
+        problem = "cannot be read: it is damaged, or not an Excel workbook."
+    raise DataError(f"{place} {problem}")
+
+
+def _check_size(path: Path, place: str) -> None:
+    """Raise a `DataError` for a workbook that fills the memory when it is unpacked."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as file:
+        size = sum(entry.file_size for entry in file.infolist())
+    if size > _LARGEST_BYTES:
+        raise DataError(
+            f"{place} takes {size >> 20:,} MiB when it is unpacked, more than {_LARGEST_BYTES >> 20:,} MiB. Save it as "
+            "CSV."
+        )
 
 
 def _as_text(cell: Any, written: str | None = None) -> str:

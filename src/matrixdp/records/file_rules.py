@@ -69,6 +69,24 @@ class DateRule:
         """The number for a date, a time or both."""
         return (_count_microseconds(self.name, when) - self._start) / _MICROSECONDS[self.unit]
 
+    def show(self, number: float) -> str:
+        """The date or time for a number, to the day or to the second; empty where the calendar has none.
+
+        Examples
+        --------
+        >>> DateRule("birth", "years", dt.date(1900, 1, 1)).show(58.25), DateRule("start", "hours").show(7.5)
+        ('1958-04-02', '07:30:00')
+        """
+        if not abs(number) < 1e18:
+            return ""
+        try:
+            when = _EPOCH + dt.timedelta(microseconds=self._start + round(number * _MICROSECONDS[self.unit]))
+        except OverflowError:
+            return ""
+        if self.origin is None:
+            return when.time().isoformat("seconds") if when.date() == _EPOCH.date() else ""
+        return when.date().isoformat() if self.unit in ("days", "years") else when.isoformat(" ", "seconds")
+
     def numbers(self, column: Any) -> Any:
         """An Arrow array of dates, timestamps, times or texts as an array of floats; null where a value is missing."""
         import numpy as np

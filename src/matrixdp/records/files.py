@@ -130,15 +130,13 @@ class FilePart(Part):
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}
         for batch in self.file.reader.batches(stored, self.row_groups, texts=tuple(texts)):
-            batch = rules.apply(batch)
             for key, value in keys.items():
-                constant = pyarrow().repeat(self._key_value(key, value), batch.num_rows)
+                constant = pyarrow().repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
+            batch = rules.apply(batch)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
-    def _key_value(self, key: str, value: str) -> str | float:
-        if key in self.texts:
-            return value
+    def _key_number(self, key: str, value: str) -> float:
         try:
             return float(value)
         except ValueError:

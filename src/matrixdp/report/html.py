@@ -78,7 +78,7 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         _render_warnings(content),
         _render_section("At a glance", _render_facts(content, subject)),
         *_render_results(content),
-        _render_section("How to read it", _render_list(explain_error_bars(content))),
+        _render_section("How to read it", _render_list([*explain_error_bars(content), *content.units])),
         _render_section(
             "The guarantee",
             _render_paragraphs([describe_guarantee(mechanism)]) + _render_list(describe_protection(mechanism)),
@@ -186,7 +186,7 @@ def render_answers(content: ReportContent) -> list[str]:
     by_file: dict[str, list[AnswerTable]] = {}
     for answer in whole:
         by_file.setdefault(answer.name, []).append(answer)
-    notes = "".join(f'<p class="weak">{escape_text(line)}</p>' for line in content.remarks)
+    notes = "".join(f'<p class="weak">{escape_text(line)}</p>' for line in content.caveats)
     for name, tables in by_file.items():
         shown = tables[:_MOST_TABLES]
         more = len(tables) - len(shown)

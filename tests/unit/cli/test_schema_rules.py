@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import re
 from pathlib import Path
 
 import openpyxl
@@ -65,11 +66,19 @@ def test_dates_and_times_are_numbers_with_units(folder, matrixdp):
 def test_releases_say_what_their_numbers_count(folder, matrixdp):
     done = matrixdp("release", "data.csv", "--schema", "schema.toml", "--query", "everything", *RELEASE)
     assert done.code == 0, done.err
-    sentence = "birth: a date, shown in days since 1900-01-01"
+    sentence = "birth: a date, shown in days since 1900-01-01; its mean is 19"
     assert sentence in done.out
     assert "start: a time, shown in hours since midnight" in done.out
     assert sentence in Path("out/notes.txt").read_text()
     assert sentence in Path("out/report.html").read_text()
+
+
+def test_a_covariance_says_so_too(folder, matrixdp):
+    columns = ("--query", "covariance", "--columns", "birth,start")
+    done = matrixdp("release", "data.csv", "--schema", "schema.toml", *columns, *RELEASE)
+    assert done.code == 0, done.err
+    assert re.search(r"start: a time, shown in hours since midnight; its mean is 0[678]:", done.out)
+    assert "birth: a date, shown in days since 1900-01-01; its mean is 19" in Path("out/report.html").read_text()
 
 
 def test_columns_that_are_not_released_have_no_units(folder, matrixdp):

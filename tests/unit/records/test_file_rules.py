@@ -222,6 +222,28 @@ def test_dates_are_numbers_since_their_origin(values, number):
     assert DateRule("a", "days", dt.date(2020, 1, 1)).numbers(values).to_pylist() == [number]
 
 
+def test_a_folder_may_be_named_by_a_date(tmp_path):
+    (tmp_path / "day=2020-01-03").mkdir()
+    (tmp_path / "day=2020-01-03" / "a.csv").write_text("x\n5\n")
+    source = open_files(tmp_path, rules=FileRules(dates=[DateRule("day", "days", dt.date(2020, 1, 1))]))
+    assert source.read_columns(["day", "x"]) == [[2.0], [5.0]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "number", "shown"),
+    [
+        (DateRule("a", "days", dt.date(2020, 1, 1)), 30.9, "2020-01-31"),
+        (DateRule("a", "hours", dt.datetime(2020, 1, 1, 6)), 7.5, "2020-01-01 13:30:00"),
+        (DateRule("a", "days", dt.date(2020, 1, 1)), 1e9, ""),
+        (DateRule("a", "days", dt.date(2020, 1, 1)), float("nan"), ""),
+        (DateRule("a", "hours"), 7.5, "07:30:00"),
+        (DateRule("a", "hours"), -0.5, ""),
+    ],
+)
+def test_means_are_shown_as_dates_where_the_calendar_has_them(rule, number, shown):
+    assert rule.show(number) == shown
+
+
 @pytest.mark.parametrize("extreme", [-(2**63), 2**63 - 1])
 def test_extreme_timestamps_do_not_wrap_around(extreme):
     column = pa.array([extreme]).cast(pa.timestamp("us"))

@@ -10,6 +10,7 @@ import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
 from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, explain_charge, open_target
+from matrixdp.cli.actions.date_units import describe_dates
 from matrixdp.cli.actions.design_options import (
     GRAPHS,
     TABLES,
@@ -154,7 +155,7 @@ def _make_release(
     release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
     notes = () if learned is None else (_describe_learning(options, learned.mu),)
     content = make_content(release, options.kind, ledger=target.summarise(), notes=notes)
-    return replace(content, units=_describe_dates(job)), learned
+    return replace(content, units=describe_dates(content, job.schema.rules)), learned
 
 
 def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
@@ -188,13 +189,6 @@ def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> Prin
         missing=job.release_options.missing,
         **target.make_arguments(DIRECTIONS),
     )
-
-
-def _describe_dates(job: _ReleaseJob) -> tuple[str, ...]:
-    """What the numbers of those columns count that are dates or times."""
-    columns = job.query.columns.names if isinstance(job.query, TableMoments) else job.query.names
-    rules = [rule for rule in job.schema.rules.dates if rule.name in (columns or ())]
-    return tuple(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}." for rule in rules)
 
 
 def _describe_learning(options: DesignOptions, mu: float) -> str:
