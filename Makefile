@@ -8,7 +8,7 @@ endif
 
 .PHONY: demo test nightly spark gpu bench accuracy audit mutants clean
 
-demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
+demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
 
 test: .venv/dev           ## lint, types, all tests, and the lines that they leave out
@@ -34,6 +34,7 @@ bench: .venv/bench        ## the table of ratios, each measured side by side in 
 accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.structure_moments
+	$(BIN)/python -m benchmarks.table_answers
 
 audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
 	$(BIN)/python -m matrixdp.audit $(AUDIT)

@@ -37,7 +37,7 @@ import matrixdp as mdp
 from matrixdp.answers.tables import select_groups
 from matrixdp.types import Floats
 
-PRIVACY = mdp.Privacy(1.0, 1e-6)
+DELTA = 1e-6
 TRIALS = 20
 KINDS = ("means", "tables", "correlations")
 SHARES = [s for s in itertools.product(np.arange(1, 10) / 10, repeat=2) if sum(s) < 1]  # of means and tables
@@ -137,10 +137,10 @@ def errors(table: Table, kind: str, sums: list[Floats]) -> Floats:
     return np.abs(answer(kind, sums) - answer(kind, table.sums[kind]))
 
 
-def measure_joint(table: Table, neighbours: str, trials: int) -> dict[str, float]:
+def measure_joint(table: Table, neighbours: str, privacy: mdp.Privacy, trials: int) -> dict[str, float]:
     """Mean error of each kind from one release."""
     query = mdp.TableMoments(table.columns, len(table.frame), neighbours=neighbours)
-    draw = Drawer(query)
+    draw = Drawer(query, privacy)
     levels = [slice(p.value, p.value + len(p.levels)) for p in map(query.places.__getitem__, table.categories)]
     dense = np.array([0, *(query.places[name].value for name in table.numbers)])
     bounds = table.columns.bounds
@@ -168,8 +168,8 @@ def measure_joint(table: Table, neighbours: str, trials: int) -> dict[str, float
 class Drawer:
     """Noise of a design in floating point."""
 
-    def __init__(self, query: Any) -> None:
-        self.design, self._rng = mdp.make_design(query, PRIVACY), np.random.default_rng(0)
+    def __init__(self, query: Any, privacy: mdp.Privacy) -> None:
+        self.design, self._rng = mdp.make_design(query, privacy), np.random.default_rng(0)
         structure = self.design.structure
         if structure is not None:
             self._count = structure.largest(self.design.noise, query.magnitude).size
@@ -181,7 +181,7 @@ class Drawer:
         return self.design.structure.combine(self.design.noise, self._rng.standard_normal(self._count))
 
 
-def separate_noise(table: Table, neighbours: str) -> dict[str, Callable[[float], list[Floats]]]:
+def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], list[Floats]]]:
     """Functions that add noise, of a share of mu^2, to the sums of a kind: one release of ours for each question."""
     count, bounds = len(table.frame), table.columns.bounds
     assert bounds is not None
@@ -194,15 +194,16 @@ def separate_noise(table: Table, neighbours: str) -> dict[str, Callable[[float],
                 by=[name],
                 mean_share=0.5,
                 neighbours=neighbours,
-            )
+            ),
+            privacy,
         )
         for name in table.categories
     }
     pairs = [
-        Drawer(mdp.ContingencyTable(*levels, count, neighbours=neighbours))
+        Drawer(mdp.ContingencyTable(*levels, count, neighbours=neighbours), privacy)
         for levels in itertools.combinations([table.columns.category(name).level_names for name in table.categories], 2)
     ]
-    moments = Drawer(mdp.Moments.for_covariance(bounds, count, neighbours=neighbours))
+    moments = Drawer(mdp.Moments.for_covariance(bounds, count, neighbours=neighbours), privacy)
 
     def means(share: float) -> list[Floats]:
         noisy = []
@@ -235,9 +236,9 @@ def separate_noise(table: Table, neighbours: str) -> dict[str, Callable[[float],
     return {"means": means, "tables": tables, "correlations": correlations}
 
 
-def opendp_noise(table: Table, neighbours: str) -> dict[str, Callable[[float], list[Floats]]]:
+def opendp_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], list[Floats]]]:
     """The same for OpenDP; a share of rho."""
-    rng, count, rho = np.random.default_rng(1), len(table.frame), _opendp_rho()
+    rng, count, rho = np.random.default_rng(1), len(table.frame), _opendp_rho(privacy)
     replaced = neighbours == "replace"
     of_count = np.sqrt(2) if replaced else 1.0  # a record that moves changes two counts
     of_sum = 2.0 if replaced else 1.0  # and within a level a sum from -1 to 1
@@ -274,18 +275,18 @@ def _opendp_scale(sensitivity: float, rho: float) -> float:
 
 
 @cache
-def _opendp_rho() -> float:
+def _opendp_rho(privacy: mdp.Privacy) -> float:
     """The zCDP that OpenDP composes to, for the same epsilon and delta."""
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
 
     def epsilon(scale: float) -> float:
         measurement = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale))
-        return float(measurement.map(1.0).epsilon(PRIVACY.delta))
+        return float(measurement.map(1.0).epsilon(privacy.delta))
 
     low, high = 1e-2, 1e3
     for _ in range(60):
         middle = np.sqrt(low * high)
-        low, high = (low, middle) if epsilon(middle) <= PRIVACY.epsilon else (middle, high)
+        low, high = (low, middle) if epsilon(middle) <= privacy.epsilon else (middle, high)
     return float(1 / (2 * high**2))
 
 
@@ -313,17 +314,20 @@ def together(table: Table, found: dict[str, float]) -> float:
     return sum(sizes[kind] * found[kind] for kind in KINDS) / sum(sizes.values())
 
 
-def run(trials: int = TRIALS, neighbours: str = "replace") -> Iterator[str]:
+def run(trials: int, neighbours: str, privacy: mdp.Privacy) -> Iterator[str]:
     """Lines of the table."""
-    yield f"{neighbours} neighbours, epsilon {PRIVACY.epsilon:g}, delta {PRIVACY.delta:g}, {trials} trials"
+    yield f"{neighbours} neighbours, epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {trials} trials"
     yield "mean absolute error relative to the range, of all answers together (means, tables, correlations)"
     ratios: dict[str, list[float]] = {"separate": [], "OpenDP": []}
     for table in load_tables():
-        joint = measure_joint(table, neighbours, trials)
+        joint = measure_joint(table, neighbours, privacy, trials)
         sizes = [answer(kind, table.sums[kind]).size for kind in KINDS]
         yield f"{table.name}: {len(table.frame):,} records, {sum(sizes):,} answers ({', '.join(map(str, sizes))})"
         yield f"  {'joint':<10} {_describe(table, joint)}"
-        rivals = {"separate": separate_noise(table, neighbours), "OpenDP": opendp_noise(table, neighbours)}
+        rivals = {
+            "separate": separate_noise(table, neighbours, privacy),
+            "OpenDP": opendp_noise(table, neighbours, privacy),
+        }
         for name, noise in rivals.items():
             found, division = measure_divided(table, noise, trials)
             ratio = together(table, found) / together(table, joint)
@@ -343,10 +347,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="All group means, tables and correlations under one budget.")
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--neighbours", choices=("add-remove", "replace"), default="replace")
+    parser.add_argument("--epsilon", type=float, default=1.0)
     asked = parser.parse_args()
     dp.enable_features("contrib")
     warnings.simplefilter("ignore")
-    for line in run(asked.trials, asked.neighbours):
+    for line in run(asked.trials, asked.neighbours, mdp.Privacy(asked.epsilon, DELTA)):
         print(line, flush=True)
 
 

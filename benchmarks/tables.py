@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +40,21 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
-def run(records: int = RECORDS) -> list[dict[str, Any]]:
-    """Return all rows of the table."""
+def run(records: int = RECORDS) -> Iterator[dict[str, Any]]:
+    """The rows of the table, each as soon as it is measured."""
+    what = f"{records:,} x (10 numbers, 5 categories of 8 levels) from Parquet"
     with tempfile.TemporaryDirectory() as folder:
         texts, codes, indicators = write_tables(Path(folder), records)
         ours, peer = compare(lambda: by_group(texts, records), lambda: plain(codes, records), rounds=3)
-        all_of_it, again = compare(lambda: together(texts, records), lambda: plain(codes, records), rounds=3)
-        grouped, wide = compare(lambda: by_group(texts, records), lambda: plain(indicators, records, ONE_HOT), rounds=3)
-        what = f"{records:,} x (10 numbers, 5 categories of 8 levels) from Parquet"
-        memory = _peak(texts, records)
-    return [
-        row(f"moments by group of {what}, against moments of 15 coded columns", ours, peer, "at most 1.5", slower=True),
-        row("  against moments of 50 columns, one for each level", grouped, wide, slower=True),
-        row("  without groups, against 15 coded columns", all_of_it, again, slower=True),
-        {"what": "  peak memory", "ours": f"{memory:,.0f} MiB", "peer": "", "ratio": "", "note": "wanted: under 1 GiB"},
-        *in_memory(min(records, 10**6)),
-    ]
+        what = f"moments by group of {what}, against moments of 15 coded columns"
+        yield row(what, ours, peer, "at most 1.5", slower=True)
+        memory = f"{_peak(texts, records):,.0f} MiB"
+        yield {"what": "  peak memory", "ours": memory, "peer": "", "ratio": "", "note": "wanted: under 1 GiB"}
+        ours, peer = compare(lambda: together(texts, records), lambda: plain(codes, records), rounds=3)
+        yield row("  without groups, against 15 coded columns", ours, peer, slower=True)
+        ours, peer = compare(lambda: by_group(texts, records), lambda: plain(indicators, records, ONE_HOT), rounds=3)
+        yield row("  by group, against moments of 50 columns, one for each level", ours, peer, slower=True)
+    yield from in_memory(min(records, 10**6))
 
 
 def write_tables(place: Path, records: int) -> tuple[Path, Path, Path]:
@@ -127,7 +127,7 @@ def main() -> None:
     with threadpool_limits(1):
         for line in run(asked.records):
             text = f"{line['what']:<110} {line['ours']:>10} {line['peer']:>10}  {line['ratio']:<22} {line['note']}"
-            print(text.rstrip())
+            print(text.rstrip(), flush=True)
 
 
 if __name__ == "__main__":

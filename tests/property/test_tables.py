@@ -172,8 +172,9 @@ def test_the_bound_holds_for_any_scales_and_squares(seed, neighbours, grouped, m
 
 @pytest.mark.parametrize("by", [(), ("g",)])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_an_altered_design_is_refused(by, neighbours):
-    query = mdp.TableMoments(table(1.0, missing=True), 5, by, neighbours=neighbours)
+@pytest.mark.parametrize("person", [None, mdp.Person("id", rows=2)], ids=["records", "people"])
+def test_an_altered_design_is_refused(by, neighbours, person):
+    query = mdp.TableMoments(table(1.0, missing=True), 5, by, neighbours=neighbours, person=person)
     design = mdp.make_design(query, PRIVACY)
     noise = design.structure
     for altered in (

@@ -9,6 +9,7 @@ import numpy as np
 
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Privacy
 from matrixdp.queries import SecondMoment
 from matrixdp.release import Release
@@ -40,7 +41,14 @@ class PrincipalDirections:
 
 
 def principal_directions(
-    data: Any, bounds: Bounds, privacy: Privacy, *, records: int, share: float = 0.2, **options: Any
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    records: int,
+    share: float = 0.2,
+    person: Person | str | None = None,
+    **options: Any,
 ) -> PrincipalDirections:
     """Eigenvectors of a private second moment about the bounds' midpoint.
 
@@ -54,6 +62,8 @@ def principal_directions(
         The public number of records.
     share : float
         Share of ``privacy.mu^2`` to spend here; give ``share=1 - share`` to the design that uses the directions.
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows.
     **options
         As for `matrixdp.release.release`.
 
@@ -69,7 +79,7 @@ def principal_directions(
     >>> learned.directions.shape
     (2, 2)
     """
-    query = SecondMoment(bounds, records)
+    query = SecondMoment(bounds, records, person=Person.parse(person))
     released = make_design(query, privacy, allocation=isotropic(), share=share).release(data, **options)
     moments, directions = np.linalg.eigh(released.matrix)
     return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), released)

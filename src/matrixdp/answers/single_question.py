@@ -43,7 +43,8 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
     Examples
     --------
     >>> from matrixdp import Category, Number, Privacy, YesNo
-    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), Category("ward", "abc"), YesNo("smoker")])
+    >>> ward = Category("ward", ["north", "south", "west"])
+    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), ward, YesNo("smoker")])
     >>> design = make_design(TableMoments(columns, records=10_000), Privacy(1, 1e-6))
     >>> [question.title for question in compare_questions(design)]
     ['means of age by ward', 'the table ward x smoker', 'the correlation of age and bmi']
@@ -67,7 +68,7 @@ def _compare(design: Design) -> Iterator[SingleQuestion]:
         if len(categories) > 1:
             one, other = categories[:2]
             joint = cross_table(even, design, one.name, other.name)
-            table = ContingencyTable(one.level_names, other.level_names, query.records, neighbours=query.neighbours)
+            table = ContingencyTable(one.level_names, other.level_names, query.records, **_who_changes(query))
             counts = make_design(table, design.privacy)
             title = f"the table {one.name} x {other.name}"
             yield SingleQuestion(title, float(joint.std[0, 0] * query.records / counts.std[0, 0]))
@@ -81,8 +82,13 @@ def _compare(design: Design) -> Iterator[SingleQuestion]:
 
 def _design_alone(design: Design, columns: list[Any], **options: Any) -> Design:
     query: Any = design.query
-    alone = TableMoments(Columns(tuple(columns)), query.records, neighbours=query.neighbours, **options)
+    alone = TableMoments(Columns(tuple(columns)), query.records, **_who_changes(query), **options)
     return make_design(alone, design.privacy)
+
+
+def _who_changes(query: Any) -> dict[str, Any]:
+    """What neighbours differ in, the same in all releases that are compared."""
+    return {"neighbours": query.neighbours, "person": query.person}
 
 
 def make_even_moments(query: Any) -> Floats:

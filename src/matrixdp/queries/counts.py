@@ -47,8 +47,9 @@ class ContingencyTable(MatrixQuery):
 
     Privacy
     -------
-    One record is one pair. A pair with a value that is not a category is outside the domain, and an error before
-    anything is drawn. The adjustment to the total is post-processing: it uses the noisy counts and a public number.
+    One record is one pair; with a `person`, neighbours differ in all pairs of one person. A pair with a value that is
+    not a category is outside the domain, and an error before anything is drawn. The adjustment to the total is
+    post-processing: it uses the noisy counts and a public number.
 
     Examples
     --------
@@ -82,19 +83,23 @@ class ContingencyTable(MatrixQuery):
         object.__setattr__(self, "public_total", public)
 
     @classmethod
-    def transitions(cls, states: Sequence[Any], records: int, *, neighbours: str = "replace") -> ContingencyTable:
+    def transitions(
+        cls, states: Sequence[Any], records: int, *, neighbours: str = "replace", person: Person | str | None = None
+    ) -> ContingencyTable:
         """Counts of transitions between public states, given as pairs (from, to), of shape (states, states).
 
         Privacy
         -------
-        One record is one transition. Where one person contributes several, the guarantee is for one of them.
+        One record is one transition. Where one person contributes several, the guarantee is for one of them, unless
+        `person` names the column that says whose they are.
 
         Examples
         --------
         >>> ContingencyTable.transitions(["well", "ill"], records=1000).shape
         (2, 2)
         """
-        return cls(tuple(states), tuple(states), records, neighbours=Neighbours.parse(neighbours))
+        options: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
+        return cls(tuple(states), tuple(states), records, **options)
 
     @cached_property
     def shape(self) -> tuple[int, int]:

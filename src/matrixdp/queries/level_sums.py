@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -172,8 +172,15 @@ class LevelSums:
 def _sum_by(key: NDArray[np.intp], size: int, vectors: Floats) -> Floats:
     """Sum of the vectors with each key, of shape (size, coordinates): all coordinates of a row are added at once."""
     rows = len(key)
-    indicators = csr_array((np.ones(rows), key, np.arange(rows + 1)), shape=(rows, size))
+    ones, starts = _one_per_row(rows)
+    indicators = csr_array((ones, key.astype(np.int32), starts), shape=(rows, size))
     return np.asarray(indicators.T @ vectors)
+
+
+@lru_cache(maxsize=8)
+def _one_per_row(rows: int) -> tuple[Floats, NDArray[np.int32]]:
+    """Values and starts of the rows of a sparse matrix with a one in each row."""
+    return np.ones(rows), np.arange(rows + 1, dtype=np.int32)
 
 
 def _sum_others(cells: Integers, *kept: int) -> Integers:

@@ -32,6 +32,7 @@ from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _OBSERVED_SHARE = 0.125  # of the indicator of a number that may be missing, relative to its value
+_LEAST_CONSTANT = 0.01  # squared length of the constant, relative to all columns
 _MOST_ENTRIES = 1 << 26
 _MOST_WEIGHT = 1e6
 
@@ -60,7 +61,7 @@ class TableMoments(MatrixQuery):
         rows of one person.
     mean_share : float, optional
         Share of the privacy loss for the constant, above 0 and at most 1/2: means and counts are best at 1/2, products
-        at 0. By default, what is best for covariances of as many columns.
+        at 0. By default, what is best for covariances of as many columns, less what sums over levels contribute.
     importance : mapping of str to float
         Weights of columns, 1 by default: twice the weight for half the variance of a mean.
 
@@ -101,7 +102,7 @@ class TableMoments(MatrixQuery):
         object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
         share = self.mean_share
         if share is None:
-            share = 1 / (1 + math.sqrt(8 * len(self.used.columns)))
+            share = _default_share(self.used, dict(self.importance), grouped=bool(self.by))
         object.__setattr__(self, "mean_share", check_number(share, "mean_share", above=0, at_most=0.5))
         if self.layout.size**2 * self.groups > _MOST_ENTRIES:
             raise ParameterError(
@@ -307,6 +308,22 @@ class TableMoments(MatrixQuery):
         if total.records != rows:
             raise changed()
         return total
+
+
+def _default_share(columns: Columns, weight_of: Mapping[str, float], *, grouped: bool) -> float:
+    """The share of the constant where it is not given.
+
+    Covariances of n columns want a constant whose squared length is that of all columns over ``sqrt(8 n)``. The sum
+    over the k levels of a category is the constant, with a k-th of the category's squared length. With groups, means
+    are as important as covariances, and the constant stays as it is.
+    """
+    numbers = [weight_of.get(one.name, 1.0) * (1 + _OBSERVED_SHARE * one.missing) for one in columns.numbers]
+    categories = [(weight_of.get(one.name, 1.0), len(one.level_names)) for one in columns.categories]
+    rest = sum(numbers) + sum(weight for weight, _ in categories)
+    constant = rest / math.sqrt(8 * len(columns.columns))
+    if not grouped:
+        constant = max(constant - sum(weight / width for weight, width in categories), _LEAST_CONSTANT * rest)
+    return constant / (constant + rest)
 
 
 def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from matrixdp.queries.moment_sums import levels
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
-_LEAST, _MOST = 1 << 17, 1 << 20  # entries of z built at a time: more than the least only so that
+_LEAST, _MOST = 1 << 19, 1 << 20  # entries of z built at a time: more than the least only so that
 _RUN = 1 << 9  # there are as many rows for each group
 
 

@@ -124,11 +124,12 @@ class FilePart(Part):
         """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         keys = {key: value for key, value in self.file.keys if key in self.columns}
-        stored = [name for name in self.columns if name not in keys]
-        if not stored:
-            raise DataError(f"{self.place}: at least one column must be in the file itself, not in a folder's name.")
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}
+        stored = [name for name in self.columns if name not in keys]
+        if not stored:  # any column tells the number of records
+            stored = list(self.file.reader.column_names()[:1])
+            texts.update(stored)
         for batch in self.file.reader.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
                 constant = pyarrow().repeat(value if key in texts else self._key_number(key, value), batch.num_rows)

@@ -21,11 +21,13 @@ from matrixdp.device import is_on_device
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import Blocks
 from matrixdp.records.tables import column_names, is_columnar, library_of
+from matrixdp.records.text_hash import hash_bytes, hash_texts
 
 Hashes: TypeAlias = NDArray[np.uint64]
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")  # "007" is a text
 _EXACT = 1 << 53  # floats of this size and above may have been rounded
 _INT64 = 1 << 63
+_SPACES = " \t\r\n\v\f"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,19 +139,14 @@ class IdHash:
         first = self._integers(np.array([0 if isinstance(value, str) else value for value in plain], np.int64))
         if not places:
             return first, None
-        digests = b"".join(
-            hashlib.blake2b(plain[i].encode("utf-8", "surrogatepass"), key=self.key, digest_size=16).digest()  # type: ignore[union-attr]
-            for i in places
-        )
         second = np.zeros(len(plain), np.uint64)
-        both = np.frombuffer(digests, "<u8").reshape(-1, 2)
-        first[places], second[places] = both[:, 0], both[:, 1]
+        first[places], second[places] = hash_texts([str(plain[i]) for i in places], self.key)
         return first, second
 
     def _plain(self, value: Any) -> int | str:
         """An integer of 64 bits, or a text that is none."""
         if isinstance(value, str):
-            text = value.strip()
+            text = value.strip(_SPACES)
             if not text:
                 raise self._missing()
             whole = _WHOLE.fullmatch(text)
@@ -199,10 +196,38 @@ class IdHash:
             return self._array(np.asarray(ids.to_numpy(zero_copy_only=False)))
         if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
             raise self._wrong_type()
+        if _is_text(kind):
+            return self._arrow_texts(ids)
         if not pa.types.is_dictionary(kind):
             ids = ids.dictionary_encode()
         used, places = np.unique(ids.indices.to_numpy(), return_inverse=True)
-        return self._taken(ids.dictionary.take(pa.array(used)).to_pylist(), places)
+        unique = ids.dictionary.take(pa.array(used))
+        if unique.null_count:
+            raise self._missing()
+        if not _is_text(unique.type):
+            return self._taken(unique.to_pylist(), places)
+        first, second = self._arrow_texts(unique)
+        return first[places], None if second is None else second[places]
+
+    def _arrow_texts(self, ids: Any) -> tuple[Hashes, Hashes | None]:
+        """Hashes of texts; those that are integers are read one by one, unless all of them are."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        texts = compute.utf8_trim(ids.cast(pa.large_string()), _SPACES)
+        if compute.any(compute.equal(texts, "")).as_py():
+            raise self._missing()
+        integers = compute.match_substring_regex(texts, rf"^(?:{_WHOLE.pattern})$")
+        if compute.all(compute.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")).as_py():
+            return self._integers(texts.cast(pa.int64()).to_numpy()), None
+        _, offsets, content = texts.buffers()
+        places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        first, second = hash_bytes(np.frombuffer(content or b"", np.uint8), places, self.key)
+        some = np.flatnonzero(integers.to_numpy(zero_copy_only=False))
+        if some.size:
+            values, others = self._values(texts.take(pa.array(some)).to_pylist())
+            first[some], second[some] = values, 0 if others is None else others
+        return first, second
 
     def _pandas(self, ids: Any) -> tuple[Hashes, Hashes | None]:
         import pandas as pd
@@ -234,6 +259,13 @@ class IdHash:
             f"column {self.column!r} must hold ids that are integers or texts. Convert dates, numbers with decimals, "
             "and floats of 2^53 and more, which are rounded."
         )
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether an Arrow type is that of texts."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _fitting(value: int) -> int | str:

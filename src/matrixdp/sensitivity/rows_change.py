@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.noise.table_noise import TableNoise
 from matrixdp.sensitivity.distance import Distance, Sensitivity
+from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -69,7 +71,16 @@ class RowsChange(Sensitivity):
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """`rows` times the larger of the two distances."""
-        return self._largest(lambda change: change.structured_distance(side, structure))
+        if not isinstance(structure, TableNoise):
+            return self._largest(lambda change: change.structured_distance(side, structure))
+        if not structure.counted:
+            raise ParameterError("structure must have noise on the number of rows, which is private.")
+
+        def distance(change: Sensitivity) -> Distance:  # where rows are replaced, their number does not change
+            counted = isinstance(change, TableChange) and change.counted
+            return change.structured_distance(side, replace(structure, counted=counted))
+
+        return self._largest(distance)
 
     def _largest(self, distance: Callable[[Sensitivity], Distance]) -> Distance:
         found = [distance(self.one), distance(self.alone)]

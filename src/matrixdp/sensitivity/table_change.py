@@ -91,8 +91,11 @@ class TableChange(Sensitivity):
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """A bound for any scales and squares; exact for those of `free_structure` with add-remove neighbours."""
-        same = isinstance(structure, TableNoise) and (structure.layout, structure.groups) == (self.layout, self.groups)
-        if not isinstance(structure, TableNoise) or not same or structure.counted < self.counted:
+        if not isinstance(structure, TableNoise) or (structure.layout, structure.groups, structure.counted) != (
+            self.layout,
+            self.groups,
+            self.counted,
+        ):
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((structure.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
         lengths = _Lengths(self, structure.scales / unit)

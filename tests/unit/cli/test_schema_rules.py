@@ -73,8 +73,9 @@ def test_releases_say_what_their_numbers_count(folder, matrixdp):
     assert sentence in Path("out/report.html").read_text()
 
 
-def test_a_covariance_says_so_too(folder, matrixdp):
-    columns = ("--query", "covariance", "--columns", "birth,start")
+@pytest.mark.parametrize("method", ["adaptive", "plain"])
+def test_a_covariance_says_so_too(folder, matrixdp, method):
+    columns = ("--query", "covariance", "--columns", "birth,start", "--method", method)
     done = matrixdp("release", "data.csv", "--schema", "schema.toml", *columns, *RELEASE)
     assert done.code == 0, done.err
     assert re.search(r"start: a time, shown in hours since midnight; its mean is 0[678]:", done.out)

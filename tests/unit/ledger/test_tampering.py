@@ -251,6 +251,7 @@ def test_entries_hold_no_more_than_was_described(filled, store, path):
             "dataset",
             "event",
             "neighbours",
+            "unit",
             "description",
             "cost",
             "spent",

@@ -129,7 +129,18 @@ def test_importance_and_the_share_of_means():
     means = mdp.make_design(mdp.TableMoments(TABLE, N, mean_share=0.5), PRIVACY)
     assert means.std[0, place] < plain.std[0, place]
     assert means.std[place, 1] > plain.std[place, 1]
-    assert plain.query.mean_share == pytest.approx(1 / (1 + math.sqrt(8 * 5)))
+
+
+def test_the_default_share_of_the_constant():
+    """What suits covariances, less what sums over levels tell of the constant; with groups, all of it."""
+    numbers = [mdp.Number(f"x{i}", 0, 1) for i in range(4)]
+    category = mdp.Category("c", ["a", "b", "c", "d"])
+    share = {True: 1 / (1 + math.sqrt(8 * 4)), False: 1 / (1 + 5 / (5 / math.sqrt(8 * 5) - 1 / 4))}
+    assert mdp.TableMoments(mdp.Columns(numbers), N).mean_share == pytest.approx(share[True])
+    assert mdp.TableMoments(mdp.Columns([*numbers, category]), N).mean_share == pytest.approx(share[False])
+    assert mdp.TableMoments(mdp.Columns([*numbers, category]), N, ["c"]).mean_share == pytest.approx(share[True])
+    many = mdp.Columns([*numbers, *(mdp.YesNo(f"c{i}") for i in range(10))])
+    assert mdp.TableMoments(many, N).mean_share == pytest.approx(0.01 / 1.01)
 
 
 def test_groups_cost_what_one_moment_costs():

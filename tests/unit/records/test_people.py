@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -93,6 +94,18 @@ def test_a_cluster_gives_the_same_bits(tmp_path, cluster):
     for label, query in QUERIES.items():
         for place in ("all.parquet", "more"):
             assert np.array_equal(answer(query, mdp.open_records(tmp_path / place, workers=cluster)), expected[label])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_people_in_folders_of_their_own(tmp_path, ending):
+    table = make_table(lambda i: i % 7)
+    for person in range(7):
+        (tmp_path / f"id={person}").mkdir()
+        rows = table.filter(pa.compute.equal(table.column("id"), person)).drop_columns(["id"])
+        write = pq.write_table if ending == "parquet" else pa.csv.write_csv
+        write(rows, tmp_path / f"id={person}" / f"0.{ending}")
+    query = mdp.Moments(BOUNDS, 7, person="id")
+    assert np.array_equal(answer(query, tmp_path), answer(query, table))
 
 
 def test_arrays_with_ids_apart():
@@ -268,6 +281,18 @@ def test_two_people_who_share_a_hash_are_noticed(monkeypatch):
     (people,) = count_people(mdp.Blocks(lambda: (pa.table({"id": ["a", "b", "a"]}),)), mdp.Person("id"), 2)
     assert sorted(people.rows.tolist()) == [1, 2]
     assert len(set(keys)) == 2
+
+
+def test_the_number_of_rows_of_people_in_many_parts():
+
+    counts = IdCounts()
+    for ids in ([1, 1, 2], [1, 2, 2, 2], [3]):
+        part = IdCounts(1)
+        part.add(np.array(ids, np.uint64), None)
+        part.count()
+        counts.merge(part)
+    counts.count()
+    assert (counts.hashes.tolist(), counts.rows.tolist()) == ([1, 2, 3], [3, 4, 1])
 
 
 def test_the_number_of_people():

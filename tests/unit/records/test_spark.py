@@ -5,6 +5,8 @@ import shutil
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
@@ -14,6 +16,7 @@ from unit.records.conftest import BOUNDS, RECORDS, make_table, write_parts
 from unit.records.test_dataset import DESIGNS, read, seeded
 
 QUERY = mdp.Moments(BOUNDS, RECORDS)
+OPTIONS = {"clip": True, "missing": "error"}
 
 
 class Frame:
@@ -53,6 +56,15 @@ def test_partitions_give_the_bits_of_the_array(data, partition, partitions):
     assert np.array_equal(QUERY.evaluate(records, clip=True, missing="error"), expected)
 
 
+@pytest.mark.parametrize("method", ["adaptive", "plain"])
+def test_covariances_have_the_bits_of_the_array(data, partition, method):
+    options = {"method": method, "stream": mdp.Stream(seed=1), "simulation": True}
+    expected = mdp.release_covariance(data, BOUNDS, mdp.Privacy(1, 1e-6), **options)
+    options["stream"] = mdp.Stream(seed=1)
+    records = spark.SparkRecords(Frame(make_table(data), 3))
+    assert mdp.release_covariance(records, BOUNDS, mdp.Privacy(1, 1e-6), **options).to_json() == expected.to_json()
+
+
 def test_a_fault_arrives_as_it_is(data, partition):
     holes = data.copy()
     holes[2500, 1] = np.nan
@@ -79,6 +91,11 @@ def test_a_real_session_gives_the_same_bits(tmp_path, data, monkeypatch):
         for partitions in (1, 5):
             found = QUERY.evaluate(frame.repartition(partitions), clip=True, missing="error")
             assert np.array_equal(found, expected)
+        people = make_table(data).set_column(0, "key", pa.array([f"person {i**2 % 211}" for i in range(RECORDS)]))
+        once = mdp.Moments(BOUNDS, len(people.column("key").unique()), person="key")
+        pq.write_table(people, tmp_path / "people.parquet", row_group_size=400)
+        found = once.evaluate(session.read.parquet(str(tmp_path / "people.parquet")).repartition(4), **OPTIONS)
+        assert np.array_equal(found, once.evaluate(people, **OPTIONS))
         with pytest.raises(mdp.DataError, match="must hold numbers"):
             mdp.Moments(mdp.Bounds([0], [1], names=["key"]), RECORDS).evaluate(frame, clip=True, missing="error")
         first = release_dataset(DESIGNS["axes"], folder / "000.parquet", tmp_path / "threads", **seeded())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from matrixdp.queries import TableMoments
 from matrixdp.records.file_rules import FileRules
 from matrixdp.report.content import ReportContent
 
 
-def describe_dates(content: ReportContent, rules: FileRules) -> tuple[str, ...]:
-    """One sentence for each released column of dates or times, with its mean as a date where it was released."""
+def add_dates(content: ReportContent, rules: FileRules) -> ReportContent:
+    """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
     query = content.mechanism.query
     names = query.columns.names if isinstance(query, TableMoments) else query.names or ()
     means = dict(_find_means(content))
@@ -21,7 +22,7 @@ def describe_dates(content: ReportContent, rules: FileRules) -> tuple[str, ...]:
             shown = rule.show(mean)
             ending = f"; its mean is {shown} ± {std:.2g} {rule.unit}" if shown else ""
             found.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
-    return tuple(found)
+    return replace(content, units=tuple(found))
 
 
 def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -13,7 +13,7 @@ from matrixdp.cli.actions.progress import Progress
 from matrixdp.ledger.location import Location
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
-from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
+from matrixdp.records.file_rules import FileRules
 
 T = TypeVar("T")
 
@@ -48,9 +48,9 @@ class MonitoredRecords(Records):
     options: ReleaseOptions
     query: MatrixQuery
     interrupts: DeferredInterrupts
+    rules: FileRules
     names: Sequence[str] | None = None
     texts: Sequence[str] = ()
-    rules: FileRules = DEFAULT_RULES
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
