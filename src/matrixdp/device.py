@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 
 _CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
@@ -43,7 +43,7 @@ def load_cupy() -> Any:
         import cupy
     except ImportError:
         raise MissingExtraError(
-            "CuPy must be installed for arrays on a GPU: pip install 'matrixdp[cuda]'. Or move the data to the host."
+            f"CuPy must be installed for arrays on a GPU. {install_hint('cuda')} Or move the data to the host."
         ) from None
     try:
         count = cupy.cuda.runtime.getDeviceCount()

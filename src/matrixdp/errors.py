@@ -34,6 +34,20 @@ def show(value: Any) -> str:
     return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
 
 
+def install_hint(extra: str) -> str:
+    """The sentence that says how to install an extra, from a clone or from a package index.
+
+    Examples
+    --------
+    >>> install_hint("files")
+    "Install it: pip install '.[files]' in a clone of the repository, or pip install 'matrixdp[files]' from an index."
+    """
+    return (
+        f"Install it: pip install '.[{extra}]' in a clone of the repository, or pip install 'matrixdp[{extra}]' from "
+        "an index."
+    )
+
+
 class MatrixDPError(Exception):
     """Base of every error that this library raises on purpose."""
 

@@ -18,7 +18,9 @@ def main() -> None:
     try:
         import click  # noqa: F401
     except ImportError:
-        sys.stderr.write("matrixdp: the command line needs click. Install it: pip install 'matrixdp[cli]'\n")
+        from matrixdp.errors import install_hint
+
+        sys.stderr.write(f"matrixdp: the command line needs click. {install_hint('cli')}\n")
         raise SystemExit(2) from None
     from matrixdp.cli.main import run
 

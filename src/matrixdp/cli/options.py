@@ -94,7 +94,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 delimiter_option = click.option(
     "--delimiter",
     callback=_parse_delimiter,
-    help="Column separator of CSV files: one character, or 'tab'. [default: a comma]",
+    help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
 )
 epsilon_option = click.option("--epsilon", type=float, required=True, help="Privacy loss, greater than 0.")
 delta_option = click.option(

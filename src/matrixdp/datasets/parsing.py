@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-from matrixdp.errors import DataError, MissingExtraError
+from matrixdp.errors import DataError, MissingExtraError, install_hint
 
 _RATES = ("AC", "FM", "UC", "DL", "DS", "DP")
 _VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
@@ -73,8 +73,8 @@ def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
         xlrd = importlib.import_module("xlrd")
     except ImportError:
         raise MissingExtraError(
-            "CTG.xls is read with xlrd, which is not installed: pip install 'matrixdp[paper]', "
-            "or put ctg.csv into the folder that MATRIXDP_DATA names."
+            f"CTG.xls is read with xlrd, which is not installed. {install_hint('paper')} Or put ctg.csv into the "
+            "folder that MATRIXDP_DATA names."
         ) from None
     table = xlrd.open_workbook(file_contents=raw).sheet_by_name(sheet)
     return [table.row_values(i) for i in range(table.nrows)]

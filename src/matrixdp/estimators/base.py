@@ -15,7 +15,7 @@ from matrixdp.checks import check_flag, check_integer
 from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
-from matrixdp.errors import MissingExtraError, ParameterError, show
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
     SPARSE,
@@ -37,7 +37,7 @@ try:
     from sklearn.utils.validation import validate_data
 except ImportError:
     raise MissingExtraError(
-        "scikit-learn must be installed for the estimators: pip install 'matrixdp[estimators]'."
+        f"scikit-learn must be installed for the estimators. {install_hint('estimators')}"
     ) from None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from matrixdp.checks import check_integer
-from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 from matrixdp.paper.build_report import Run, write_report
 from matrixdp.paper.cells import DATA, origins, part_cells, part_rows
 from matrixdp.paper.report_table import SIMULATED
@@ -97,6 +97,4 @@ def _require_extra() -> None:
         import matplotlib  # noqa: F401
         import sklearn  # noqa: F401
     except ImportError:
-        raise MissingExtraError(
-            "the experiments need scikit-learn and matplotlib: pip install 'matrixdp[paper]'."
-        ) from None
+        raise MissingExtraError(f"the experiments need scikit-learn and matplotlib. {install_hint('paper')}") from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matrixdp.errors import MissingExtraError
+from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.paper.files import write_atomically
 from matrixdp.paper.report_table import SIMULATED
 
@@ -56,7 +56,7 @@ def canvas(width: float, height: float, panels: int = 1, **options: Any) -> Iter
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("figures need matplotlib: pip install 'matrixdp[paper]'.") from None
+        raise MissingExtraError(f"figures need matplotlib. {install_hint('paper')}") from None
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)

@@ -3,7 +3,8 @@
 From a path to merged integers, in the order of the calls:
 
 1. `opening.open_records` finds the source that recognises the data, and the engine that `workers` stands for.
-2. `discovery` lists the files, `files` divides them into parts, `formats` reads them.
+2. `discovery` lists the files, `files` divides them into parts, `formats`, `delimited` and `excel`
+   read them by the `file_rules`.
 3. `stored.StoredRecords.map` gives the parts to the engine: `threads` or `dask_cluster`. (`dask_collections` and
    `spark_frame` are records whose parts Dask or Spark itself produces.)
 4. `parts.run_part` runs the task on each part, on whichever thread or machine; `tables` turns blocks into numbers.
@@ -14,6 +15,7 @@ own library only when it is used.
 """
 
 from matrixdp.records import arrays, dask_cluster, dask_collections, files, spark_frame, threads  # noqa: F401
+from matrixdp.records.file_rules import DateRule, FileRules
 from matrixdp.records.ids import with_ids
 from matrixdp.records.opening import (
     OpenOptions,
@@ -32,7 +34,9 @@ from matrixdp.records.tables import choose_columns, is_columnar, read_numbers, t
 
 __all__ = [
     "Blocks",
+    "DateRule",
     "Engine",
+    "FileRules",
     "InMemoryPart",
     "OpenOptions",
     "Part",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from matrixdp.errors import EngineError, MissingExtraError, ParameterError
+from matrixdp.errors import EngineError, MissingExtraError, ParameterError, install_hint
 from matrixdp.records.opening import register_engine
 from matrixdp.records.parts import Part, PartResult, run_on_worker
 from matrixdp.records.records import Task
@@ -134,7 +134,7 @@ def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise MissingExtraError("a Dask cluster requires Dask. Install it: pip install 'matrixdp[dask]'") from None
+        raise MissingExtraError(f"a Dask cluster requires Dask. {install_hint('dask')}") from None
     return distributed
 
 

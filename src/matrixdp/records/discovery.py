@@ -54,12 +54,23 @@ def is_npy_path(data: Any) -> bool:
     return isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npy"
 
 
+def find_ending(path: Path) -> str:
+    """Return the ending of a file name in lower case, that of a compressed file with the one before it.
+
+    Examples
+    --------
+    >>> find_ending(Path("2020.CSV")), find_ending(Path("a.b.csv.gz"))
+    ('.csv', '.csv.gz')
+    """
+    return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
+
+
 def _check_ending(path: Path, endings: Sequence[str], *, alone: bool) -> None:
-    ending = path.suffix.lower()
+    ending = find_ending(path)
     if ending in endings:
         return
     remedy = "" if alone else " Remove it, or give a pattern that matches only the others."
-    if ending in (".gz", ".zip", ".bz2", ".zst", ".xz"):
+    if path.suffix.lower() in (".gz", ".zip", ".bz2", ".zst", ".xz"):
         remedy = " Decompress it first."
     elif ending == ".npy":
         remedy = " A NPY file can be read from Python only, and only a single one."

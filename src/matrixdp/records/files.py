@@ -1,4 +1,4 @@
-"""Source of tables in files: one file, a folder, a partitioned data set or a pattern; CSV, Parquet and Feather."""
+"""Source of tables in files: one file, a folder, a partitioned data set or a pattern."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.discovery import find_files, is_npy_path
-from matrixdp.records.formats import CsvReader, FeatherReader, ParquetReader, TableReader, pyarrow
+from matrixdp.records.delimited import CsvReader
+from matrixdp.records.discovery import find_ending, find_files, is_npy_path
+from matrixdp.records.excel import ExcelReader
+from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
+from matrixdp.records.formats import FeatherReader, ParquetReader, TableReader, pyarrow
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
 from matrixdp.records.parts import Part
 from matrixdp.records.read_errors import sanitise_errors
 from matrixdp.records.stored import Source, StoredRecords
 
 _READERS: dict[str, type[TableReader]] = {
-    ".csv": CsvReader,
-    ".tsv": CsvReader,
-    ".txt": CsvReader,
+    **{name + codec: CsvReader for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt")},
     ".parquet": ParquetReader,
     ".pq": ParquetReader,
     ".feather": FeatherReader,
     ".arrow": FeatherReader,
+    ".xlsx": ExcelReader,
+    ".xls": ExcelReader,
 }
 _MANY_FILES = 64  # from this number on, each file is one part, so that none has to be opened beforehand
 
@@ -39,16 +42,18 @@ class TableFile:
         Absolute path, by which workers find the file.
     place : str
         Path as the caller gave it, for error messages.
-    delimiter : str
-        Column separator of a CSV file.
+    delimiter : str, optional
+        Column separator of a text file; by default the one that its first line shows.
     keys : tuple of (name, value)
         Columns from folders named ``key=value``, constant within the file.
+    rules : FileRules
     """
 
     path: str
     place: str
-    delimiter: str = ","
+    delimiter: str | None = None
     keys: tuple[tuple[str, str], ...] = ()
+    rules: FileRules = DEFAULT_RULES
 
     @property
     def reader(self) -> TableReader:
@@ -56,7 +61,7 @@ class TableFile:
         path = Path(self.path)
         if path.stat().st_size == 0:
             raise DataError(f"{self.place} is empty: it has neither columns nor records.")
-        return _READERS[path.suffix.lower()](path, self.place, self.delimiter)
+        return _READERS[find_ending(path)](path, self.place, self.delimiter, self.rules)
 
     def column_names(self) -> tuple[str, ...]:
         """Return the names of the columns, those from folders last."""
@@ -119,19 +124,20 @@ class FilePart(Part):
         """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         keys = {key: value for key, value in self.file.keys if key in self.columns}
-        stored, texts = [name for name in self.columns if name not in keys], self.texts
+        rules = self.file.rules
+        texts = {*self.texts, *(rule.name for rule in rules.dates)}
+        stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
             stored = list(self.file.reader.column_names()[:1])
-            texts = (*texts, *stored)
-        for batch in self.file.reader.batches(stored, self.row_groups, texts=texts):
+            texts.update(stored)
+        for batch in self.file.reader.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
-                constant = pyarrow().repeat(self._key_value(key, value), batch.num_rows)
+                constant = pyarrow().repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
+            batch = rules.apply(batch)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
-    def _key_value(self, key: str, value: str) -> str | float:
-        if key in self.texts:
-            return value
+    def _key_number(self, key: str, value: str) -> float:
         try:
             return float(value)
         except ValueError:
@@ -214,7 +220,9 @@ class Files(Source):
             raise ParameterError(f"out must be outside of the data, but {out} contains them. Choose another folder.")
 
 
-def open_files(places: str | Path | Sequence[str | Path], *, delimiter: str | None = None) -> Files:
+def open_files(
+    places: str | Path | Sequence[str | Path], *, delimiter: str | None = None, rules: FileRules | None = None
+) -> Files:
     """Return the tables at one or several places: files, folders or patterns such as ``records/*.parquet``.
 
     The files are only listed, not opened.
@@ -236,12 +244,12 @@ def open_files(places: str | Path | Sequence[str | Path], *, delimiter: str | No
         root, paths = find_files(Path(place), tuple(_READERS))
         if Path(place).is_dir():
             roots.append(root)
-        separator = delimiter or ("\t" if paths[0].suffix.lower() == ".tsv" else ",")
-        files += (
-            TableFile(str(path.absolute()), str(path), separator, _keys(path.relative_to(root))) for path in paths
-        )
+        for path in paths:
+            separator = delimiter or ("\t" if find_ending(path).startswith(".tsv") else None)
+            keys = _keys(path.relative_to(root))
+            files.append(TableFile(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES))
     _check_distinct(files)
-    endings = sorted({Path(file.path).suffix.lower() for file in files})
+    endings = sorted({find_ending(Path(file.path)) for file in files})
     if len(endings) > 1:
         raise DataError(
             f"{given} contains files of several formats ({', '.join(endings)}). Give a pattern for one of them, such "
@@ -276,5 +284,5 @@ def _are_table_paths(data: Any) -> bool:
 
 @register_source(_are_table_paths)
 def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    source = open_files(data, delimiter=options.delimiter)
+    source = open_files(data, delimiter=options.delimiter, rules=options.rules)
     return StoredRecords(source, make_engine(options.workers), progress=options.progress)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from matrixdp.errors import DataError, MissingExtraError
+from matrixdp.errors import DataError, MissingExtraError, install_hint
+from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
 
-_CSV_BLOCK_BYTES = 4 << 20
-_BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
 _MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
 _SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
@@ -24,7 +22,7 @@ def pyarrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtraError("reading files requires pyarrow. Install it: pip install 'matrixdp[files]'") from None
+        raise MissingExtraError(f"reading files requires pyarrow. {install_hint('files')}") from None
     return pa
 
 
@@ -36,14 +34,16 @@ class TableReader(ABC):
     path : Path
     place : str
         Path as the caller gave it, for error messages.
-    delimiter : str
-        Column separator of a CSV file.
+    delimiter : str, optional
+        Column separator of a text file; by default the one that its first line shows.
+    rules : FileRules, optional
     """
 
-    def __init__(self, path: Path, place: str, delimiter: str) -> None:
+    def __init__(self, path: Path, place: str, delimiter: str | None = None, rules: FileRules = DEFAULT_RULES) -> None:
         self.path = path
         self.place = place
         self.delimiter = delimiter
+        self.rules = rules
 
     @abstractmethod
     def column_names(self) -> list[str]:
@@ -143,7 +143,7 @@ class ParquetReader(TableReader):
             encoded = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
         with self._file(dictionaries=encoded) as file:
             for batch in file.iter_batches(
-                batch_size=_BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
+                batch_size=BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
             ):
                 yield self._decode_text(batch, keep=texts)
 
@@ -201,89 +201,6 @@ class FeatherReader(TableReader):
             yield self._decode_text(reader.get_batch(i), keep=texts)
 
 
-class CsvReader(TableReader):
-    """Reader of delimited text files whose first line contains the names of the columns."""
-
-    def column_names(self) -> list[str]:
-        """Return the names in the first line; raise a `DataError`, which does not quote it, if it has a number."""
-        with self.path.open(newline="", encoding="utf-8-sig") as file:
-            names = next(csv.reader(file, delimiter=self.delimiter), [])
-        if not any(name.strip() for name in names):
-            raise DataError(f"{self.place} has no column names in its first line. Add them.")
-        for name in names:
-            for part in re.split(r"[,;\t|]", name):
-                if _is_number(part):
-                    raise DataError(
-                        f"{self.place} must have the names of the columns in its first line, but there is a number. "
-                        "Add them."
-                    )
-        return names
-
-    def count(self) -> int:
-        """Return the number of records, by reading one column of the whole file as text."""
-        first = self.column_names()[:1]
-        return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
-
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield batches of a few megabytes."""
-        pa = pyarrow()
-        from pyarrow import csv as arrow_csv
-
-        kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
-        convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds, strings_can_be_null=False)
-        single = len(self.column_names()) == 1  # an empty line is then a missing value
-        parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=not single)
-        read = arrow_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES)
-        options = {"read_options": read, "parse_options": parse, "convert_options": convert}
-        try:
-            with arrow_csv.open_csv(str(self.path), **options) as reader:
-                yield from reader
-            return
-        except pa.ArrowInvalid as error:
-            found = self._without_values(str(error))
-        raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
-
-    def _without_values(self, message: str) -> DataError:
-        """Return an error for a message of Arrow, without the value that the message quotes."""
-        if "Empty CSV" in message:
-            return DataError(f"{self.place} is empty: it has neither columns nor records.")
-        column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
-        if column:
-            name = self.column_names()[int(column[1])]
-            return DataError(
-                f"{self.place}: column {name!r} must hold numbers, but it contains text. Encode it as numbers, "
-                "correct the file, or remove the column from the schema."
-            )
-        if "Expected" in message and "columns" in message:
-            return DataError(
-                f"{self.place} has a line with more or fewer values than there are column names. Check the delimiter "
-                "and the quotes."
-            )
-        return DataError(f"{self.place} cannot be read as CSV. Check the delimiter, quotes and encoding (UTF-8).")
-
-    def hint_missing_column(self, names: Sequence[str], columns: Sequence[str]) -> str:
-        """Return the remedy; a wrong delimiter and a first line without names are the likely causes."""
-        if len(names) == 1:
-            for mark, word in ((";", "';'"), ("\t", "tab"), ("|", "'|'"), (",", "','")):
-                if mark in names[0]:
-                    return f"Its columns seem to be separated by {word}: use --delimiter {word}."
-            return "It has a single column. If another character separates the columns, use --delimiter."
-        if not set(columns) & set(names):  # the first line may be a record, which must not be shown
-            return (
-                f"None of its {len(names)} columns is in the schema. "
-                "Check that its first line contains the names of the columns."
-            )
-        return super().hint_missing_column(names, columns)
-
-
 def _is_text(kind: Any) -> bool:
     types = pyarrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

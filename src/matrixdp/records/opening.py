@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from matrixdp.device import load_cupy
 from matrixdp.errors import ParameterError, show
+from matrixdp.records.file_rules import FileRules
 from matrixdp.records.ids import IdentifiedBlock
 from matrixdp.records.on_device import OnDevice
 from matrixdp.records.records import Blocks, Records, require_public_order
@@ -27,6 +28,7 @@ class OpenOptions:
 
     workers: Any = None
     delimiter: str | None = None
+    rules: FileRules | None = None
     progress: Callable[[int], object] | None = None
 
 
@@ -84,6 +86,7 @@ def open_records(
     *,
     workers: Any = None,
     delimiter: str | None = None,
+    rules: FileRules | None = None,
     progress: Callable[[int], object] | None = None,
     device: str | None = None,
 ) -> Records:
@@ -92,14 +95,16 @@ def open_records(
     Parameters
     ----------
     data : path, pattern, list of paths, memory map, iterator, Blocks, dask collection or Spark data frame
-        A Parquet, Feather or CSV file; a folder of them, which may have folders named ``key=value``; a pattern such
-        as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or tables, which is read once, or
-        `Blocks`; a dask array or data frame; a Spark data frame.
+        A Parquet, Feather, CSV (also compressed) or Excel file; a folder of them, which may have folders named
+        ``key=value``; a pattern such as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or
+        tables, which is read once, or `Blocks`; a dask array or data frame; a Spark data frame.
     workers : int, str or distributed.Client, optional
         A number of threads, by default one per core; or a Dask cluster, given by its scheduler's address or a client.
         By default, a dask array or data frame uses the current client. A Spark data frame uses its own cluster.
     delimiter : str, optional
-        Column separator of CSV files.
+        Column separator of CSV files; by default the one that the line of column names shows.
+    rules : FileRules, optional
+        How the values in files are written: decimal commas, words for missing values, dates as numbers.
     progress : callable, optional
         Called with the number of records of each part when the part is done.
     device : 'cuda', optional
@@ -129,7 +134,7 @@ def open_records(
         )
     for recognises, opener in _SOURCES:
         if recognises(data):
-            opened = opener(data, OpenOptions(workers=workers, delimiter=delimiter, progress=progress))
+            opened = opener(data, OpenOptions(workers=workers, delimiter=delimiter, rules=rules, progress=progress))
             return opened if device is None else _move_to(opened, device)
     raise ParameterError(
         "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data frame, "

@@ -83,6 +83,8 @@ class ReportContent:
     ledger : LedgerSummary, optional
     notes : tuple of str
         Further sentences on how the noise was generated.
+    units : tuple of str
+        Sentences on what the numbers of a column count.
     answers : tuple of AnswerTable
         What else follows from the release. For most kinds they are shown in place of the matrix.
     """
@@ -99,6 +101,7 @@ class ReportContent:
     mean: Estimate | None = None
     ledger: LedgerSummary | None = None
     notes: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
     answers: tuple[AnswerTable, ...] = ()
 
     @property
@@ -112,6 +115,11 @@ class ReportContent:
         query = self.mechanism.query
         replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The caveats, and what the numbers count."""
+        return self.caveats + self.units
 
     @property
     def square(self) -> bool:

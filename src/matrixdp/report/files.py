@@ -43,8 +43,8 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
     if content.answers:
         _write_answers(place, content)
-    if content.caveats:
-        (place / "notes.txt").write_text("\n".join(content.caveats) + "\n", encoding="utf-8")
+    if content.remarks:
+        (place / "notes.txt").write_text("\n".join(content.remarks) + "\n", encoding="utf-8")
     if not content.summary:
         _write_matrix(place, content)
     names = sorted(path.name for path in place.iterdir())

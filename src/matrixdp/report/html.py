@@ -81,7 +81,7 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         _render_warnings(content),
         _render_section("At a glance", _render_facts(content, subject)),
         *_render_results(content),
-        _render_section("How to read it", _render_list(explain_error_bars(content))),
+        _render_section("How to read it", _render_list([*explain_error_bars(content), *content.units])),
         _render_section(
             "The guarantee",
             _render_paragraphs([describe_guarantee(mechanism)]) + _render_list(describe_protection(mechanism)),

@@ -129,14 +129,29 @@ levels = []
 type = "yes/no"
 # missing = true
 
-# [columns.seen] holds dates, which cannot be used as they are. Make them numbers (such as
-# ages, or days since a fixed date) or a category (such as a year) first.
+[columns.seen]
+type = "date"
+lower = ""
+upper = ""
+# missing = true
 
-# [columns.at] holds timestamps, which cannot be used as they are. Make them numbers (such as
-# ages, or days since a fixed date) or a category (such as a year) first.
+[columns.at]
+type = "date"
+lower = ""
+upper = ""
+# missing = true
 
-# [columns.visits] holds values of another type, which cannot be used as they are. Make them numbers (such as
-# ages, or days since a fixed date) or a category (such as a year) first.
+[columns.start]
+type = "time"
+lower = ""
+upper = ""
+# missing = true
+
+# [columns.stay] holds lengths of time, which cannot be used as they are. Make them numbers or
+# a category first.
+
+# [columns.visits] holds values of another type, which cannot be used as they are. Make them numbers or
+# a category first.
 """
 
 
@@ -150,6 +165,8 @@ def typed_table():
         "smoker": pa.array([True]),
         "seen": pa.array([day]),
         "at": pa.array([datetime.datetime(1987, 6, 5)]),
+        "start": pa.array([datetime.time(7, 7)]),
+        "stay": pa.array([datetime.timedelta(days=77)]),
         "visits": pa.array([[77]]),
     }
     fields = [pa.field(name, value.type, nullable=name != "body mass") for name, value in columns.items()]
@@ -162,7 +179,7 @@ def test_types_come_from_the_file_and_nothing_from_its_values(tmp_path, monkeypa
     (pq.write_table if data.endswith("parquet") else feather.write_feather)(typed_table(), data)
     done = matrixdp("schema", "new", data)
     assert done.code == 0
-    header, _, columns = done.out.partition("# radius = 1.0\n")
+    header, _, columns = done.out.partition('# missing_words = ["NA", "."]\n')
     assert columns == TEMPLATE
     assert data in header
     assert "77" not in done.out
@@ -182,6 +199,7 @@ def test_columns_of_csv_have_a_template_for_each_type(clinic, matrixdp):
             '# type = "category"',
             "# levels = []",
             '# type = "yes/no"',
+            '# type = "date"',
             "# missing = true",
         ):
             assert line in block.splitlines()

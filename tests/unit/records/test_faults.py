@@ -101,7 +101,7 @@ def test_the_number_of_records_is_checked(tmp_path, data, records):
         ("nowhere/*.parquet", "no file matches"),
         ("empty", "contains no files"),
         ("mixed", "several formats"),
-        ("other.xls", "must end in"),
+        ("other.dat", "must end in"),
         ("strange", "must end in"),
         ("broken.npy", "NPY file"),
     ],
@@ -110,7 +110,7 @@ def test_what_is_not_there_is_named(tmp_path, place, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mixed").mkdir()
     (tmp_path / "strange").mkdir()
-    for name in ("strange/a.parquet", "strange/b.csv.gz", "mixed/a.csv", "mixed/b.parquet", "other.xls", "broken.npy"):
+    for name in ("strange/a.parquet", "strange/b.csv.xz", "mixed/a.csv", "mixed/b.parquet", "other.dat", "broken.npy"):
         (tmp_path / name).write_text("a,b,c\n")
     with pytest.raises(mdp.DataError, match=words):
         mdp.open_records(tmp_path / place)
@@ -190,11 +190,11 @@ def test_lists_of_paths_are_read_in_their_order(tmp_path, data):
 
 
 @pytest.mark.parametrize(
-    ("place", "words"), [("s3://bucket/set", "Mount it"), ("a.csv.gz", "Decompress it"), ("*.csv", "no file matches")]
+    ("place", "words"), [("s3://bucket/set", "Mount it"), ("a.csv.xz", "Decompress it"), ("*.csv", "no file matches")]
 )
 def test_what_cannot_be_read_has_a_remedy(tmp_path, monkeypatch, place, words):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.csv.gz").write_bytes(b"x")
+    (tmp_path / "a.csv.xz").write_bytes(b"x")
     with pytest.raises(mdp.DataError, match=words):
         mdp.open_records(place)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.charge_target import ChargeTarget, PlannedCharge, explain_charge, open_target
+from matrixdp.cli.actions.date_units import add_dates
 from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.method import parse_features
@@ -24,6 +25,7 @@ from matrixdp.estimates.sample import make_sample_release
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
+from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import Files
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import LedgerSummary, ReportContent, make_content
@@ -32,7 +34,7 @@ from matrixdp.report.files import rehearse_folder, write_folder
 
 @dataclass(frozen=True)
 class AdaptiveJob:
-    """One run of the command: its options, the files, the public bounds and number of records, and the method."""
+    """One run of the command: its options, the files and their rules, public bounds and number, and the method."""
 
     design_options: DesignOptions
     release_options: ReleaseOptions
@@ -40,6 +42,7 @@ class AdaptiveJob:
     bounds: Bounds
     records: int
     choice: MethodChoice
+    rules: FileRules
 
     @property
     def neighbours(self) -> Neighbours:
@@ -65,7 +68,9 @@ class AdaptiveJob:
     def show(self, release: AdaptiveRelease, ledger: LedgerSummary | None = None) -> ReportContent:
         """The release, ready to be shown."""
         options = self.design_options
-        return make_content(release, options.kind, ledger=ledger, target=options.target, on=parse_features(options))
+        features = parse_features(options)
+        content = make_content(release, options.kind, ledger=ledger, target=options.target, on=features)
+        return add_dates(content, self.rules)
 
 
 def run_adaptive_release(job: AdaptiveJob) -> None:
@@ -100,7 +105,7 @@ def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts)
     options = job.design_options
     query = Moments(job.bounds, job.records, neighbours=job.neighbours)  # says how many records a progress bar expects
     return release_adaptive(
-        MonitoredRecords(job.release_options, query, interrupts),
+        MonitoredRecords(job.release_options, query, interrupts, job.rules),
         job.bounds,
         options.privacy,
         aim=options.query,

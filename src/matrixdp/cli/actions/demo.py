@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.tables import format_matrix
 
@@ -58,9 +58,7 @@ def _load_patients() -> Any:
     try:
         from sklearn.datasets import load_diabetes
     except ImportError:
-        raise MissingExtraError(
-            "the demo uses data from scikit-learn. Install it: pip install 'matrixdp[demo]'"
-        ) from None
+        raise MissingExtraError(f"the demo uses data from scikit-learn. {install_hint('demo')}") from None
     data = load_diabetes(scaled=False)
     columns = [data.feature_names.index(name) for name in ("age", "bmi", "bp")]
     return np.column_stack([data.data[:, columns], data.target])

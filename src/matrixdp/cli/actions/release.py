@@ -12,6 +12,7 @@ from matrixdp.adaptive.directions import PrincipalDirections, principal_directio
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.adaptive_release import AdaptiveJob, run_adaptive_release
 from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, PlannedCharge, explain_charge, open_target
+from matrixdp.cli.actions.date_units import add_dates
 from matrixdp.cli.actions.design_options import (
     GRAPHS,
     TABLES,
@@ -70,7 +71,7 @@ class _ReleaseJob:
 def run_release(design_options: DesignOptions, release_options: ReleaseOptions) -> None:
     """Read the data, charge the ledger, draw the noise and write the folder, in this order."""
     schema = read_schema(design_options.schema)
-    source = open_files(release_options.data, delimiter=release_options.delimiter)
+    source = open_files(release_options.data, delimiter=release_options.delimiter, rules=schema.rules)
     source.check_output(release_options.out)
     records = find_records(
         design_options, schema, lambda: _count_units(design_options, release_options, schema, source)
@@ -80,7 +81,9 @@ def run_release(design_options: DesignOptions, release_options: ReleaseOptions) 
         assert records is not None  # only graphs have none
         warn_about_delta(design_options.privacy, records)
         bounds = find_bounds(design_options, schema)
-        run_adaptive_release(AdaptiveJob(design_options, release_options, source, bounds, records, choice))
+        run_adaptive_release(
+            AdaptiveJob(design_options, release_options, source, bounds, records, choice, schema.rules)
+        )
         return
     query = build_query(design_options, schema, records)
     warn_about_delta(design_options.privacy, records)
@@ -97,7 +100,7 @@ def _count_units(options: DesignOptions, release_options: ReleaseOptions, schema
     if person is None or not counts_people(options, person):
         return rows
     source.require([person.column])
-    records = open_records(list(release_options.data), delimiter=release_options.delimiter)
+    records = open_records(list(release_options.data), delimiter=release_options.delimiter, rules=schema.rules)
     return number_of_people(records, person, rows=rows)
 
 
@@ -164,7 +167,8 @@ def _show(
     if job.choice is not None:
         notes = (f"By a plain release. {job.choice.reason}", *notes)
     features = parse_features(options)
-    return make_content(release, options.kind, ledger=ledger, notes=notes, target=options.target, on=features)
+    content = make_content(release, options.kind, ledger=ledger, notes=notes, target=options.target, on=features)
+    return add_dates(content, job.schema.rules)
 
 
 def _make_release(
@@ -195,7 +199,7 @@ def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
         columns = job.query.columns.names if isinstance(job.query, TableMoments) else job.query.names
         ids = () if job.query.person is None else (job.query.person.column,)
         job.source.require([*(columns or ()), *ids])
-        return MonitoredRecords(job.release_options, job.query, interrupts)
+        return MonitoredRecords(job.release_options, job.query, interrupts, job.schema.rules)
     interrupts.defer()
     return data
 

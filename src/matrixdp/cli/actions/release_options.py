@@ -13,6 +13,7 @@ from matrixdp.cli.actions.progress import Progress
 from matrixdp.ledger.location import Location
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
+from matrixdp.records.file_rules import FileRules
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ class MonitoredRecords(Records):
     options: ReleaseOptions
     query: MatrixQuery
     interrupts: DeferredInterrupts
+    rules: FileRules
     names: Sequence[str] | None = None
     texts: Sequence[str] = ()
 
@@ -75,4 +77,6 @@ class MonitoredRecords(Records):
         if workers is not None and workers.isdecimal() and len(workers) < 10:
             workers = int(workers)
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
-        return open_records(list(options.data), workers=workers, delimiter=options.delimiter, progress=progress)
+        return open_records(
+            list(options.data), workers=workers, delimiter=options.delimiter, rules=self.rules, progress=progress
+        )

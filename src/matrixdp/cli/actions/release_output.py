@@ -30,7 +30,7 @@ def print_release(
     release = content.release
     assert not isinstance(release, MechanismRelease)
     if options.as_json:
-        facts = _collect_facts(release, options, files, content.ledger) | {"notes": list(content.caveats)}
+        facts = _collect_facts(release, options, files, content.ledger) | {"notes": list(content.remarks)}
         if choice is not None:
             facts |= choice._asdict()
         if content.answers:
@@ -43,8 +43,8 @@ def print_release(
         if content.kind == "correlation" and np.isnan(content.matrix).any():
             click.echo(f"\n{DASH}")
     _print_answers(content)
-    for caveat in content.caveats:
-        click.echo(f"\n{click.style('Note:', bold=True)} {caveat}")
+    for remark in content.remarks:
+        click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
         what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"
         click.echo(f"\nMethod: {what}. {choice.reason}")

@@ -12,13 +12,15 @@ from matrixdp.cli.actions.output import echo_json, output_after_work, write_file
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.domain.columns import Column, Number, YesNo
+from matrixdp.records.file_rules import DateRule, FileRules
 from matrixdp.records.files import open_files
 from matrixdp.report.tables import format_table
 
 
-def write_template(data: Path, output: Path | None, *, delimiter: str | None, force: bool) -> None:
+def write_template(data: Path, output: Path | None, *, delimiter: str | None, sheet: str | None, force: bool) -> None:
     """Write a schema with the names and types of the columns of `data`, and empty bounds and levels."""
-    text = make_template(open_files(data, delimiter=delimiter).fields(), data.name)
+    source = open_files(data, delimiter=delimiter, rules=FileRules(sheet=sheet))
+    text = make_template(source.fields(), data.name, sheet)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -37,7 +39,7 @@ def check_schema(path: Path, data: Path | None, *, delimiter: str | None, as_jso
     if data is not None:
         columns = [] if schema.columns is None else list(schema.columns.names)
         ids = [] if schema.person is None else [schema.person.column]
-        open_files(data, delimiter=delimiter).require([*columns, *ids])
+        open_files(data, delimiter=delimiter, rules=schema.rules).require([*columns, *ids])
     if as_json:
         echo_json(_collect_facts(schema))
     else:
@@ -45,7 +47,11 @@ def check_schema(path: Path, data: Path | None, *, delimiter: str | None, as_jso
 
 
 def _collect_facts(schema: Schema) -> dict[str, Any]:
-    columns = {} if schema.columns is None else {column.name: _column_facts(column) for column in schema.columns}
+    columns = (
+        {}
+        if schema.columns is None
+        else {column.name: _column_facts(column, schema.rules.date(column.name)) for column in schema.columns}
+    )
     return {
         "columns": columns,
         "radius": schema.radius,
@@ -55,9 +61,10 @@ def _collect_facts(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _column_facts(column: Column) -> dict[str, Any]:
+def _column_facts(column: Column, rule: DateRule | None) -> dict[str, Any]:
     if isinstance(column, Number):
-        return {"type": "number", "lower": column.lower, "upper": column.upper, "missing": column.missing}
+        meaning = {} if rule is None else {"meaning": rule.meaning}
+        return meaning | {"type": "number", "lower": column.lower, "upper": column.upper, "missing": column.missing}
     if isinstance(column, YesNo):
         return {"type": "yes/no", "missing": column.missing}
     levels = list(column.levels)
@@ -67,7 +74,7 @@ def _column_facts(column: Column) -> dict[str, Any]:
 def _print_schema(schema: Schema) -> None:
     click.echo(f"{schema.path} is complete.")
     if schema.columns is not None:
-        rows = [[column.name, *_describe_column(column)] for column in schema.columns]
+        rows = [[column.name, *_describe_column(column, schema.rules.date(column.name))] for column in schema.columns]
         click.echo(format_table(["column", "type", "values", "missing"], rows))
     if schema.graph is not None:
         click.echo(f"  a graph with {len(schema.graph.nodes)} nodes, weights up to {schema.graph.weight:g}")
@@ -78,9 +85,11 @@ def _print_schema(schema: Schema) -> None:
         click.echo(f"  protects one person with all their rows (column {schema.person.column!r}); each {counts}")
 
 
-def _describe_column(column: Column) -> tuple[str, str, str]:
+def _describe_column(column: Column, rule: DateRule | None) -> tuple[str, str, str]:
     missing = "allowed" if column.missing else "error"
     if isinstance(column, Number):
+        if rule is not None:
+            return rule.kind, f"{column.lower:g} to {column.upper:g} {rule.meaning}", missing
         return "number", f"{column.lower:g} to {column.upper:g}", missing
     if isinstance(column, YesNo):
         return "yes/no", "2 levels", missing

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from matrixdp.cli.actions.schema_rules import DATE_TYPES, parse_date_column, parse_file_rules, require_known
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
+from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
 
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
-TYPES = ("number", "category", "yes/no")
+TYPES = ("number", "category", "yes/no", *DATE_TYPES)
 _KEYS = {
     "number": ("lower", "upper", "missing", "expected_mean", "expected_std"),
     "category": ("levels", "categories", "other", "missing"),
     "yes/no": ("missing",),
+    **dict.fromkeys(DATE_TYPES, ("lower", "upper", "unit", "origin", "format", "missing")),
 }
 
 
@@ -55,6 +58,8 @@ class Schema:
     expected_correlation : float, optional
     person : Person, optional
         The column that says whose each row is.
+    rules : FileRules
+        How values are written in files, with the columns of dates, which are numbers in `columns`.
     """
 
     path: Path
@@ -65,6 +70,7 @@ class Schema:
     guesses: Mapping[str, Guess] = field(default_factory=dict)
     expected_correlation: float | None = None
     person: Person | None = None
+    rules: FileRules = DEFAULT_RULES
 
     def require_columns(self) -> Columns:
         """The columns, or a `ParameterError` if there are none."""
@@ -142,7 +148,8 @@ def read_schema(path: Path) -> Schema:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
-    _require_known(content, {"columns", "radius", "records", "graph", "person", "expected_correlation"}, f"{path}")
+    known = {"columns", "files", "radius", "records", "graph", "person", "expected_correlation"}
+    require_known(content, known, f"{path}")
     entries = _read_table(content, "columns", path)
     found = tuple(_parse_column(path, name, entry) for name, entry in entries.items())
     columns = Columns(found) if found else None
@@ -156,7 +163,8 @@ def read_schema(path: Path) -> Schema:
     correlation = _read_number(content, "expected_correlation", f"{path}")
     if correlation is not None and not 0 <= correlation <= 1:
         raise ParameterError(f"{path}: expected_correlation must be from 0 to 1, got {correlation:g} instead.")
-    return Schema(path, columns, radius, records, graph, guesses, correlation, person)
+    rules = parse_file_rules(path, _read_table(content, "files", path), entries)
+    return Schema(path, columns, radius, records, graph, guesses, correlation, person, rules)
 
 
 def _parse_guess(entry: dict[str, Any], where: str) -> Guess:
@@ -175,7 +183,7 @@ def _parse_guess(entry: dict[str, Any], where: str) -> Guess:
 
 def _parse_person(path: Path, entry: dict[str, Any]) -> Person:
     where = f"{path}: [person]"
-    _require_known(entry, {"column", "rows"}, where)
+    require_known(entry, {"column", "rows"}, where)
     column, rows = entry.get("column"), entry.get("rows")
     if not isinstance(column, str) or not column or not column.isprintable():
         raise ParameterError(f'{where} must have column = "NAME", the column that says whose each row is.')
@@ -192,9 +200,11 @@ def _parse_column(path: Path, name: str, entry: Any) -> Column:
         names = ", ".join(f'"{name}"' for name in TYPES)
         raise ParameterError(f"{where} has no type yet. Write type = one of {names}, or delete the column.")
     kind = _find_type(entry, where)
-    _require_known(entry, {"type", *_KEYS[kind]}, f"{where}, of type {kind!r}" if "type" in entry else where)
+    require_known(entry, {"type", *_KEYS[kind]}, f"{where}, of type {kind!r}" if "type" in entry else where)
     flags = {flag: _read_flag(entry, flag, where) for flag in ("missing", "other") if flag in entry}
     try:
+        if kind in DATE_TYPES:
+            return parse_date_column(path, name, entry)
         if kind == "number":
             lower, upper = _read_bounds(entry, where)
             return Number(name, lower, upper, **flags)
@@ -213,7 +223,7 @@ def _find_type(entry: dict[str, Any], where: str) -> str:
             if {"lower", "upper"} & set(entry):
                 raise ParameterError(f"{where} has bounds and levels; remove one of them.")
             return "category"
-        _require_known(entry, {"type", "levels", *_KEYS["number"]}, where)
+        require_known(entry, {"type", "levels", *_KEYS["number"]}, where)
         return "number"
     kind = entry["type"]
     if not isinstance(kind, str) or kind not in TYPES:
@@ -256,7 +266,7 @@ def _read_flag(entry: dict[str, Any], name: str, where: str) -> bool:
 
 
 def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
-    _require_known(entry, {"nodes", "weight", "unit", "max_degree"}, f"{path}: [graph]")
+    require_known(entry, {"nodes", "weight", "unit", "max_degree"}, f"{path}: [graph]")
     nodes = entry.get("nodes")
     if (nodes if isinstance(nodes, int) else len(nodes) if isinstance(nodes, list) else 0) > MAX_SIDE:
         raise ParameterError(f"{path}: [graph] nodes must be at most {MAX_SIDE:,}; their matrix is held in memory.")
@@ -295,17 +305,16 @@ def _read_table(content: dict[str, Any], name: str, path: Path) -> dict[str, Any
     return value
 
 
-def _require_known(content: dict[str, Any], names: set[str], where: str) -> None:
-    unknown = sorted(set(content) - names)
-    if unknown:
-        raise ParameterError(f"{where}: unknown entry {unknown[0]!r}; it must be one of {', '.join(sorted(names))}.")
-
-
 def quote_key(name: str) -> str:
     """The name of a column as a TOML key."""
     if name.isascii() and name.replace("_", "").replace("-", "").isalnum():
         return name
-    return '"' + "".join(map(_quote_character, name)) + '"'
+    return quote_text(name)
+
+
+def quote_text(text: str) -> str:
+    """A text as a TOML string."""
+    return '"' + "".join(map(_quote_character, text)) + '"'
 
 
 def _quote_character(char: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matrixdp.cli.actions.schema_file import quote_key
+from matrixdp.cli.actions.schema_file import quote_key, quote_text
 from matrixdp.report.numbers import make_visible
 
 _HEADER = """\
@@ -16,6 +16,8 @@ _HEADER = """\
 #   type = "category"   levels = ["a", "b"] or levels = [1, 2]; any other value is an error, unless other = true adds a
 #                       level for all of them.
 #   type = "yes/no"     true, yes, 1 and false, no, 0.
+#   type = "date"       lower = 1900-01-01 and upper = 2020-12-31 are its bounds; read as days since the lower one, or
+#                       in another unit = "years". type = "time" is a time of day: lower = 07:00:00, in hours.
 #   missing = true      values may be missing. Without it a missing value is an error.
 
 # Optional: the public number of records.
@@ -27,25 +29,33 @@ _HEADER = """\
 # Optional, for columns of numbers that are not missing: records are also moved into a ball of this radius around the
 # middle of their bounds.
 # radius = 1.0
+# Optional, how values are written in the files:
+{files}# decimal = ","
+# thousands = "."
+# missing_words = ["NA", "."]
 """
 _MISSING = "# missing = true"
 _NUMBER = ['type = "number"', 'lower = ""', 'upper = ""']
 _CATEGORY = ['type = "category"', "levels = []", "# other = true"]
 _YES_NO = ['type = "yes/no"']
+_DATE = ['type = "date"', 'lower = ""', 'upper = ""']
+_TIME = ['type = "time"', 'lower = ""', 'upper = ""']
 _UNKNOWN = [
-    "# Its type is unknown. Keep one of these three, without the number signs:",
+    "# Its type is unknown. Keep one of these, without the number signs:",
     *(f"# {line}" for line in ('type = "number"', "lower = ", "upper = ")),
     "#",
     *(f"# {line}" for line in ('type = "category"', "levels = []", "other = true")),
     "#",
     '# type = "yes/no"',
     "#",
+    *(f"# {line}" for line in ('type = "date"', "lower = ", "upper = ")),
+    "#",
     "# If values may be missing, also:",
     _MISSING,
 ]
 
 
-def make_template(fields: Mapping[str, Any], source: str) -> str:
+def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
     """Text of a schema for the columns of the file `source`, with empty bounds and levels.
 
     Parameters
@@ -54,13 +64,16 @@ def make_template(fields: Mapping[str, Any], source: str) -> str:
         The columns; None where the type is unknown, as in CSV.
     source : str
         Name of the file.
+    sheet : str, optional
+        The sheet of a workbook; by default the first.
 
     Privacy
     -------
     Only names, types and whether a column may be null are used.
     """
+    files = "# [files]\n" if sheet is None else f"[files]\nsheet = {quote_text(sheet)}\n"
     columns = (_describe_column(name, field) for name, field in fields.items())
-    return "\n".join([_HEADER.format(name=make_visible(source)), *columns])
+    return "\n".join([_HEADER.format(name=make_visible(source), files=files), *columns])
 
 
 def _describe_column(name: str, field: Any) -> str:
@@ -73,7 +86,7 @@ def _describe_column(name: str, field: Any) -> str:
     if lines is None:
         return (
             f"# {heading} holds {_describe_type(field.type)}, which cannot be used as they are. Make them numbers "
-            "(such as\n# ages, or days since a fixed date) or a category (such as a year) first.\n"
+            "or\n# a category first.\n"
         )
     return "\n".join([heading, *lines, *([_MISSING] * field.nullable), ""])
 
@@ -90,6 +103,10 @@ def _propose(kind: Any) -> list[str] | None:
         return _YES_NO
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return _NUMBER
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return _DATE
+    if types.is_time(kind):
+        return _TIME
     return _CATEGORY if _is_text(kind) else None
 
 
@@ -102,9 +119,4 @@ def _is_text(kind: Any) -> bool:
 def _describe_type(kind: Any) -> str:
     import pyarrow as pa
 
-    types = pa.types
-    if types.is_date(kind):
-        return "dates"
-    if types.is_timestamp(kind):
-        return "timestamps"
-    return "times" if types.is_time(kind) or types.is_duration(kind) else "values of another type"
+    return "lengths of time" if pa.types.is_duration(kind) else "values of another type"

@@ -20,7 +20,8 @@ def schema() -> None:
 @click.option("-o", "--output", type=PATH, help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @delimiter_option
-def new(data: Path, output: Path | None, force: bool, delimiter: str | None) -> None:
+@click.option("--sheet", help="Sheet of an Excel workbook, which the schema then names. [default: the first]")
+def new(data: Path, output: Path | None, force: bool, delimiter: str | None, sheet: str | None) -> None:
     """Write a template of a schema for the table DATA.
 
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
@@ -28,7 +29,7 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None) -> 
     """
     from matrixdp.cli.actions.schema import write_template
 
-    write_template(data, output, delimiter=delimiter, force=force)
+    write_template(data, output, delimiter=delimiter, sheet=sheet, force=force)
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from matrixdp.errors import LedgerError
+from matrixdp.errors import LedgerError, install_hint
 from matrixdp.ledger.location import PostgresURL
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def import_psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise LedgerError(
-            "a ledger in PostgreSQL requires psycopg. Install it: pip install 'matrixdp[postgres]'"
-        ) from None
+        raise LedgerError(f"a ledger in PostgreSQL requires psycopg. {install_hint('postgres')}") from None
     return psycopg
 
 
