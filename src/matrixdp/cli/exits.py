@@ -83,7 +83,7 @@ def _write_error(text: str) -> None:
     """
     text = _PASSWORD.sub("***", text)
     if not text.replace("\n", "").isprintable():
-        from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
+        from matrixdp.display.numbers import make_visible  # imports NumPy, which is slow
 
         text = make_visible(text, keep="\n")
     with suppress(OSError):

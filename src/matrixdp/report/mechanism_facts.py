@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
+from matrixdp.display.numbers import format_number
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import MechanismRelease, Release
-from matrixdp.report.numbers import format_number
 
 AnyRelease = Release | MechanismRelease
 

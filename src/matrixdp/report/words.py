@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from matrixdp.display.numbers import format_number
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release
 from matrixdp.report.content import LedgerSummary, ReportContent
 from matrixdp.report.mechanism_facts import MechanismFacts
-from matrixdp.report.numbers import format_number
 
 
 def describe_subject(content: ReportContent) -> str:

@@ -17,13 +17,13 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import echo_json, write_file
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
+from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import share_mu
 from matrixdp.report.answer_tables import SUMMARIES, AnswerTable, predict_answers
 from matrixdp.report.content import has_equal_rows
-from matrixdp.report.numbers import make_visible
 from matrixdp.report.pictures import draw_design, feature_names
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats

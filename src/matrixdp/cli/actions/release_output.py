@@ -10,10 +10,10 @@ import click
 from matrixdp.cli.actions.output import echo_json
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.design import Design
+from matrixdp.display.numbers import make_visible
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
-from matrixdp.report.numbers import make_visible
 from matrixdp.report.tables import format_matrix
 
 _MOST_TABLES = 12

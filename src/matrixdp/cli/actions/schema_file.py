@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matrixdp.display.html import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.person import Person
@@ -53,6 +54,14 @@ class Schema:
     records: int | None = None
     graph: Graph | None = None
     person: Person | None = None
+
+    def _repr_html_(self) -> str:
+        person = None if self.person is None else self.person.column
+        found = (("radius", self.radius), ("records", self.records), ("person", person))
+        facts = [("file", str(self.path)), *((name, str(value)) for name, value in found if value is not None)]
+        facts += [("graph", str(self.graph))] if self.graph is not None else []
+        columns = "" if self.columns is None else self.columns.render()
+        return render_card("Schema", render_facts(facts), columns)
 
     def require_columns(self) -> Columns:
         """The columns, or a `ParameterError` if there are none."""
