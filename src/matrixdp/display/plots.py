@@ -86,7 +86,7 @@ def plot_matrix(
     shade = value if shade is None else np.asarray(shade[:MOST_SIDE, :MOST_SIDE])
     pyplot, count = load_pyplot(), max(len(rows), len(columns))
     cell = 0.7 if count <= _NUMBERS else max(0.16, 8.0 / count)
-    ax = open_axes(ax, 2.6 + cell * len(columns), max(2.8, 1.6 + cell * len(rows)))
+    ax = open_axes(ax, 2.6 + cell * len(columns), max(3.2, 1.6 + cell * len(rows)))
     grey = ~np.isfinite(value) if std is None else ~np.isfinite(value) | (std == 0)
     coloured = shade[~grey]
     limit = limit or float(np.abs(coloured).max(initial=0.0)) or 1.0
@@ -103,7 +103,7 @@ def plot_matrix(
     mapped = pyplot.cm.ScalarMappable(norm=norm, cmap=colours)
     notes = [] if std is None else ["pale: may be noise alone"]
     notes += ["grey: no noise, or unknown"] if grey.any() else []
-    ax.figure.colorbar(mapped, ax=ax, label=legend)
+    ax.figure.colorbar(mapped, ax=ax).set_label(legend, fontsize="small")
     ax.set_xlabel("; ".join(notes), fontsize="small", loc="right")
     ax.set_title(title, loc="left")
     return ax
@@ -188,7 +188,8 @@ def _name_ticks(ax: Any, rows: Sequence[str], columns: Sequence[str]) -> None:
 
 def _write_numbers(ax: Any, value: Floats, std: Floats | None, painted: Floats) -> None:
     for (i, j), number in np.ndenumerate(value):
+        bar = 0.0 if std is None else float(std[i, j])
+        words = format_estimate(float(number), bar)[0] if bar else format_number(float(number))
         dark = float(painted[i, j] @ (0.299, 0.587, 0.114)) < 0.55
-        faded = std is not None and abs(number) < 2 * std[i, j]
-        ink = "#ffffff" if dark else "#888888" if faded else "#1c2330"
-        ax.text(j, i, format_number(float(number)), ha="center", va="center", color=ink, fontsize="small")
+        ink = "#ffffff" if dark else "#888888" if abs(number) < 2 * bar else "#1c2330"
+        ax.text(j, i, words, ha="center", va="center", color=ink, fontsize="small")
