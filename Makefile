@@ -8,7 +8,7 @@ endif
 
 .PHONY: demo test nightly spark gpu bench accuracy audit mutants clean
 
-demo: .venv/demo          ## design and release a private covariance; shows a table, writes a picture and a report
+demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
 
 test: .venv/dev           ## lint, types, all tests, and the lines that they leave out

@@ -78,6 +78,11 @@ ABLATIONS = [
     Ablation("shrink", False, ("covariance", "regression")),
     Ablation("shrink", True, ("components",)),
     Ablation("level", 0.0),
+    Ablation("one_sided", 0.0, ("covariance",)),
+    Ablation("plain_share", 0.0, ("covariance",)),
+    Ablation("check_share", 0.0, ("covariance",)),
+    Ablation("coarse_share", 0.0),
+    Ablation("doubtful", 0.0, ("regression",)),
 ]
 
 

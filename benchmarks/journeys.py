@@ -85,7 +85,7 @@ def folder_on_dask(folder: Path) -> Iterator[Callable[[], object]]:
     budget = ["--epsilon", "1", "--delta", "1e-6"]
     account = [str(folder / "ledger.db"), "--dataset", "clinic"]
     run(["ledger", "new", *account, "--epsilon", "40", "--delta", "1e-6"])
-    options = ["--schema", str(folder / "schema.toml"), "--query", "covariance", *budget, "--ledger", *account]
+    options = ["--schema", str(folder / "schema.toml"), "--query", "moments", *budget, "--ledger", *account]
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         place = ["--workers", cluster.scheduler_address, "--out", str(folder / "out"), "--force"]
         yield lambda: run(["release", str(folder / "data"), *options, *place])

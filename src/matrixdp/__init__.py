@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         RequestPendingError,
         StreamError,
     )
+    from matrixdp.estimates import CovarianceRelease, read_release, release_covariance
     from matrixdp.ledger import Ledger
     from matrixdp.noise import Covariance, MatrixGaussian, Stream, draw_gaussian
     from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon, gdp_mu
@@ -71,6 +72,7 @@ __all__ = [
     "Columns",
     "ContingencyTable",
     "Covariance",
+    "CovarianceRelease",
     "DataError",
     "DatasetRelease",
     "Design",
@@ -121,10 +123,12 @@ __all__ = [
     "open_records",
     "optimal",
     "principal_directions",
+    "read_release",
     "register",
     "register_engine",
     "register_mechanism",
     "register_source",
+    "release_covariance",
     "release_dataset",
     "release_mechanism",
     "shares",
@@ -163,6 +167,7 @@ _HOMES = {
         "ParameterError",
         "StreamError",
     ),
+    "matrixdp.estimates": ("CovarianceRelease", "read_release", "release_covariance"),
     "matrixdp.ledger": ("Ledger",),
     "matrixdp.noise": ("Covariance", "MatrixGaussian", "Stream", "draw_gaussian"),
     "matrixdp.privacy": ("Neighbours", "Privacy", "gdp_delta", "gdp_epsilon", "gdp_mu"),
@@ -185,8 +190,8 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = frozenset(
-    {"adaptive", "answers", "baselines", "datasets", "design", "domain", "errors", "estimators", "ledger", "noise"}
-    | {"audit", "paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
+    {"adaptive", "answers", "baselines", "datasets", "design", "domain", "errors", "estimates", "estimators", "ledger"}
+    | {"audit", "noise", "paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
 )
 
 

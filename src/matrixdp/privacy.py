@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -149,6 +150,37 @@ class Privacy:
     def mu(self) -> float:
         """Largest `mu` for which `mu`-GDP implies this guarantee, rounded down."""
         return gdp_mu(epsilon=self.epsilon, delta=self.delta)
+
+
+class LargeDeltaWarning(UserWarning):
+    """A delta that is larger than one over the number of records."""
+
+
+def describe_large_delta(privacy: Privacy, records: int) -> str:
+    """Why a delta above one over the number of records is too large, in a sentence or two; empty if it is smaller.
+
+    Examples
+    --------
+    >>> describe_large_delta(Privacy(1, 1e-6), 1000)
+    ''
+    >>> print(describe_large_delta(Privacy(1, 0.01), 1000))
+    delta 0.01 is above 1/1000, one over the number of records: publishing a few records in full would meet such a \
+guarantee, too. Choose a delta well below 1/1000, such as 1e-05.
+    """
+    if records <= 1 / privacy.delta:  # exact for integers of any size
+        return ""
+    suggested = 10.0 ** -len(str(100 * records - 1))
+    return (
+        f"delta {privacy.delta:.3g} is above 1/{records}, one over the number of records: publishing a few records in "
+        f"full would meet such a guarantee, too. Choose a delta well below 1/{records}, such as {suggested:.0e}."
+    )
+
+
+def warn_large_delta(privacy: Privacy, records: int, *, stacklevel: int = 2) -> None:
+    """Issue a `LargeDeltaWarning` to the caller's caller if delta is above one over the number of records."""
+    message = describe_large_delta(privacy, records)
+    if message:
+        warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel + 1)
 
 
 def check_privacy(privacy: Any) -> None:

@@ -21,7 +21,7 @@ LAYERS = [
     {"answers"},
     {"release"},
     {"adaptive", "datasets"},
-    {"baselines", "estimators"},
+    {"baselines", "estimates", "estimators"},
     {"report", "paper"},
     {"audit"},
     {"cli"},

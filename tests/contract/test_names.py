@@ -8,7 +8,8 @@ import matrixdp
 
 NAMES = {
     "Adjacency", "Allocation", "Blocks", "Bounds", "BudgetExceededError", "Category", "Columns", "ContingencyTable",
-    "Covariance", "DataError", "DatasetRelease", "Design", "Distance", "EngineError", "FrobeniusBall", "GramMatrix",
+    "Covariance", "CovarianceRelease", "DataError", "DatasetRelease", "Design", "Distance",
+    "EngineError", "FrobeniusBall", "GramMatrix",
     "Identity", "Laplacian", "Ledger", "LedgerError", "MatrixDPError", "MatrixGaussian", "MatrixQuery",
     "MechanismError", "MechanismRelease", "MissingExtraError", "Moments", "Neighbours", "Number", "ParameterError",
     "Person", "PrincipalDirections", "Privacy", "Query", "Records", "Release", "RequestPendingError", "SecondMoment",
@@ -16,8 +17,8 @@ NAMES = {
     "StreamError", "TableMoments", "Vertices", "YesNo", "__version__", "binary", "compare", "draw_gaussian",
     "equimodal", "error_curve",
     "gdp_delta", "gdp_epsilon", "gdp_mu", "isotropic", "isotropic_scale", "make_design", "open_records", "optimal",
-    "principal_directions", "register", "register_engine", "register_mechanism", "register_source",
-    "release_dataset", "release_mechanism", "shares", "uniform", "unimodal", "with_ids",
+    "principal_directions", "read_release", "register", "register_engine", "register_mechanism", "register_source",
+    "release_covariance", "release_dataset", "release_mechanism", "shares", "uniform", "unimodal", "with_ids",
 }  # fmt: skip
 
 

@@ -7,18 +7,28 @@ method and its proofs.
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.components import Components, principal_components
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
+from matrixdp.adaptive.error_bars import MomentErrors, error_bars
+from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.fourier import FourierFeatures
+from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.adaptive.scales import Scales, private_scales
 
 __all__ = [
     "Components",
+    "Description",
+    "Forecast",
     "FourierFeatures",
+    "MethodChoice",
+    "MomentErrors",
     "PrincipalDirections",
     "PrivateMoment",
     "Scales",
     "Step",
+    "choose_method",
+    "error_bars",
+    "forecast",
     "principal_components",
     "principal_directions",
     "private_moment",

@@ -61,6 +61,8 @@ class BallMoment:
         Standard deviation of the noise in the trace of ``sum u u'/N``.
     count : float
         Number of records as a fraction of the public number; noisy where the number is private.
+    diagonal : float64 array of shape (d,), optional
+        Variance of the noise on the diagonal of ``sum u u'/N``; twice that off the diagonal by default.
     """
 
     second: Floats
@@ -68,6 +70,7 @@ class BallMoment:
     std: float
     trace_std: float = math.nan
     count: float = 1.0
+    diagonal: Floats | None = None
 
     @property
     def mean(self) -> Floats:
@@ -78,7 +81,7 @@ class BallMoment:
         """Moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
 
         Noise of the form ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances
-        ``s^2 (L_ii L_jj + L_ij^2)``, ``L = K K'``.
+        ``s^2 (L_ii L_jj + L_ij^2)``, ``L = K K'``; what is more exact on the diagonal is subtracted.
         """
         d = len(matrix)
         turn = np.eye(d + 1)
@@ -88,7 +91,11 @@ class BallMoment:
         own[:, 0] /= self.constant
         spread = own @ own.T
         sizes = np.diagonal(spread)
-        return turn @ self.second @ turn.T, self.std**2 * (np.multiply.outer(sizes, sizes) + spread**2)
+        variances = self.std**2 * (np.multiply.outer(sizes, sizes) + spread**2)
+        if self.diagonal is not None:
+            squares = own[:, 1:] ** 2
+            variances = variances - (squares * (2 * self.std**2 - self.diagonal)) @ squares.T
+        return turn @ self.second @ turn.T, variances
 
 
 def denoise(

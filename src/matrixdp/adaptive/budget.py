@@ -18,11 +18,13 @@ from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, compose_mu
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account
+from matrixdp.serialise import builtin_kind
 from matrixdp.version import __version__
 
 _ROUNDING = 1e-12  # relative reduction of each share, so that shares which sum to one in floats stay within the total
 
 
+@builtin_kind
 @dataclass(frozen=True)
 class Step:
     """Privacy cost of one step of a fit.
@@ -109,23 +111,27 @@ class FitBudget:
         mu = compose_mu(mus)
         return Step(name, mu, (mu / self.privacy.mu) ** 2, len(mus))
 
-    def release(self, name: str, query: MatrixQuery, data: Any, *, share: float) -> Release:
-        """Release `query` on `data` with isotropic noise, for `share` of the total."""
+    def release(self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False) -> Release:
+        """Release `query` on `data`, for `share` of the total.
+
+        Noise is isotropic by default, and that of `make_design` if `structured`: exact on the diagonal of a moment.
+        """
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
         if query.person != self.person:
             raise ParameterError("a fit's queries must all protect the same person.")
         if not 0 < share <= self.remaining:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
-        design = self._design(query, share * (1 - _ROUNDING))
+        design = self._design(query, share * (1 - _ROUNDING), structured)
         self._releases.append((name, share, design.distance))
         return release(design, data, stream=self.stream, simulation=self.simulation)
 
-    def _design(self, query: MatrixQuery, share: float) -> Design:
+    def _design(self, query: MatrixQuery, share: float, structured: bool) -> Design:
         """Design for a query; the latest one is kept, since counts repeat the same query."""
         latest = self._latest
         if latest is None or latest.query is not query or latest.share != share:
-            latest = self._latest = make_design(query, self.privacy, allocation=isotropic(), share=share)
+            allocation = "uniform" if structured else isotropic()
+            latest = self._latest = make_design(query, self.privacy, allocation=allocation, share=share)
         return latest
 
 

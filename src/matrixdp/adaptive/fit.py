@@ -1,17 +1,21 @@
-"""The private moment with learned coordinates, in five steps."""
+"""The private moment with learned coordinates, in five steps, and a moment of the whole box beside it."""
 
 from __future__ import annotations
 
 import math
 
 from matrixdp.adaptive.ball_moment import BallMoment, ball_moment, ball_query
+from matrixdp.adaptive.box_moment import box_moment, box_query
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.clipped_tail import private_excess
 from matrixdp.adaptive.grid_records import PrivateRecords
+from matrixdp.adaptive.plain_mix import finish_plain, mix_plain
+from matrixdp.adaptive.plain_share import plain_ratio, plain_share
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
 from matrixdp.adaptive.postprocess import Fitted, finish_combined, finish_single
-from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius
+from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius, step_down
 from matrixdp.adaptive.settings import Settings
+from matrixdp.adaptive.target_mean import finish_targets, has_signal, is_mean_better, measure_targets
 from matrixdp.design import isotropic, make_design
 from matrixdp.privacy import share_mu
 from matrixdp.types import Floats
@@ -24,6 +28,7 @@ def fit_moment(
     *,
     public: int,
     basis: Floats | None = None,
+    targets: int = 0,
 ) -> Fitted:
     """Mean and covariance of records on their grid.
 
@@ -37,21 +42,36 @@ def fit_moment(
         The public number of records.
     basis : float64 array of shape (d, d), optional
         Public orthonormal columns to use; learned by default.
+    targets : int
+        Number of last features that a regression predicts; zero for other aims.
 
     Privacy
     -------
     Reads the records through `budget.release` alone: every count and moment has its share of the budget, and whatever
     is chosen in between is a function of earlier noisy answers.
     """
+    d = records.shape[1]
+    scarce = is_scarce(d, public, budget.privacy.mu, settings)
+    if targets and scarce:
+        return finish_targets(measure_targets(records, targets, budget, public=public), d)
+    if d == 1:
+        return finish_plain(measure_box(records, settings.only_ratio, budget, public=public))
     radius = find_first_radius(records, settings, budget, public=public)
-    if is_scarce(records.shape[1], public, budget.privacy.mu, settings):
+    if scarce:
         return finish_single(measure_only_moment(records, radius, settings, budget, public=public), radius, settings)
     rough = measure_rough_moment(records, radius, settings, budget, public=public)
     plan = plan_final_moment(rough, settings, basis=basis, levels=records.levels)
     transformed = records.transform(plan.coordinates)
     ball = find_final_ball(transformed, plan, settings, budget, public=public)
+    reach = public * share_mu(budget.privacy.mu, budget.remaining)
+    doubtful = targets > 0 and public * budget.privacy.mu < settings.doubtful
+    if doubtful and not has_signal(rough, targets, settings.signal) and is_mean_better(plan, ball, targets):
+        return finish_targets(measure_targets(records, targets, budget, public=public), d)
+    share = plain_share(rough, plan, ball, settings, reach)
+    plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share) if share else None
     final = measure_final_moment(transformed, plan, ball, budget, public=public)
-    return finish_combined(rough, final, plan, ball, settings)
+    fitted = finish_combined(rough, final, plan, ball, settings)
+    return fitted if plain is None else mix_plain(fitted, final, plan, plain)
 
 
 def is_scarce(features: int, records: int, mu: float, settings: Settings) -> bool:
@@ -62,16 +82,31 @@ def is_scarce(features: int, records: int, mu: float, settings: Settings) -> boo
 def find_first_radius(records: PrivateRecords, settings: Settings, budget: FitBudget, *, public: int) -> float:
     """Step 1: clipping norm about the midpoint that balances clipping error and noise.
 
-    Spends `count_share`; nothing where the counts would be lost in their noise, for a public radius.
+    Spends `count_share`. Where the counts would be lost in their noise the radius is public, unless a few coarse counts
+    tell that the box is far too wide.
     """
     d, mu, counts = records.shape[1], budget.privacy.mu, settings.first_bisections
     longest = math.sqrt(d)
     share = count_share(counts, settings, features=d, public=public, mu=mu)
     if count_std(counts, share, mu) > settings.lost_counts * public:
-        return settings.public_radius * longest
+        return find_coarse_radius(records, settings, budget, public=public)
     clipped = settings.clip_factor * settings.first_count * d / mu
     goal = Goal(clipped, longest / settings.first_span, longest, counts, freedom=d, longest=longest)
     return find_radius("radius", records, goal, settings, budget, public=public)
+
+
+def find_coarse_radius(records: PrivateRecords, settings: Settings, budget: FitBudget, *, public: int) -> float:
+    """Step 1 where records are few: the public radius, or less if most records are much shorter.
+
+    Counts at a quarter of the longest possible record, a sixteenth and so on, until more than half of the records are
+    longer. Each spends `coarse_share`, and nothing is counted where even one such count would be lost in its noise.
+    """
+    longest, share = math.sqrt(records.shape[1]), settings.coarse_share
+    radius, counts = settings.public_radius * longest, settings.coarse_counts
+    if not share or count_std(1, share, budget.privacy.mu) > settings.coarse_lost * public:
+        return radius
+    cuts = [longest / 4 ** (k + 1) for k in range(counts)]
+    return step_down("radius", records, radius, cuts, budget, public=public, share=share)
 
 
 def measure_rough_moment(
@@ -120,8 +155,16 @@ def measure_final_moment(
     return ball_moment("final moment", records, ball.radius, budget, share=share, public=public, ratio=plan.ratio)
 
 
+def measure_box(
+    records: PrivateRecords, ratio: float, budget: FitBudget, *, public: int, part: float = 1.0
+) -> BallMoment:
+    """Noisy moment of all records in their box, none of them clipped. Spends `part` of what remains."""
+    return box_moment("box moment", records, budget, share=part * budget.remaining, public=public, ratio=ratio)
+
+
 def check_designs(budget: FitBudget, size: int, records: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
     counts = count_query(records, budget.neighbours, budget.person)
     for query in (counts, ball_query(size, 1.0, records, budget.neighbours, person=budget.person)):
         make_design(query, budget.privacy, allocation=isotropic())
+    make_design(box_query(size, records, budget.neighbours, 1 / 8, budget.person), budget.privacy, allocation="uniform")

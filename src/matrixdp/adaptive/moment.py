@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fit import check_designs, fit_moment
-from matrixdp.adaptive.grid_records import check_features
+from matrixdp.adaptive.grid_records import PrivateRecords, check_features
 from matrixdp.adaptive.out_of_core import validate_records
 from matrixdp.adaptive.people_records import validate_people
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
@@ -32,10 +35,12 @@ class PrivateMoment:
 
     Attributes
     ----------
-    mean, mean_std : float64 arrays of shape (m,)
-        In the data's units; the standard deviation is that of the noise, before shrinkage and to first order.
-    covariance, covariance_std : float64 arrays of shape (m, m)
+    mean : float64 array of shape (m,)
+        In the data's units.
+    covariance : float64 array of shape (m, m)
         About the mean, over N; positive semidefinite.
+    errors : MomentErrors
+        Error bars of all that is read off the moment, computed at the first access.
     fitted : Fitted
         Results for records scaled to [-1, 1].
     bounds : Bounds
@@ -50,6 +55,9 @@ class PrivateMoment:
         Whether the noise is reproducible, hence not private.
     records : int
         The public number of records, or of people.
+    aim : str
+    basis : float64 array of shape (m, m) or None
+        Public directions; None if they are learned.
     unit : Unit
         What the guarantee protects: one record or one person.
     """
@@ -62,6 +70,8 @@ class PrivateMoment:
     steps: tuple[Step, ...]
     simulation: bool
     records: int
+    aim: str = "covariance"
+    basis: Floats | None = None
     unit: Unit = RECORD
 
     @property
@@ -70,24 +80,19 @@ class PrivateMoment:
         return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean
 
     @property
-    def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, of shape (m,)."""
-        return np.asarray(self.bounds.halfwidths * self.fitted.mean_std)
-
-    @property
     def covariance(self) -> Floats:
         """Covariance about the mean, of shape (m, m)."""
         return self._in_units(self.fitted.covariance)
 
     @property
-    def covariance_std(self) -> Floats:
-        """Standard deviation of the noise in each covariance, of shape (m, m)."""
-        return self._in_units(self.fitted.std)
-
-    @property
     def second_moment(self) -> Floats:
         """Second moment about the box's midpoint, of shape (m, m)."""
         return self._in_units(self.fitted.second)
+
+    @cached_property
+    def errors(self) -> MomentErrors:
+        """Error bars: noise, clipping and shrinkage together, from the private answers alone."""
+        return error_bars(self)
 
     def _in_units(self, matrix: Floats) -> Floats:
         return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
@@ -99,6 +104,7 @@ def private_moment(
     privacy: Privacy,
     *,
     aim: str = "covariance",
+    targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
@@ -114,13 +120,16 @@ def private_moment(
     Parameters
     ----------
     data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
-        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to six times.
+        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to seven times.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy
         The whole budget.
-    aim : 'covariance', 'components' or 'regression'
+    aim : 'covariance', 'correlation', 'components' or 'regression'
         Use of the result; selects the settings.
+    targets : int
+        Number of last features that a regression predicts, and whose mean is measured alone where noise hides all else;
+        with 0 it never is. Other aims have none.
     directions : 'learned', 'standard' or array_like of shape (m, m)
         Directions of the coordinates of the final moment; a matrix must have orthonormal columns, for features scaled
         to [-1, 1].
@@ -152,26 +161,114 @@ def private_moment(
     >>> moment.mu <= moment.privacy.mu
     True
     >>> [step.name for step in moment.steps]
-    ['radius', 'rough moment', 'second radius', 'tail', 'final moment']
+    ['radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
     """
-    settings = settings_for(aim)
+    prepared = prepare_fit(
+        data,
+        bounds,
+        privacy,
+        aim=aim,
+        targets=targets,
+        directions=directions,
+        records=records,
+        neighbours=neighbours,
+        person=person,
+        stream=stream,
+        simulation=simulation,
+    )
+    if not simulation:
+        warn_large_delta(privacy, prepared.public)
+    description = {"query": "learned moment", "aim": aim, **prepared.size}
+    with charge_fit(prepared.budget, description, ledger=ledger, dataset=dataset, allowance=allowance):
+        return prepared.fit()
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedFit:
+    """A fit whose data and parameters have been checked, and which has not spent anything yet. Private.
+
+    Attributes
+    ----------
+    records : PrivateRecords
+    bounds : Bounds
+    aim : str
+    budget : FitBudget
+    public : int
+        The public number of records.
+    basis : float64 array of shape (m, m), or None
+        Public directions; None if they are learned.
+    targets : int
+        Number of last features that a regression predicts.
+    """
+
+    records: PrivateRecords
+    bounds: Bounds
+    aim: str
+    budget: FitBudget
+    public: int
+    basis: Floats | None = None
+    targets: int = 0
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """Shape of the covariance and public number of records, for the ledger."""
+        return {"shape": [self.bounds.size, self.bounds.size], "records": self.public}
+
+    def fit(self) -> PrivateMoment:
+        """Spend the budget. Whatever pays for it must have been charged before."""
+        budget = self.budget
+        with np.errstate(all="ignore"):  # a warning would reveal something about private data
+            fitted = fit_moment(
+                self.records,
+                settings_for(self.aim),
+                budget,
+                public=self.public,
+                basis=self.basis,
+                targets=self.targets,
+            )
+        return PrivateMoment(
+            fitted=fitted,
+            bounds=self.bounds,
+            privacy=budget.privacy,
+            neighbours=budget.neighbours,
+            mu=budget.mu,
+            steps=budget.steps,
+            simulation=budget.simulation,
+            records=self.public,
+            aim=self.aim,
+            basis=self.basis,
+            unit=budget.unit,
+        )
+
+
+def prepare_fit(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    aim: str,
+    targets: int = 1,
+    directions: str | ArrayLike = "learned",
+    records: int | None = None,
+    neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> PreparedFit:
+    """Check data and parameters of `private_moment`; raises every error that they can have."""
+    settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
+    predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size) if aim == "regression" else 0
     who = Person.parse(person)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
     count, on_grid = validate_records(data, bounds) if who is None else validate_people(data, bounds, who)
     public = public_records(records, count, budget.neighbours)
     check_designs(budget, bounds.size, public)
-    description = {"query": "learned moment", "aim": aim, "shape": [bounds.size, bounds.size], "records": public}
-    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        grid_records = on_grid(public)
-        with charge:
-            fitted = fit_moment(grid_records, settings, budget, public=public, basis=basis)
-    spent = budget.mu, budget.steps
-    return PrivateMoment(fitted, bounds, privacy, budget.neighbours, *spent, simulation, public, budget.unit)
+        return PreparedFit(on_grid(public), bounds, aim, budget, public, basis, predicted)
 
 
 def _basis(directions: Any, size: int) -> Floats | None:

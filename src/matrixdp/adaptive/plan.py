@@ -89,17 +89,24 @@ def new_coordinates(
     """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
 
     Each coordinate is divided by the fourth root of its variance: of all powers, 1/4 has the least noise in the
-    Frobenius norm for a given clipping error.
+    Frobenius norm for a given clipping error. For correlations, features are first divided by their rough standard
+    deviations, and variances are those of scaled features.
     """
     spectrum = partial(shrink_spectrum, level=settings.level)
     mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
+    noise = math.sqrt(2) * rough.std
+    scales = np.ones(len(mean))
+    if settings.scaled:
+        scales = np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise)
+        covariance = covariance / np.multiply.outer(scales, scales)
+        noise = noise * float(np.mean(scales**-2))
     if basis is None:
         values, basis = np.linalg.eigh(covariance)
     else:
         values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
     values = np.maximum(values, 0.0)
-    variances = values + settings.floor * math.sqrt(2) * rough.std
-    matrix = (basis / variances**0.25).T
+    variances = values + settings.floor * noise
+    matrix = (basis / variances**0.25).T / scales
     centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
     return Coordinates.of(matrix, centre, levels), variances
 
@@ -122,7 +129,9 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
     """Plan with the ratio y that has the least expected error, and the sizes of noise and clipping error.
 
     All noise is proportional to ``1 + y``, and that of the mean to ``(1 + y)/sqrt(y)``. The mean's error changes the
-    second moment about the midpoint by its product with the centre; the covariance hardly depends on it.
+    second moment about the midpoint by its product with the centre; the covariance hardly depends on it. Where the
+    records that are clipped lie on one side, so does clipping: a record of length ``sqrt(2 |u|^2)`` that loses t in its
+    square moves the mean by about ``t/sqrt(8 mean_square)`` in u.
     """
     total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
     freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))
@@ -134,4 +143,6 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
     best = (math.sqrt(far**2 + 4 * own * far) - far) / (2 * own)  # least (1 + y)^2 (own + 2 far/y)
     ratio = max(best, settings.least_ratio)
     noise = (1 + ratio) * math.sqrt(own + 2 * far / ratio)
+    shift = settings.one_sided * math.sqrt(far * trace / 2)
+    clipping = math.hypot(clipping, shift)
     return FinalPlan(coordinates, ratio, total, freedom, noise, clipping)

@@ -8,6 +8,7 @@ import numpy as np
 
 from matrixdp.types import Floats
 
+_EXPLAINED = np.array([0.0, 1 / 64, 1 / 16, 1 / 4, 1.0])  # shares of the target's variance, equally likely
 _ROUNDS = 3  # fixed-point iterations: the noise depends on the coefficients
 _TINY = float(np.finfo(float).tiny) ** 0.5
 
@@ -40,7 +41,8 @@ def posterior_coefficients(
     """Posterior mean of the coefficients b in ``cross = gram b + noise``.
 
     In coordinates in which the noise of `gram` is isotropic, the prior of the coefficients is Gaussian with one
-    variance, for which they explain all of the target's variance on average. The noise of `gram` adds ``s^2 |b - a|^2``
+    variance, for which they explain a share of the target's variance on average. The shares, from none to all, are
+    averaged with their likelihood given `cross`. The noise of `gram` adds ``s^2 |b - a|^2``
     to the variance ``s^2 l`` of `cross`, for a and l given in `target`, and sampling adds the residual variance over
     the number of records. So the coefficients are close to zero where `cross` may be noise alone.
 
@@ -75,12 +77,15 @@ def posterior_coefficients(
     values = np.maximum(values, _TINY)
     seen, centre = cross @ turn, target[0] @ turn
     own = max(target[1] - float(centre @ centre), 0.0)
-    prior = max(variance, _TINY) / values.sum()
+    priors = _EXPLAINED[:, None] * (max(variance, _TINY) / values.sum())
     found, kept = np.zeros(values.size), np.zeros(values.size)
     for _ in range(_ROUNDS):
         noise = std**2 * (own + float(((centre - found) ** 2).sum())) + values * variance / records
-        kept = prior * values / (prior * values**2 + noise + _TINY**2)
+        spread = priors * values**2 + noise + _TINY**2
+        evidence = -0.5 * (seen**2 / spread + np.log(spread)).sum(axis=1)
+        weights = np.exp(evidence - evidence.max())
+        kept = (weights / weights.sum()) @ (priors * values / spread)
         found = kept * seen
     evenly = max(variance, _TINY) / values.size / (values + std)
-    lost = np.maximum(prior, evenly) * (1 - kept * values) ** 2
+    lost = np.maximum(float(priors[-1, 0]), evenly) * (1 - kept * values) ** 2
     return Posterior(np.asarray(turn @ found), np.asarray((turn * lost) @ turn.T))

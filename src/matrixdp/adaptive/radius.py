@@ -156,6 +156,33 @@ def private_radius(
     return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
 
 
+def step_down(
+    name: str,
+    records: PrivateRecords,
+    radius: float,
+    cuts: list[float],
+    budget: FitBudget,
+    *,
+    public: int,
+    share: float,
+) -> float:
+    """`radius`, or 1.5 times the last of the falling `cuts` which fewer than half of the records exceed.
+
+    Stops at the first cut-off that more exceed; every count spends `share`.
+
+    Privacy
+    -------
+    As `private_radius`; how many counts are taken depends on noisy ones alone.
+    """
+    query, above = count_query(public, budget.neighbours, budget.person), records.counter(cuts)
+    for cut in cuts:
+        noisy = budget.release(name, query, Cut(above, cut), share=share).matrix[0, 0]
+        if noisy > public / 2:
+            break
+        radius = 1.5 * cut
+    return radius
+
+
 def extrapolate_radius(radius: float, found: float, wanted: float, freedom: float) -> float:
     """Radius that a share `wanted` of the records should exceed, from one that a larger share `found` exceeds.
 

@@ -44,8 +44,15 @@ class Settings:
         Noise of a count, as a share of the records, above which the first radius is public: counts would be lost in it.
     public_radius : float
         That radius, as a fraction of the longest possible record.
+    coarse_share, coarse_counts, coarse_lost : float, int, float
+        Share of ``mu^2`` for each of a few counts that then look for a much shorter radius, their largest number, and
+        the noise of one, as a share of the records, above which none is taken.
     scarce : float
         ``features/(records mu)`` above which one moment gets the whole budget: a rough moment would be noise.
+    doubtful : float
+        ``records mu`` below which a regression goes on only if the rough moment shows a signal.
+    signal : float
+        Covariances of features and target must exceed their noise by this many standard deviations.
     rough_share : float
         Share of ``mu^2`` for the rough moment: enough to find the directions, and it is averaged with the final one.
     rough_ratio : float
@@ -56,6 +63,18 @@ class Settings:
     about_mean : bool
         Whether errors about the mean count rather than about the midpoint. About the midpoint, the final ratio is
         raised to balance the error of a mean that lies far from it.
+    plain_share : float
+        Least share of what remains for a moment of the whole box, times the squared number of features; none for aims
+        that need directions alone.
+    check_share, check_below : float
+        Least such share where ``features/(records mu)`` is below the second number: noise is small then, and what
+        clipping takes may be more.
+    only_ratio : float
+        Square of the constant before each record where there is one feature, and a moment of its box is all.
+    scaled : bool
+        Whether errors count relative to the standard deviations of the features, as for correlations.
+    one_sided : float
+        How much of what clipping takes is expected to lie on one side of the centre, and so to move the mean.
     floor : float
         Added to the rough variances, in standard deviations of their noise: a variance that is too small by noise would
         stretch its coordinate.
@@ -89,12 +108,23 @@ class Settings:
     first_span: float = 64.0
     second_span: float = 16.0
     scarce: float = 0.5
+    doubtful: float = 50.0
+    signal: float = 0.5
     lost_counts: float = 0.25
     public_radius: float = 0.5
+    coarse_share: float = 0.04
+    coarse_counts: int = 3
+    coarse_lost: float = 0.5
     rough_share: float = 0.15
     rough_ratio: float = 1 / 8
     least_ratio: float = 1 / 16
     about_mean: bool = False
+    plain_share: float = 2.0
+    check_share: float = 0.1
+    check_below: float = 0.002
+    only_ratio: float = 0.2
+    scaled: bool = False
+    one_sided: float = 0.3
     floor: float = 0.2
     pull: float = 0.4
     tail_share: float = 0.02
@@ -105,16 +135,19 @@ class Settings:
 
 
 _COVARIANCE = Settings()
-_DIRECTIONS = replace(_COVARIANCE, clip_factor=4.0, scarce=1.0, floor=1.0, pull=0.0, about_mean=True, tail_share=0.0)
+_DIRECTIONS = replace(_COVARIANCE, clip_factor=4.0, scarce=1.0, floor=1.0, pull=0.0, about_mean=True)
+_DIRECTIONS = replace(_DIRECTIONS, tail_share=0.0, plain_share=0.0)
+_CORRELATION = replace(_COVARIANCE, clip_factor=4.0, floor=1.0, pull=0.0, about_mean=True, plain_share=0.0, scaled=True)
 SETTINGS = {
     "covariance": _COVARIANCE,
+    "correlation": _CORRELATION,
     "components": replace(_DIRECTIONS, shrink=False),
     "regression": _DIRECTIONS,
 }
 
 
 def settings_for(aim: str) -> Settings:
-    """Settings for 'covariance', 'components' or 'regression'."""
+    """Settings for 'covariance', 'correlation', 'components' or 'regression'."""
     if aim not in SETTINGS:
         raise ParameterError(f"aim must be one of {', '.join(SETTINGS)}, got {aim!r} instead.")
     return SETTINGS[aim]

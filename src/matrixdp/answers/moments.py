@@ -5,13 +5,14 @@ Error bars are the standard deviation of the noise alone, to first order; they d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
 from matrixdp.display.frames import make_bars_frame
@@ -20,6 +21,8 @@ from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
+
+LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +53,9 @@ class Estimate:
     def named(self) -> NamedEstimate:
         """The same with names for rows and columns; a vector becomes one column."""
         names = self.names or tuple(str(i) for i in range(self.value.shape[-1]))
-        if self.value.ndim == 2:
-            return NamedEstimate(self.value, self.std, names, names)
-        return NamedEstimate(self.value[:, None], self.std[:, None], names, ("value",))
+        matrix = self.value.ndim == 2
+        value, std = (self.value, self.std) if matrix else (self.value[:, None], self.std[:, None])
+        return NamedEstimate(value, std, names, names if matrix else ("value",), np.full(value.shape, HIDDEN, object))
 
     def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
         """A pandas data frame: of a vector value, std, low and high of each name; of a matrix its values.
@@ -77,7 +80,7 @@ class Estimate:
         """A table, each value with its error bar."""
         size = self.value.shape[-1]
         names = self.names or tuple(str(i) for i in range(size))
-        cells = np.array([f"{v:.4g} ± {s:.2g}" for v, s in zip(self.value.flat, self.std.flat, strict=True)])
+        cells = np.array([_format_cell(v, s) for v, s in zip(self.value.flat, self.std.flat, strict=True)])
         rows = cells.reshape(-1, size)
         width = max(len(text) for text in (*cells, *names))
         margin = max(map(len, names)) if self.value.ndim == 2 else 0
@@ -123,7 +126,7 @@ def covariance(matrix: Floats, design: Design) -> Estimate:
 
 
 def correlation(matrix: Floats, design: Design) -> Estimate:
-    """Correlation, of shape (m, m), from the covariance; undefined (NaN) where noise made a variance negative."""
+    """Correlation, of shape (m, m), from the covariance; NaN where noise hides it (`hide_uncertain`)."""
     _bounds(design)
     cov = _covariance_value(matrix, design)
     variances = np.where(np.diagonal(cov) > 0, np.diagonal(cov), np.nan)
@@ -140,7 +143,28 @@ def correlation(matrix: Floats, design: Design) -> Estimate:
         + 2 * half * half.T * _entry_covariance(matrix, design, "ii", "jj")
     )
     np.fill_diagonal(spread, 0.0)
-    return Estimate(np.clip(value, -1.0, 1.0), np.sqrt(np.maximum(spread, 0.0)), design.query.names)
+    return Estimate(*hide_uncertain(value, np.sqrt(np.maximum(spread, 0.0))), design.query.names)
+
+
+def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
+    """Correlations within [-1, 1] and their error bars; both are NaN where noise hides a correlation.
+
+    That is where a variance is not positive; where the error bar is at least `LARGEST_BAR`, the standard deviation of
+    a number of which nothing is known but that it lies between -1 and 1; and where the correlation is impossible, more
+    than two error bars outside of that range.
+
+    Examples
+    --------
+    >>> value, std = hide_uncertain(np.array([0.5, 1.02, -1.9, 1.4]), np.array([0.1, 0.05, 2.9, 0.1]))
+    >>> value.tolist()
+    [0.5, 1.0, nan, nan]
+    """
+    hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
+    return np.where(hidden, np.nan, np.clip(correlation, -1.0, 1.0)), np.where(hidden, np.nan, std)
+
+
+def _format_cell(value: float, std: float) -> str:
+    return f"{value:.4g} ± {std:.2g}" if np.isfinite(value) else "–"
 
 
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:

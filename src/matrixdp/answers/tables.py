@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.consistent import ConsistentMoments, Gradient
+from matrixdp.answers.moments import hide_uncertain
 from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
@@ -235,7 +236,8 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
     """Correlations of the numbers, of shape (numbers, numbers).
 
     The covariance is over the records in which both are there, the variance of each number over those in which it is.
-    NaN where noise hides a variance or the number of records; `reasons` says which.
+    NaN where noise hides a variance, the correlation itself (`hide_uncertain`) or the number of records; `reasons` says
+    which.
     """
     view = select_groups(matrix, design, group)
     size = len(view.numbers)
@@ -259,9 +261,11 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
             for one in (own[i], own[j]):
                 gradients += [(a, b, -r / 2 / one.value * g) for a, b, g in one.gradients]
             if pair.known:
-                value[i, j] = value[j, i] = np.clip(r, -1.0, 1.0)
+                value[i, j] = value[j, i] = r
                 std[i, j] = std[j, i] = view.std(gradients)
-    return NamedEstimate(value, std, view.numbers, view.numbers, reasons)
+    shown, bars = hide_uncertain(value, std)
+    reasons[np.isfinite(value) & np.isnan(shown)] = HIDDEN
+    return NamedEstimate(shown, bars, view.numbers, view.numbers, reasons)
 
 
 @dataclass(frozen=True)

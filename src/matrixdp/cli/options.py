@@ -20,6 +20,8 @@ QUERIES = (
     "moments",
     "covariance",
     "correlation",
+    "components",
+    "regression",
     "second-moment",
     "identity",
     "gram",
@@ -27,6 +29,7 @@ QUERIES = (
     "laplacian",
     "counts",
 )
+METHODS = ("auto", "adaptive", "plain")
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
 UNITS = ("record", "person", "edge", "node")
@@ -96,6 +99,18 @@ delimiter_option = click.option(
 epsilon_option = click.option("--epsilon", type=float, required=True, help="Privacy loss, greater than 0.")
 delta_option = click.option(
     "--delta", type=float, required=True, help="Probability of a larger loss; choose it well below 1/records."
+)
+method_options = combine_options(
+    click.option(
+        "--method",
+        type=click.Choice(METHODS),
+        default="auto",
+        show_default=True,
+        help="For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
+        "one that is expected to be more accurate.",
+    ),
+    click.option("--target", metavar="NAME", help="The number that --query regression explains."),
+    click.option("--on", metavar="NAME,...", help="The columns that explain it. [default: all others]"),
 )
 design_options = combine_options(
     click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data."),

@@ -22,7 +22,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.privacy import Neighbours, Privacy, Unit, gdp_epsilon, share_mu
+from matrixdp.privacy import Neighbours, Privacy, Unit, gdp_epsilon, share_mu, warn_large_delta
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
 from matrixdp.serialise import builtin_kind
@@ -333,6 +333,9 @@ class Design:
         """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
         from matrixdp.release import release  # the only import of a higher layer
 
+        records = getattr(self.query, "records", None)
+        if records is not None and not simulation:
+            warn_large_delta(self.privacy, records)
         account: dict[str, Any] = {
             "ledger": ledger,
             "dataset": dataset,

@@ -20,7 +20,8 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 _LINE = "1px solid rgba(128,128,128,.35)"
 _STYLE = f"""<style>
 .mdp{{font:13px/1.5 {FONT};color:inherit;max-width:100%}}
-.mdp-title{{font-weight:600;font-size:14px}} .mdp-soft{{opacity:.65}} .mdp-weak{{opacity:.5}} .mdp-weak .mdp-soft{{opacity:1}}
+.mdp-title{{font-weight:600;font-size:14px}}
+.mdp-soft{{opacity:.65}} .mdp-weak{{opacity:.5}} .mdp-weak .mdp-soft{{opacity:1}}
 .mdp-warning{{border-left:4px solid #d9572b;padding:2px 8px;margin:4px 0;font-weight:600}}
 .mdp-scroll{{overflow-x:auto;margin:6px 0}}
 .mdp table{{border-collapse:collapse;border:0;margin:0;font:inherit;font-variant-numeric:tabular-nums}}

@@ -170,6 +170,20 @@ class Bounds:
         """Return the records clipped to the domain, minus the midpoint, of shape (n, m)."""
         return centre_records(self, records, clip=clip, missing=missing)
 
+    def move_last(self, name: str) -> Bounds:
+        """The same bounds with the feature of this name as the last one.
+
+        Examples
+        --------
+        >>> Bounds([0, 1], [2, 3], names=["a", "b"]).move_last("a").names
+        ('b', 'a')
+        """
+        if self.names is None or name not in self.names:
+            raise ParameterError(f"bounds must have a feature of the name {show(name)}.")
+        place = self.names.index(name)
+        order = [*(i for i in range(self.size) if i != place), place]
+        return Bounds(self.lower[order], self.upper[order], [self.names[i] for i in order], self.radius)
+
     def _repr_html_(self) -> str:
         ends = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
         rows = [(self.label(i), *(format_number(x, 6) for x in pair)) for i, pair in enumerate(ends)]

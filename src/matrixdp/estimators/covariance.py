@@ -11,6 +11,7 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.estimators.table_fit import TableFit
+from matrixdp.types import Floats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,9 +28,10 @@ class PrivateCovariance(MomentEstimator):
     location_ : float64 array of shape (m,)
     correlation_ : float64 array of shape (m, m)
         Zero for features whose private variance is zero.
-    covariance_std_, location_std_ : float64 arrays
-        Error bars: standard deviations of the noise, before shrinkage and to first order. They include neither
-        sampling error nor the bias of clipping.
+    covariance_std_, location_std_, correlation_std_ : float64 arrays
+        Error bars for noise, clipping and shrinkage together, computed at the first access: 1.96 of them should cover
+        95% of the errors against the same records without privacy. Those of the noise alone for tables whose numbers
+        may be missing.
     moment_ : PrivateMoment
         Not for tables whose numbers may be missing: they have `release_`.
     expanded_names_, release_
@@ -60,7 +62,22 @@ class PrivateCovariance(MomentEstimator):
             moment = self.moment_ = self._fit_moment(records, features.bounds, "covariance", features)
         else:
             moment = self._fit_table(X, features)
-        self.location_, self.location_std_ = moment.mean, moment.mean_std
-        self.covariance_, self.covariance_std_ = moment.covariance, moment.covariance_std
+        self._moment = moment
+        self.location_, self.covariance_ = moment.mean, moment.covariance
         self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)
         return self
+
+    @property
+    def location_std_(self) -> Floats:
+        """Error bar of each mean, of shape (m,)."""
+        return self._moment.errors.mean_std
+
+    @property
+    def covariance_std_(self) -> Floats:
+        """Error bar of each covariance, of shape (m, m)."""
+        return self._moment.errors.covariance_std
+
+    @property
+    def correlation_std_(self) -> Floats:
+        """Error bar of each correlation, of shape (m, m)."""
+        return self._moment.errors.correlation_std

@@ -95,7 +95,7 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             target = self._class_column("class", range(len(classes)))
             indicators = target.apply({"class": encode_labels(labels, classes)}, np.asarray, fill=None)
             box = joint_bounds(self._feature_bounds(), target.bounds)
-            moment = self._fit_moment(np.column_stack([X, indicators]), box, "regression", ids=ids)
+            moment = self._fit_moment(np.column_stack([X, indicators]), box, "regression", ids=ids, targets=0)
             found = _solve(moment, X.shape[1])
         else:
             features = features or ExpandedColumns(self._require_columns(), reference=True)
@@ -103,7 +103,7 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             if self._is_expanded(features):
                 records = self._read_expanded(X, [features, target], values)
                 box = joint_bounds(features.bounds, target.bounds)
-                moment = self._fit_moment(records, box, "regression", features)
+                moment = self._fit_moment(records, box, "regression", features, targets=0)
                 found = _solve(moment, len(features.names))
             else:
                 m, column = len(features.names), target.columns.columns[0]

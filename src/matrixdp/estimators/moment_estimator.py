@@ -90,15 +90,17 @@ class MomentEstimator(PrivateEstimator):
         aim: str,
         features: ExpandedColumns | None = None,
         ids: Any = None,
+        targets: int = 1,
     ) -> PrivateMoment:
         """Spend the budget on a private moment, and set the attributes of the guarantee.
 
-        `features` are those of a table; its records are expanded. `ids` say whose rows records in memory are.
+        `features` are those of a table; its records are expanded. `ids` say whose rows records in memory are. `targets`
+        is the number of last columns that a regression predicts.
         """
         records = records if ids is None else with_ids(records, ids)
         options = self._fit_options()
         self._warn_if_repeated()
-        moment = private_moment(records, bounds, aim=aim, directions=self.directions, **options)
+        moment = private_moment(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
         self._set_guarantee(moment)
         self._set_expanded(features)
         self.__dict__.pop("release_", None)  # of an earlier fit

@@ -31,6 +31,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     ----------
     components_ : float64 array of shape (n_components_, m)
     explained_variance_, explained_variance_ratio_ : float64 arrays of shape (n_components_,)
+    explained_variance_std_ : float64 array of shape (n_components_,)
+        Error bars for noise, clipping and shrinkage together, computed at the first access.
     mean_ : float64 array of shape (m,)
     n_components_ : int
     expanded_names_, release_
@@ -68,7 +70,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
             else:
                 moment = self._fit_table(X, features)
         found = principal_components(moment, self.n_components)
-        self.mean_, self.components_ = moment.mean, found.components
+        self._moment, self.mean_, self.components_ = moment, moment.mean, found.components
         self.explained_variance_, self.explained_variance_ratio_ = found.variances, found.ratios
         self.n_components_ = len(found.components)
         return self
@@ -82,6 +84,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
         """Records of shape (n, m) from their coordinates, of shape (n, n_components_)."""
         check_is_fitted(self)
         return np.asarray(check_transformed(X, self.n_components_) @ self.components_ + self.mean_)
+
+    @property
+    def explained_variance_std_(self) -> Floats:
+        """Error bar of each explained variance, of shape (n_components_,)."""
+        return np.asarray(self._moment.errors.eigenvalue_std[: self.n_components_])
 
     @property
     def _n_features_out(self) -> int:

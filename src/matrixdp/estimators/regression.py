@@ -93,13 +93,14 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
             feature_bounds = self._feature_bounds()
             target_bounds = parse_bounds(self.target_bounds, count, "target_bounds")
             bounds = joint_bounds(feature_bounds, target_bounds, names)
-            moment = self._fit_moment(table, bounds, "regression", ids=ids)
+            moment = self._fit_moment(table, bounds, "regression", ids=ids, targets=count)
         else:
             targets, values, single = self._read_table_targets(X, y, features.columns)
             if self._is_expanded(features):
                 last = ExpandedColumns(Columns(targets), reference=False)
                 table = self._read_expanded(X, [features, last], values)
-                moment = self._fit_moment(table, joint_bounds(features.bounds, last.bounds), "regression", features)
+                bounds = joint_bounds(features.bounds, last.bounds)
+                moment = self._fit_moment(table, bounds, "regression", features, targets=last.bounds.size)
             else:
                 moment = self._fit_table(X, features, targets, values)
             count = len(targets)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.error_bars import MomentErrors
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
-from matrixdp.answers.noise_draws import draw_again
+from matrixdp.adaptive.statistics import read_off
+from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, column_variables
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import TableView, select_groups
@@ -138,6 +140,13 @@ class TableFit:
         """Mean of each variable within its bounds, of shape (d,)."""
         low = np.array([-1.0 if variable.name == variable.column else 0.0 for variable in self._variables])
         return np.asarray(self.middle + self.half * np.clip(self.joint.mean, low, 1.0))
+
+    @cached_property
+    def errors(self) -> MomentErrors:
+        """Standard deviations of the noise: a plain release has no other errors, but that it is made possible."""
+        draws = [read_off(mean, covariance, self.half) for mean, covariance in self.draws()]
+        spreads = {name: robust_spread(np.array([draw[name] for draw in draws])) for name in draws[0]}
+        return MomentErrors.in_units(spreads, self.half)
 
     @cached_property
     def mean_std(self) -> Floats:

@@ -196,7 +196,7 @@ class IdHash:
             return self._array(np.asarray(ids.to_numpy(zero_copy_only=False)))
         if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
             raise self._wrong_type()
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if _is_text(kind):
             return self._arrow_texts(ids)
         if not pa.types.is_dictionary(kind):
             ids = ids.dictionary_encode()
@@ -204,7 +204,7 @@ class IdHash:
         unique = ids.dictionary.take(pa.array(used))
         if unique.null_count:
             raise self._missing()
-        if not (pa.types.is_string(unique.type) or pa.types.is_large_string(unique.type)):
+        if not _is_text(unique.type):
             return self._taken(unique.to_pylist(), places)
         first, second = self._arrow_texts(unique)
         return first[places], None if second is None else second[places]
@@ -214,7 +214,7 @@ class IdHash:
         import pyarrow as pa
         from pyarrow import compute
 
-        texts = compute.utf8_trim(ids, _SPACES).cast(pa.large_string())
+        texts = compute.utf8_trim(ids.cast(pa.large_string()), _SPACES)
         if compute.any(compute.equal(texts, "")).as_py():
             raise self._missing()
         integers = compute.match_substring_regex(texts, rf"^(?:{_WHOLE.pattern})$")
@@ -259,6 +259,13 @@ class IdHash:
             f"column {self.column!r} must hold ids that are integers or texts. Convert dates, numbers with decimals, "
             "and floats of 2^53 and more, which are rounded."
         )
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether an Arrow type is that of texts."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _fitting(value: int) -> int | str:

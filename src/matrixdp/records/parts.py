@@ -89,20 +89,21 @@ def run_part(task: Task[T], number: int, part: Part, stop: Event | None = None) 
     """
     rows = 0
 
-    def count_rows() -> Iterator[Any]:
+    def counted_blocks() -> Iterator[Any]:
         nonlocal rows
         for block in part.blocks():
             if stop is not None and stop.is_set():
                 raise KeyboardInterrupt
             yield block
-            rows += _count_rows(block)
+            rows += count_rows(block)
 
     with np.errstate(all="ignore"):  # a warning would reveal something about the data
-        result = sanitise_errors(part.place, task, number, count_rows())
+        result = sanitise_errors(part.place, task, number, counted_blocks())
     return PartResult(result, rows, code_fingerprint())
 
 
-def _count_rows(block: Any) -> int:
+def count_rows(block: Any) -> int:
+    """Number of records in a block: an array, a table, or a mapping of columns."""
     if isinstance(block, Mapping):  # of columns
         block = next(iter(block.values()), ())
     return getattr(block, "num_rows", None) or len(block)

@@ -1,8 +1,8 @@
 """Keyed hashes of many texts at once.
 
-Each text is read as 32-bit words x, with its length as one more, and hashed to ``(sum a_i x_i mod 2^64) >> 32`` with
-secret random numbers a. For any two texts that are not chosen with knowledge of the key, this gives the same 32 bits
-with a probability of at most 2^-32 (Dietzfelbinger 1996); four such numbers make 128 bits.
+Each text is read as 32-bit words x, its length first, and hashed to ``(a_0 + sum a_i x_i mod 2^64) >> 32`` with secret
+random numbers a. Two texts that are not chosen with knowledge of the key have the same 32 bits with a probability of
+2^-32 (Dietzfelbinger 1996); four such numbers make 128 bits.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def hash_bytes(
         lengths = np.array([len(p) for p in digested], np.int64)
         starts = np.cumsum(lengths) - lengths
     words = -(-int(lengths.max()) // 4) if len(lengths) else 0
-    factors = _factors(key, words + 1)
-    sums = [lengths.astype(np.uint64) * factor for factor in factors[0]]
+    factors = _factors(key, words + 2)
+    sums = [lengths.astype(np.uint64) * factor + constant for constant, factor in factors[:2].T]
     padded = np.concatenate([content, np.zeros(4, np.uint8)])
     unaligned = np.ndarray((len(content) + 1,), "<u4", padded, strides=(1,))  # the word that begins at each byte
     rest = np.arange(len(lengths))
@@ -56,7 +56,7 @@ def hash_bytes(
         left = np.minimum(lengths[rest] - 4 * number, 4).astype(np.uint64)
         mask = (np.uint64(1) << (np.uint64(8) * left)) - np.uint64(1)
         word = unaligned[starts[rest] + 4 * number].astype(np.uint64) & mask
-        for total, factor in zip(sums, factors[1 + number], strict=True):
+        for total, factor in zip(sums, factors[2 + number], strict=True):
             if every:
                 total += word * factor  # several times faster than at chosen places
             else:
@@ -66,6 +66,6 @@ def hash_bytes(
 
 
 def _factors(key: bytes, count: int) -> NDArray[np.uint64]:
-    """Secret numbers, the same for the same key, of shape (count, 4)."""
+    """Secret numbers of shape (count, 4); for another count, the first ones are the same."""
     content = hashlib.shake_256(b"text hash" + key).digest(32 * count)
     return np.frombuffer(content, "<u8").reshape(count, 4)

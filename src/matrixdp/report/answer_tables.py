@@ -14,7 +14,8 @@ from matrixdp.design import Design
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 
-SUMMARIES = ("means", "table", "everything")
+MODELS = ("components", "regression")
+SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
 _MATRICES = ("covariance", "correlation")
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 
@@ -43,12 +44,16 @@ class AnswerTable:
 
 
 def predict_answers(design: Design, kind: str) -> tuple[AnswerTable, ...]:
-    """The tables of a report for a table of which nothing is missing, with even numbers, levels and groups.
+    """The tables of a report on `make_even_release`: their error bars are a prediction for any table."""
+    return make_answers(make_even_release(design), kind)
 
-    Numbers fill their bounds evenly, levels and groups are equally frequent, and all are independent. The values are
-    those of this table; the error bars are a prediction for any.
+
+def make_even_release(design: Design) -> Release:
+    """A release of a table of which nothing is missing, with even numbers, levels and groups, and no noise.
+
+    Numbers fill their bounds evenly, levels and groups are equally frequent, and all are independent.
     """
-    return make_answers(Release(make_even_moments(design.query), design), kind)
+    return Release(make_even_moments(design.query), design)
 
 
 def make_answers(release: Release, kind: str) -> tuple[AnswerTable, ...]:

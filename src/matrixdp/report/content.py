@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matrixdp.answers.moments import Estimate
 from matrixdp.errors import ParameterError, show
+from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import MatrixQuery, TableMoments
 from matrixdp.release import Release
-from matrixdp.report.answer_tables import SUMMARIES, AnswerTable, make_answers
+from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
+from matrixdp.report.model_tables import make_model
 from matrixdp.types import Floats
 
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
+_TITLES = {
+    "means": "means",
+    "everything": "summary of a table",
+    "components": "principal components",
+    "regression": "regression",
+}
 REPLACED = (
     "Missing values, if there were any, were replaced by the middle of their bounds (except in columns with missing = "
     "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
@@ -66,16 +75,16 @@ class ReportContent:
         Names of the rows and columns.
     scale : float64 array, broadcastable to the shape
         Largest absolute value that each entry can have; pictures show entries relative to it.
-    release : Release or MechanismRelease
+    release : Release, MechanismRelease or AdaptiveRelease
     mechanism : MechanismFacts
-    kind : 'matrix', 'covariance', 'correlation', 'means', 'table' or 'everything'
+    kind : one of `KINDS`
     mean : Estimate, optional
         Means of the features, where they follow from the release.
     ledger : LedgerSummary, optional
     notes : tuple of str
         Further sentences on how the noise was generated.
     answers : tuple of AnswerTable
-        What follows from the moments of a table. For the last three kinds they are shown in place of the matrix.
+        What else follows from the release. For most kinds they are shown in place of the matrix.
     """
 
     title: str
@@ -121,19 +130,30 @@ class ReportContent:
 
 
 def make_content(
-    release: AnyRelease, kind: str = "matrix", *, ledger: LedgerSummary | None = None, notes: tuple[str, ...] = ()
+    release: AnyRelease,
+    kind: str = "matrix",
+    *,
+    ledger: LedgerSummary | None = None,
+    notes: tuple[str, ...] = (),
+    target: str | None = None,
+    on: Sequence[str] | None = None,
 ) -> ReportContent:
     """The release, or the covariance or correlation that follows from released moments, ready to be shown.
 
     Parameters
     ----------
-    release : Release or MechanismRelease
-    kind : 'matrix', 'covariance', 'correlation', 'means', 'table' or 'everything'
-        Covariances and correlations are for a `Release` of moments, the last three for one of the moments of a table.
+    release : Release, MechanismRelease or AdaptiveRelease
+    kind : 'matrix', 'covariance', 'correlation', 'means', 'table', 'everything', 'components' or 'regression'
+        Covariances and correlations are for a `Release` of moments or an `AdaptiveRelease`, 'table' and 'everything'
+        for the moments of a table, and the others for either.
     ledger : LedgerSummary, optional
         If the release was charged to a ledger.
     notes : tuple of str, optional
         Further sentences on how the noise was generated.
+    target : str, optional
+        The number that a regression explains.
+    on : sequence of str, optional
+        The columns that explain it; by default all others.
 
     Privacy
     -------
@@ -142,6 +162,8 @@ def make_content(
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
     mechanism = read_mechanism(release)
+    if isinstance(release, AdaptiveRelease):
+        return _show_fit(release, mechanism, kind, ledger, notes, (target, on))
     query = mechanism.query
     own_shape = release.matrix.shape == query.shape
     rows, columns = query.entry_names if own_shape else _name_entries(release.matrix, query)
@@ -160,19 +182,60 @@ def make_content(
     )
     if kind == "matrix":
         return content
-    return _show_answers(content, kind) if isinstance(query, TableMoments) else _show_estimate(content, kind)
+    if isinstance(query, TableMoments):
+        return _show_answers(content, kind, (target, on))
+    return _show_estimate(content, kind)
 
 
-def _show_answers(content: ReportContent, kind: str) -> ReportContent:
+def _show_fit(
+    release: AdaptiveRelease,
+    mechanism: MechanismFacts,
+    kind: str,
+    ledger: LedgerSummary | None,
+    notes: tuple[str, ...],
+    regression: tuple[str | None, Sequence[str] | None],
+) -> ReportContent:
+    """What follows from an adaptive fit."""
+    if kind not in ("means", "covariance", "correlation", *MODELS):
+        raise ParameterError(
+            f"kind must be means, covariance, correlation, components or regression for an adaptive release, got "
+            f"{show(kind)} instead."
+        )
+    shown = release.correlation() if kind == "correlation" else release.covariance()
+    answers: tuple[AnswerTable, ...] = ()
+    if kind == "means":
+        answers = (AnswerTable("means", "Means", "column", release.means()),)
+    elif kind in MODELS:
+        answers = make_model(release, kind, *regression)
+    half, means = release.moment.bounds.halfwidths, release.means()
+    return ReportContent(
+        title=_TITLES.get(kind, kind),
+        matrix=shown.value,
+        std=shown.std,
+        rows=shown.rows,
+        columns=shown.columns,
+        scale=np.ones((1, 1)) if kind == "correlation" else np.multiply.outer(half, half),
+        release=release,
+        mechanism=mechanism,
+        kind=kind,
+        mean=Estimate(means.value[:, 0], means.std[:, 0], release.names),
+        ledger=ledger,
+        notes=notes,
+        answers=answers,
+    )
+
+
+def _show_answers(
+    content: ReportContent, kind: str, regression: tuple[str | None, Sequence[str] | None]
+) -> ReportContent:
     """What follows from the moments of a table; a covariance or correlation in place of the released moments."""
     release, query = content.release, content.mechanism.query
     if not isinstance(release, Release):
         raise ParameterError(f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)}.")
     assert isinstance(query, TableMoments)
-    answers = make_answers(release, kind)
+    answers = make_model(release, kind, *regression) if kind in MODELS else make_answers(release, kind)
     if kind in SUMMARIES:
-        titles = {"means": "means", "everything": "summary of a table"}
-        title = titles.get(kind) or f"table of {' and '.join(column.name for column in query.used.categories)}"
+        title = _TITLES.get(kind) or f"table of {' and '.join(column.name for column in query.used.categories)}"
         return replace(content, title=title, kind=kind, answers=answers)
     main = next(answer for answer in answers if answer.name == kind)
     names = main.estimate.rows

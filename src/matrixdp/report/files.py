@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.design import Design
-from matrixdp.release import Release
 from matrixdp.report.answer_tables import AnswerTable
-from matrixdp.report.content import ReportContent, has_equal_rows, make_content
+from matrixdp.report.content import ReportContent, has_equal_rows
 from matrixdp.report.html import render_page
 from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
 from matrixdp.types import Floats
@@ -81,7 +79,7 @@ def _write_answers(place: Path, content: ReportContent) -> None:
 
 def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any]]:
     """Lines of a CSV file with one number and its error bar each; empty, with a note, where noise hides it."""
-    by = query.by
+    by = getattr(query, "by", ())
     yield [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]
     for answer in answers:
         estimate = answer.estimate
@@ -94,19 +92,17 @@ def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any
                 yield [*group, *map(quote_formula, (answer.title, row, column)), *shown, estimate.reason(i, j)]
 
 
-def rehearse_folder(design: Design, kind: str, folder: str | os.PathLike[str]) -> None:
-    """Write the files for a release of zeros and remove them again; raises what writing a release would raise.
+def rehearse_folder(content: ReportContent, folder: str | os.PathLike[str]) -> None:
+    """Write the files of a made-up release and remove them again; raises what writing a release would raise.
 
     Parameters
     ----------
-    design : Design
-    kind : one of `KINDS`
+    content : ReportContent
     folder : path
         An existing folder, which is left as it was.
     """
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        zeros = Release(design.query.finish(np.zeros(design.query.shape)), design)
-        write_folder(make_content(zeros, kind), place)
+        write_folder(content, place)
 
 
 def _write_std(path: Path, content: ReportContent, std: Floats) -> None:
@@ -121,10 +117,15 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, v
         writer = csv.writer(file)
         header = [quote_formula(name) for name in columns]
         writer.writerow(["", *header] if rows is not None else header)
-        body: Iterable[list[Any]] = (values[i].tolist() for i in range(len(values)))
+        body: Iterable[list[Any]] = (_blank_hidden(values[i].tolist()) for i in range(len(values)))
         if rows is not None:
             body = ([quote_formula(name), *line] for name, line in zip(rows, body, strict=True))
         writer.writerows(body)
+
+
+def _blank_hidden(row: list[Any]) -> list[Any]:
+    """A row in which numbers that noise hides are empty."""
+    return ["" if math.isnan(number) else number for number in row]
 
 
 def quote_formula(name: str) -> str:

@@ -10,10 +10,12 @@ import numpy as np
 from matrixdp.answers.named import TOO_FEW, NamedEstimate
 from matrixdp.display.html import FONT, escape_text
 from matrixdp.display.numbers import format_estimate, format_number
+from matrixdp.privacy import describe_large_delta
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent
 from matrixdp.report.mean_plot import draw_means
 from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
+from matrixdp.report.strength import name_loss
 from matrixdp.report.words import (
     describe_guarantee,
     describe_ledger,
@@ -31,6 +33,7 @@ _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
     "table": "Records by two categories",
+    "regression": "Regression",
 }
 _STYLE = f"""
 :root{{color-scheme:light dark;--ink:#1c2330;--soft:#5b6472;--line:#d9dee6;--card:#ffffff;--page:#f4f6f9}}
@@ -112,16 +115,25 @@ def _render_warnings(content: ReportContent) -> str:
     warnings = [*content.mechanism.warnings, *content.caveats]
     if content.release.simulation:
         warnings.append("Simulation. Anyone who knows the seed can repeat the noise, so this release protects nobody.")
+    if (delta := _describe_delta(content)) and content.mechanism.delta:
+        warnings.append(delta[0].upper() + delta[1:])
     if content.ledger is None:
         warnings.append("No ledger was used: nothing keeps the total of the privacy loss from these data.")
     return "".join(f'<p class="warning" role="note">{escape_text(warning)}</p>' for warning in warnings)
+
+
+def _describe_delta(content: ReportContent) -> str:
+    """Why delta is too large for the number of records; empty if it is not."""
+    records = getattr(content.mechanism.query, "records", None)
+    return "" if records is None else describe_large_delta(content.release.privacy, records)
 
 
 def _render_facts(content: ReportContent, subject: str) -> str:
     release, mechanism = content.release, content.mechanism
     facts = {
         "Released": subject,
-        "Guarantee": mechanism.guarantee,
+        "Method": "adaptive fit" if mechanism.adaptive else "",
+        "Guarantee": f"{mechanism.guarantee}: {name_loss(mechanism.epsilon)}",
         "Neighbours": mechanism.query.adjacency,
         "Protects": mechanism.query.protects,
         "Spent": mechanism.cost,
@@ -129,7 +141,7 @@ def _render_facts(content: ReportContent, subject: str) -> str:
         "Ledger": "none used" if content.ledger is None else f"charged to {content.ledger.dataset}",
         "Software": f"matrixdp {release.version}" + (" (simulation)" if release.simulation else ""),
     }
-    rows = (_render_row(name, [escape_text(value)]) for name, value in facts.items())
+    rows = (_render_row(name, [escape_text(value)]) for name, value in facts.items() if value)
     return f'<table class="facts">{"".join(rows)}</table>'
 
 

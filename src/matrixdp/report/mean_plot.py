@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from matrixdp.answers.named import TOO_FEW
 from matrixdp.display.numbers import format_number, shorten
 from matrixdp.domain.columns import Number
+from matrixdp.queries import TableMoments
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent
 from matrixdp.report.svg import Drawing, element, make_image, text
@@ -19,7 +20,7 @@ _MOST_LINES, _MOST_PANELS = 40, 12
 
 def draw_means(content: ReportContent, answer: AnswerTable, *, inline: bool = False) -> str | None:
     """Picture of the means of all numbers, or of each number in all groups; None if there are none."""
-    numbers: Sequence[Number] = content.mechanism.query.used.numbers  # type: ignore[attr-defined]
+    numbers = _list_numbers(content)
     estimate = answer.estimate
     if not numbers:
         return None
@@ -38,6 +39,17 @@ def draw_means(content: ReportContent, answer: AnswerTable, *, inline: bool = Fa
             lines = [(name, number, float(value), float(std)) for name, value, std in rows]
             drawings.append(_draw_panel(number.name, lines[:_MOST_LINES], ends=False))
     return make_image([_stack(drawings)], f"{answer.title}, with error bars", inline=inline)
+
+
+def _list_numbers(content: ReportContent) -> Sequence[Number]:
+    """The numbers of a table, or those of the bounds."""
+    query = content.mechanism.query
+    if isinstance(query, TableMoments):
+        return query.used.numbers
+    bounds = query.moment_bounds
+    assert bounds is not None  # otherwise there are no means
+    limits = zip(content.feature_names, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
+    return [Number(*one) for one in limits]
 
 
 def _draw_panel(title: str, lines: Sequence[tuple[str, Number, float, float]], *, ends: bool) -> Drawing:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
 from matrixdp.display.numbers import format_number
-from matrixdp.queries import MatrixQuery
+from matrixdp.domain.bounds import Bounds
+from matrixdp.estimates import AdaptiveRelease
+from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.release import MechanismRelease, Release
 
-AnyRelease = Release | MechanismRelease
+AnyRelease = Release | MechanismRelease | AdaptiveRelease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,8 @@ class MechanismFacts:
         Whether values outside the bounds are known to have been moved to the bounds.
     warnings : tuple of str
         Reasons not to rely on the guarantee.
+    adaptive : bool
+        Whether the result is from a fit that learned where the data lie.
     """
 
     name: str
@@ -41,6 +45,7 @@ class MechanismFacts:
     noise: str
     clips: bool = False
     warnings: tuple[str, ...] = ()
+    adaptive: bool = False
 
     @property
     def guarantee(self) -> str:
@@ -50,7 +55,9 @@ class MechanismFacts:
 
 
 def read_mechanism(release: AnyRelease) -> MechanismFacts:
-    """Facts about the mechanism behind a release: a design, or the one that a `MechanismRelease` names."""
+    """Facts about the mechanism behind a release: a design, an adaptive fit, or what a `MechanismRelease` names."""
+    if isinstance(release, AdaptiveRelease):
+        return _read_adaptive(release)
     return _read_design(release.design) if isinstance(release, Release) else _read_other(release)
 
 
@@ -68,6 +75,23 @@ def _read_design(design: Design) -> MechanismFacts:
         f"{basis}; allocation: {design.allocation.rule}. Relative to the range of each entry, the error is "
         f"{_compare(design.gain)} with the same noise for all features. {_limit(design)}",
         clips=True,
+    )
+
+
+def _read_adaptive(release: AdaptiveRelease) -> MechanismFacts:
+    moment = release.moment
+    bounds = Bounds(moment.bounds.lower, moment.bounds.upper, names=release.names)
+    steps = ", ".join(f"{step.name} {step.share:.1%}" for step in release.steps)
+    return MechanismFacts(
+        name="matrixdp",
+        query=Moments.for_covariance(bounds, release.records, neighbours=release.neighbours),
+        epsilon=release.privacy.epsilon,
+        delta=release.privacy.delta,
+        cost=f"at most μ = {release.mu:.6g} of Gaussian differential privacy, all steps together",
+        noise=f"By an adaptive fit. {release.reason} Gaussian noise from exact integer arithmetic was added in every "
+        f"step; the budget was shared as follows: {steps}.",
+        clips=True,
+        adaptive=True,
     )
 
 

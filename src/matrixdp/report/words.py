@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
-from matrixdp.display.numbers import format_number
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release
 from matrixdp.report.content import LedgerSummary, ReportContent
 from matrixdp.report.mechanism_facts import MechanismFacts
+from matrixdp.report.strength import describe_odds, name_loss
+
+DASH = (
+    "A dash (–) marks a correlation that noise hides: a variance that it needs is not positive, or its error bar would "
+    "be as wide as the whole range from -1 to 1."
+)
+_LEARNED = {
+    "small privacy loss": "learns little about",
+    "moderate privacy loss": "can learn something about",
+    "large privacy loss, weak protection": "may find out",
+}
 
 
 def describe_subject(content: ReportContent) -> str:
@@ -20,6 +30,8 @@ def describe_subject(content: ReportContent) -> str:
         records = f" of about {count:,} {query.count_word} (a public figure; their true number is private)"
     if content.title == query.title:
         return query.subject(records)
+    if content.mechanism.adaptive:
+        return f"The {content.title}{records}."
     if content.answers:
         return f"The {content.title}{records}, computed from {_lower_first(query.subject(''))}"
     height, width = content.matrix.shape
@@ -31,14 +43,12 @@ def _lower_first(sentence: str) -> str:
 
 
 def describe_guarantee(mechanism: MechanismFacts) -> str:
-    """What an adversary cannot learn from the release."""
-    epsilon, delta = mechanism.epsilon, mechanism.delta
-    factor = format_number(math.exp(min(epsilon, 700.0)), 4)
-    exception = f", except with a probability of at most δ = {delta:.3g}" if delta else ""
+    """How much the release may reveal, by the strength of its guarantee."""
+    loss = name_loss(mechanism.epsilon)
     return (
-        f"Someone who sees this release can hardly tell whether {mechanism.query.uncertainty}, whatever else they "
-        f"know. Precisely: the release changes the odds of either case by a factor of at most e^ε = {factor} "
-        f"(ε = {epsilon:g}){exception}. This is {mechanism.guarantee}."
+        f"{loss[0].upper()}{loss[1:]}: someone who sees this release {_LEARNED[loss]} whether "
+        f"{mechanism.query.uncertainty}, whatever else they know. "
+        f"{describe_odds(mechanism.epsilon, mechanism.delta, mechanism.query.protects)} This is {mechanism.guarantee}."
     )
 
 
@@ -86,6 +96,8 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "Each number is the true one changed by the mechanism. The error bars are unknown: the mechanism does not "
             "say how large its noise is."
         ]
+    elif content.mechanism.adaptive:
+        lines = _explain_adaptive(content)
     elif content.summary:
         lines = _explain_answers(content.mechanism.query.count_word)
     else:
@@ -104,13 +116,14 @@ def explain_error_bars(content: ReportContent) -> list[str]:
         )
     if content.answers:
         lines += _explain_missing(content)
-    elif content.kind != "matrix":
+    elif content.kind != "matrix" and not content.mechanism.adaptive:
         lines.append(
             f"The {content.title} and its error bars were computed from the released mean and second moment, to first "
-            "order in the noise. This uses no privacy budget. A dash marks an entry that cannot be computed because of "
-            "the noise."
+            "order in the noise. This uses no privacy budget."
         )
-    if content.square and content.kind != "correlation" and not content.summary:
+    if content.kind == "correlation" and np.isnan(content.matrix).any():
+        lines.append(DASH)
+    if content.square and content.kind != "correlation" and not content.summary and not content.mechanism.adaptive:
         lines.append(
             "Noise can make a matrix of moments impossible (with a negative variance in some direction). "
             "matrixdp.answers.nearest_psd(matrix, std) returns the nearest possible one, where std are the error bars, "
@@ -125,6 +138,24 @@ def explain_error_bars(content: ReportContent) -> list[str]:
     if content.mechanism.query.rowwise:
         lines.append(
             "Every record has noise of its own, large enough to hide it: use averages of rows, not single rows."
+        )
+    return lines
+
+
+def _explain_adaptive(content: ReportContent) -> list[str]:
+    lines = [
+        "Each number is an estimate from noisy answers. Its error bar, written after ±, is a standard deviation: the "
+        "number without noise is within one error bar in about 68 of 100 cases, and within two in 95.",
+        "A part of the budget was spent on finding where the records lie, so that they could be measured there with "
+        "less noise. Records far away from the others were moved towards them, and variances that may be noise alone "
+        "were shrunk. The error bars allow for this, as far as it can be told from noisy answers.",
+        "The error bars speak of these records. How far they are from the population that they come from is a separate "
+        "question, with its own error bars.",
+    ]
+    if content.kind == "regression":
+        lines.append(
+            "Coefficients that may be noise alone are close to zero. The column “sampling std” is the standard error "
+            "of a coefficient for the population, without the noise."
         )
     return lines
 

@@ -9,6 +9,7 @@ import matrixdp as mdp
 from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive import clipped_tail as tail
 from matrixdp.adaptive import fit as learning
+from matrixdp.adaptive.box_moment import BoxMoments
 from matrixdp.adaptive.coordinates import LEVELS
 from matrixdp.adaptive.grid_records import GridRecords
 from matrixdp.adaptive.moment import private_moment
@@ -42,9 +43,9 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
     seen = []
 
     class Watch(fit_budget.FitBudget):
-        def release(self, name, query, data, *, share):
+        def release(self, name, query, data, *, share, structured=False):
             seen.append((query, data))
-            return super().release(name, query, data, share=share)
+            return super().release(name, query, data, share=share, structured=structured)
 
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
     for chosen in SETTINGS.values():
@@ -59,6 +60,10 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
             full = np.column_stack([np.ones(records), inside])
             found = query.moments.evaluate(answer, clip=True, missing="error")
             assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.moments.magnitude)
+        elif isinstance(query, BoxMoments):
+            full = np.column_stack([np.ones(records), answer.take(np.arange(records))])
+            assert (np.abs(full) <= 1).all()
+            assert np.allclose(query.evaluate(answer, clip=True, missing="error"), full.T @ full / records, atol=1e-12)
         elif isinstance(query.function, tail._Mean):
             assert 0 <= query.function(answer)[0, 0] <= query.function.limit
         else:

@@ -18,7 +18,7 @@ def simulate(data=DATA, bounds=BOUNDS, privacy=PRIVACY, seed=0, **options):
     return private_moment(data, bounds, privacy, stream=mdp.Stream(seed=seed), simulation=True, **options)
 
 
-@pytest.mark.parametrize("aim", ["covariance", "components", "regression"])
+@pytest.mark.parametrize("aim", ["covariance", "correlation", "components", "regression"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 8.0])
 def test_the_steps_spend_the_budget_and_no_more(aim, epsilon):
     privacy = mdp.Privacy(epsilon, 1e-6)
@@ -38,13 +38,13 @@ def test_the_estimate_comes_close():
     assert np.linalg.norm(moment.second_moment - about.T @ about / len(DATA)) < 0.1 * np.linalg.norm(truth)
 
 
-def test_error_bars_are_of_the_right_size():
+def test_the_noise_is_of_the_size_that_is_claimed():
     draws = [simulate(privacy=mdp.Privacy(20, 1e-6), seed=seed) for seed in range(60)]
     spread = np.std([draw.mean for draw in draws], axis=0)
-    claimed = np.mean([draw.mean_std for draw in draws], axis=0)
+    claimed = np.mean([BOUNDS.halfwidths * draw.fitted.mean_std for draw in draws], axis=0)
     assert ((spread / claimed > 0.4) & (spread / claimed < 2.0)).all()
     spread = np.std([draw.covariance for draw in draws], axis=0)
-    claimed = np.mean([draw.covariance_std for draw in draws], axis=0)
+    claimed = np.mean([np.outer(BOUNDS.halfwidths, BOUNDS.halfwidths) * draw.fitted.std for draw in draws], axis=0)
     assert 0.4 < np.linalg.norm(spread) / np.linalg.norm(claimed) < 2.0
 
 

@@ -15,6 +15,7 @@ from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import cli
 from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.estimates import METHODS
 
 
 @pytest.mark.parametrize(("data", "missing"), [("clinic.csv", "type"), ("clinic.parquet", "lower")])
@@ -103,7 +104,7 @@ def test_the_demo_runs_the_whole_workflow(tmp_path, monkeypatch, matrixdp):
         done = matrixdp("demo")
         assert done.code == 0, done.err
     assert "epsilon left" in done.out
-    for name in ("out/report.html", "out/matrix.svg", "design.svg", "clinic.db"):
+    for name in ("out/report.html", "out/matrix.svg", "out/std.csv", "clinic.db"):
         assert (tmp_path / "matrixdp-demo" / name).is_file()
 
 
@@ -139,11 +140,13 @@ def test_every_option_says_what_it_is(command):
 
 def test_names_of_options_are_those_of_the_library():
     assert options.CALIBRATIONS == CALIBRATIONS
+    assert options.METHODS == METHODS
     assert tuple(package.Neighbours) == options.NEIGHBOURS
     assert set(options.QUERIES) == {
         *design_options.TABLES,
         *design_options.GRAPHS,
         *design_options.SUMMARIES,
+        *design_options.MODELS,
         "counts",
         "gram",
     }

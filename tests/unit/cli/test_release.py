@@ -29,8 +29,9 @@ FILES = {
 
 
 @pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
-def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data):
-    done = matrixdp(*argv(data, "covariance", "--json"))
+@pytest.mark.parametrize("method", ["adaptive", "plain"])
+def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data, method):
+    done = matrixdp(*argv(data, "covariance", "--json", "--method", method))
     assert done.code == 0, done.err
     assert {path.name for path in Path("out").iterdir()} == FILES == set(done.json()["files"])
     matrix = np.load("out/matrix.npy")
@@ -39,11 +40,12 @@ def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data):
     assert np.array_equal(np.array([row[1:] for row in rows[1:]], float), matrix)
     table = pq.read_table("out/matrix.parquet")
     assert np.array_equal(table.select(["age", "bmi"]).to_pandas().to_numpy(), matrix)
-    release = mdp.Release.from_json(Path("out/release.json").read_text())
+    release = mdp.read_release(Path("out/release.json").read_text())
     assert np.array_equal(release.covariance().value, matrix)
     (charge,) = read_charges()
     assert charge.released
-    assert charge.event.mu == release.mu
+    assert charge.event.mu == (release.privacy.mu if method == "adaptive" else release.mu)
+    assert done.json()["method"] == method
     assert "charged to clinic" in Path("out/report.html").read_text().lower()
 
 

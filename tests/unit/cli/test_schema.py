@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from matrixdp import Category, Columns, Number, YesNo
+from matrixdp.adaptive import Description
+from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.errors import ParameterError
 
@@ -184,3 +186,39 @@ def test_columns_of_csv_have_a_template_for_each_type(clinic, matrixdp):
         ):
             assert line in block.splitlines()
     assert "yes" not in text.replace('"yes/no"', "").replace("true, yes, 1", "")
+
+
+GUESSES = """
+expected_correlation = 0.6
+[columns.age]
+lower = 0
+upper = 100
+expected_mean = 40
+expected_std = 10
+[columns.bmi]
+lower = 10
+upper = 50
+"""
+
+
+def test_guesses_describe_the_data_for_forecasts(tmp_path):
+    schema = read(tmp_path, GUESSES)
+    found = describe_data(schema, schema.number_bounds())
+    assert found.position.tolist() == [0.4, Description().position]
+    assert found.spread.tolist() == [0.1, Description().spread]
+    assert found.correlation == 0.6
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("expected_mean = 40", "expected_mean = 140", "expected_mean must be within the bounds 0 to 100"),
+        ("expected_std = 10", "expected_std = 60", "expected_std must be from 0 to 50"),
+        ("expected_std = 10", 'expected_std = "wide"', "expected_std must be a number"),
+        ("expected_correlation = 0.6", "expected_correlation = 2", "expected_correlation must be from 0 to 1"),
+        ("upper = 100\n", "", "upper"),
+    ],
+)
+def test_impossible_guesses_are_errors(tmp_path, before, after, message):
+    with pytest.raises(ParameterError, match=message):
+        read(tmp_path, GUESSES.replace(before, after))

@@ -6,9 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.pipeline import make_pipeline
 
 import matrixdp
+from matrixdp.answers.moments import Estimate
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.baselines import release_mechanism
 from matrixdp.cli.actions.schema_file import Schema
@@ -127,28 +129,20 @@ def test_mechanisms_show_their_matrix_and_that_they_are_for_comparison(name):
     assert found.to_frame(long=True)["std"].isna().all() == (found.std is None)
 
 
-class Adaptive(matrixdp.release.notebook.ShownRelease):
-    """A release without a matrix, as those of adaptive fits."""
-
-    privacy, neighbours, unit, mu = PRIVACY, matrixdp.Neighbours.REPLACE, matrixdp.privacy.RECORD, 0.2
-    simulation, method, reason = True, "adaptive", "It was <b>asked</b> for."
-
-    def means(self):
-        return NamedEstimate(np.array([[1.0]]), np.array([[0.1]]), ("a",), ("mean",))
-
-    def covariance(self):
-        return NamedEstimate(np.array([[4.0]]), np.array([[0.1]]), ("a",), ("a",))
-
-    correlation = covariance
-
-
-def test_a_release_without_a_matrix_shows_its_means_and_correlation():
-    text = read(Adaptive())
-    assert "adaptive: It was <b>asked</b> for." in text
+@pytest.mark.parametrize("method", ["adaptive", "plain"])
+def test_a_release_without_a_matrix_shows_its_means_and_correlation(method):
+    options = {"method": method, "stream": matrixdp.Stream(seed=1), "simulation": True}
+    release = matrixdp.release_covariance(RECORDS, BOUNDS, PRIVACY, **options)
+    text = read(release)
+    assert f"{method}: It was asked for." in text
+    assert "Means" in text
     assert "Correlation" in text
-    assert Adaptive().to_frame().loc["a", "a"] == 4.0
-    comparison = matrixdp.compare(Adaptive(), [[4.1]])
-    assert comparison.covered.tolist() == [1.0]
+    assert SIMULATION in text
+    np.testing.assert_array_equal(release.to_frame().to_numpy(), release.covariance().value)
+    comparison = matrixdp.compare(release, np.cov(RECORDS.T, bias=True))
+    np.testing.assert_array_equal(comparison.released, release.covariance().value[np.triu_indices(2)])
+    assert len(release.plot().texts) == 4
+    pyplot.close("all")
 
 
 def test_a_data_set_shows_its_first_rows_only():
@@ -169,6 +163,8 @@ def test_uncertain_numbers_fade_and_unknown_ones_say_why():
     cells = re.findall(r"<td( class=\"mdp-weak\")?>(.*?)</td>", estimate._repr_html_())
     assert [bool(weak) for weak, _ in cells[1:]] == [False, True, True]
     assert cells[-1][1] == "too few"
+    hidden = Estimate(np.array([[1.0, np.nan], [np.nan, 1.0]]), np.array([[0.0, np.nan], [np.nan, 0.0]]))
+    assert read(hidden).count("hidden by noise") == 2
 
 
 def test_ledgers_show_what_is_left(tmp_path, moments):

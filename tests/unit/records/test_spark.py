@@ -56,6 +56,15 @@ def test_partitions_give_the_bits_of_the_array(data, partition, partitions):
     assert np.array_equal(QUERY.evaluate(records, clip=True, missing="error"), expected)
 
 
+@pytest.mark.parametrize("method", ["adaptive", "plain"])
+def test_covariances_have_the_bits_of_the_array(data, partition, method):
+    options = {"method": method, "stream": mdp.Stream(seed=1), "simulation": True}
+    expected = mdp.release_covariance(data, BOUNDS, mdp.Privacy(1, 1e-6), **options)
+    options["stream"] = mdp.Stream(seed=1)
+    records = spark.SparkRecords(Frame(make_table(data), 3))
+    assert mdp.release_covariance(records, BOUNDS, mdp.Privacy(1, 1e-6), **options).to_json() == expected.to_json()
+
+
 def test_a_fault_arrives_as_it_is(data, partition):
     holes = data.copy()
     holes[2500, 1] = np.nan

@@ -37,6 +37,7 @@ def test_arrow_and_lists_agree():
     for ids in (
         pa.array(texts),
         pa.array(texts, pa.large_string()),
+        pa.array(texts, pa.string_view()),
         pa.array(["first", *texts]).slice(1),
         pa.chunked_array([texts[:50], texts[50:]]),
         pa.array(texts).dictionary_encode(),

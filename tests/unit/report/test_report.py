@@ -320,3 +320,54 @@ def test_the_page_says_how_far_the_noise_is_from_the_least_possible():
     least = f"at most {release.design.excess:.3g} times the least total squared error of Gaussian noise"
     assert f"{words} {least}" in make_content(release).mechanism.noise
     assert words in render_page(make_content(release))
+
+
+def adaptive(aim="correlation", epsilon=1.0, delta=1e-6):
+    names = ["<b>age</b>", "bmi & co", "pressure"]
+    bounds = mdp.Bounds([-4] * 3, [4] * 3, names=names)
+    data = np.random.default_rng(0).normal(size=(2000, 3)) @ [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
+    options = {"aim": aim, "stream": mdp.Stream(seed=0), "simulation": True}
+    return mdp.release_covariance(data, bounds, mdp.Privacy(epsilon, delta), **options)
+
+
+@pytest.mark.parametrize("kind", ["means", "covariance", "correlation", "components", "regression"])
+def test_an_adaptive_release_has_a_complete_page_and_folder(kind, tmp_path):
+    release = adaptive(kind if kind != "means" else "covariance")
+    target = "pressure" if kind == "regression" else None
+    content = make_content(release, kind, target=target)
+    page = check_page(render_page(content, files=["release.json"]))
+    for words in ("adaptive fit", "With 3 features and 2000 records", "rough moment", "Simulation", "2,000 records"):
+        assert words in page
+    assert "<b>age" not in page
+    assert "hardly" not in page
+    files = write_folder(content, tmp_path)
+    assert {"report.html", "release.json"} <= set(files)
+    name = f"{kind}.csv" if kind in ("means", "components", "regression") else "matrix.csv"
+    assert name in files
+    assert mdp.read_release((tmp_path / "release.json").read_text()).to_json() == release.to_json()
+
+
+def test_an_adaptive_release_shows_what_it_can():
+    with pytest.raises(ParameterError, match="kind must be means, covariance"):
+        make_content(adaptive(), "table")
+    with pytest.raises(ParameterError, match="target must be given"):
+        make_content(adaptive(), "regression")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [
+        (0.5, "Small privacy loss: someone who sees this release learns little about whether"),
+        (2.0, "Moderate privacy loss: someone who sees this release can learn something about whether"),
+        (20.0, "Large privacy loss, weak protection: someone who sees this release may find out whether"),
+    ],
+)
+def test_the_guarantee_is_worded_by_its_strength(epsilon, words):
+    assert words in render_page(make_content(adaptive(epsilon=epsilon), "correlation"))
+    design = mdp.make_design(mdp.Moments(mdp.Bounds([0], [1]), 10), mdp.Privacy(epsilon, 1e-6))
+    assert words in render_page(make_content(design.release(np.zeros((10, 1)))))
+
+
+def test_a_large_delta_is_pointed_out():
+    page = render_page(make_content(adaptive(delta=0.01), "correlation"))
+    assert "Delta 0.01 is above 1/2000" in page

@@ -38,7 +38,7 @@ from matrixdp.queries import MatrixQuery
 from matrixdp.release.output_folder import OutputFolder
 
 _RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
-_SHOWN_AS_OTHERS = ("covariance", "correlation", "means", "table")
+_SHOWN_AS_OTHERS = ("covariance", "correlation", "components", "regression", "means", "table")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,13 +19,41 @@ from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
-from matrixdp.ledger import Allowance, Gaussian, Head, Ledger
+from matrixdp.ledger import Allowance, Event, Gaussian, Head, Ledger
 from matrixdp.privacy import Privacy
 from matrixdp.release.charging import describe_design
 from matrixdp.report.content import LedgerSummary
 
 _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
+
+
+@dataclass(frozen=True)
+class PlannedCharge:
+    """What a release will be charged with.
+
+    Attributes
+    ----------
+    event : Event
+    describe : callable
+        Returns the description that the ledger stores.
+    entries : int
+        Of the release, which the ledger stores if they are not too many.
+    whole : Event, optional
+        Of the release and the learning of its directions together, if they are learned.
+    """
+
+    event: Event
+    describe: Callable[[], dict[str, Any]]
+    entries: int
+    whole: Event | None = None
+
+    @classmethod
+    def of_design(cls, design: Design, options: DesignOptions) -> PlannedCharge:
+        """The charge of a design, and of directions that are learned for it."""
+        height, width = design.query.shape
+        whole = Gaussian(options.privacy.mu) if options.learned else None
+        return cls(design.event, partial(describe_design, design), height * width, whole)
 
 
 @dataclass(frozen=True)
@@ -40,8 +68,8 @@ class ChargeTarget:
         Whether the ledger has a release for the request id already.
     entry_before : int
         The last entry of the ledger before the release.
-    design : Design, optional
-        The design that is charged.
+    planned : PlannedCharge, optional
+        What is charged.
     allowance : str, optional
         The allowance that pays.
     """
@@ -52,7 +80,7 @@ class ChargeTarget:
     left_before: float = 0.0
     released_before: bool = False
     entry_before: int = 0
-    design: Design | None = None
+    planned: PlannedCharge | None = None
     allowance: str | None = None
 
     def make_arguments(self, suffix: str = "") -> dict[str, Any]:
@@ -86,11 +114,11 @@ class ChargeTarget:
 
     def describe_recovery(self) -> str:
         """What this run charged before an error, and how to get the release; empty if it charged nothing."""
-        if self.ledger is None or self.design is None:
+        if self.ledger is None or self.planned is None:
             return ""
         charges = [charge for charge in self.ledger.history(self.dataset) if charge.entry > self.entry_before]
         if self.request is None:
-            description = describe_design(self.design)
+            description = self.planned.describe()
             charged = any(charge.request is None and charge.description == description for charge in charges)
             return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
         states = {charge.request: charge.released for charge in charges}
@@ -124,7 +152,7 @@ def explain_charge(target: ChargeTarget) -> Iterator[None]:
 
 
 @contextmanager
-def open_target(options: ReleaseOptions, design_options: DesignOptions, design: Design) -> Iterator[ChargeTarget]:
+def open_target(options: ReleaseOptions, planned: PlannedCharge) -> Iterator[ChargeTarget]:
     """The target of a charge, after a check that the budget is large enough for it."""
     if options.ledger is None:
         yield ChargeTarget()
@@ -142,14 +170,12 @@ def open_target(options: ReleaseOptions, design_options: DesignOptions, design: 
         left = ledger.remaining(dataset, allowance=allowance).epsilon
         released = _has_release(ledger, dataset, options.request)
         if not released:
-            ledger.whatif(dataset, design, allowance=allowance)
-            if design_options.learned and not _has_release(ledger, dataset, options.request, DIRECTIONS):
-                both = Gaussian(design_options.privacy.mu)  # directions and release together
-                ledger.whatif(dataset, both, allowance=allowance)
-        height, width = design.query.shape
-        new_request = f"release-{uuid.uuid4().hex[:12]}" if height * width <= _MAX_STORED else None
+            ledger.whatif(dataset, planned.event, allowance=allowance)
+            if planned.whole is not None and not _has_release(ledger, dataset, options.request, DIRECTIONS):
+                ledger.whatif(dataset, planned.whole, allowance=allowance)
+        new_request = f"release-{uuid.uuid4().hex[:12]}" if planned.entries <= _MAX_STORED else None
         request = options.request or new_request
-        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, design, allowance)
+        yield ChargeTarget(ledger, dataset, request, left, released, ledger.head.entry, planned, allowance)
 
 
 def _find_anchor(options: ReleaseOptions) -> Path | Callable[[Head], object] | None:

@@ -22,7 +22,7 @@ _COLUMNS = {  # public: from general knowledge of such measurements, not from th
     "progression": (0, 350),
 }
 _BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
-_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET, "--importance", "bmi=4,progression=4"]
+_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET]
 _LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
 
 
@@ -39,8 +39,7 @@ def run_demo(place: Path) -> None:
             _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
                          "--dataset", "clinic", "--epsilon", "4", "--delta", "1e-5")  # fmt: skip
             _run_command("Predict the accuracy of a release, without reading the data", "design", *_DESIGN,
-                         "--records", "442", "--plot", "design.svg", "--features", "bmi,progression",
-                         *_LEDGER)  # fmt: skip
+                         "--records", "442", *_LEDGER)  # fmt: skip
             _run_command("Release the correlation", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
             _run_command("Show what is left", "ledger", "show", "clinic.db")
         _print_title("The true correlation, for comparison (these data are public)")
@@ -50,7 +49,7 @@ def run_demo(place: Path) -> None:
     _print_title("Files to look at")
     click.echo(f"  report                {place / 'out' / 'report.html'}")
     click.echo(f"  picture of the matrix {place / 'out' / 'matrix.svg'}")
-    click.echo(f"  picture of the noise  {place / 'design.svg'}")
+    click.echo(f"  error bars            {place / 'out' / 'std.csv'}")
     click.echo(f"  numbers               {place / 'out' / 'matrix.csv'}")
 
 

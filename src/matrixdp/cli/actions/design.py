@@ -12,9 +12,12 @@ import numpy as np
 
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.answers.single_question import compare_questions
+from matrixdp.cli.actions.adaptive_design import AdaptiveDesign, show_adaptive_design
+from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
-from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_features
+from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
 from matrixdp.display.numbers import make_visible
@@ -22,8 +25,9 @@ from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import share_mu
-from matrixdp.report.answer_tables import SUMMARIES, AnswerTable, predict_answers
+from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_even_release, predict_answers
 from matrixdp.report.content import has_equal_rows
+from matrixdp.report.model_tables import make_model
 from matrixdp.report.pictures import draw_design, feature_names
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
@@ -44,7 +48,20 @@ def run_design(
 ) -> None:
     """Make a design and print what it predicts."""
     schema = read_schema(options.schema)
-    design = build_design(options, build_query(options, schema, find_records(options, schema)))
+    records = find_records(options, schema)
+    choice = choose_method_for(options, schema, records)
+    if choice is not None and choice.method == "adaptive":
+        assert records is not None  # only graphs have none
+        if plot is not None or features is not None:
+            raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
+        warn_about_delta(options.privacy, records)
+        bounds = find_bounds(options, schema)
+        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds))
+        preview = None if ledger is None else fit.preview(ledger, require_dataset(dataset), allowance)
+        show_adaptive_design(fit, preview, as_json=as_json)
+        return
+    design = build_design(options, build_query(options, schema, records))
+    warn_about_delta(options.privacy, records)
     left = None
     if ledger is not None:
         left = _preview_ledger(ledger, require_dataset(dataset), allowance, options, design)
@@ -53,8 +70,11 @@ def run_design(
             pair = _parse_pair(features, design)
             write_file(plot, draw_design(design, pair), option="plot")
         if as_json:
-            echo_json(_collect_facts(options, design, left))
+            method = {} if choice is None else choice._asdict()
+            echo_json(method | _collect_facts(options, design, left))
         else:
+            if choice is not None:
+                click.echo(f"Method: a plain release. {choice.reason}")
             _print_design(options, design, left)
             if plot is not None:
                 click.echo(f"\nPicture: {plot}")
@@ -188,6 +208,9 @@ def _print_design(options: DesignOptions, design: Design, left: tuple[float, flo
 
 def _list_predictions(options: DesignOptions, design: Design) -> list[AnswerTable]:
     """What a report shows of all records, and of all groups in one table."""
+    if options.kind in MODELS:
+        found = make_model(make_even_release(design), options.kind, options.target, parse_features(options))
+        return [found[0]]  # how much a regression explains has no error bar
     return [answer for answer in predict_answers(design, options.kind) if not answer.group]
 
 

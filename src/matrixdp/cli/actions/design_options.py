@@ -16,6 +16,7 @@ from matrixdp.cli.actions.person_options import ROW_PER_RECORD, find_person, req
 from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import (
     MATRICES,
+    MODELS,
     SUMMARIES,
     build_table_query,
     choose_numbers,
@@ -72,6 +73,9 @@ class DesignOptions:
     points: Path | None = None
     kernel: str = "gaussian"
     bandwidth: float = 1.0
+    method: str = "auto"
+    target: str | None = None
+    on: str | None = None
 
     @cached_property
     def privacy(self) -> Privacy:
@@ -86,7 +90,7 @@ class DesignOptions:
     @property
     def kind(self) -> str:
         """What the report shows: the released 'matrix', or what the query names if it follows from the matrix."""
-        return self.query if self.query in (*MATRICES, *SUMMARIES) else "matrix"
+        return self.query if self.query in (*MATRICES, *SUMMARIES, *MODELS) else "matrix"
 
     def parse_cells(self) -> tuple[str, str]:
         """The two columns of a table of counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import textwrap
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ import click
 
 from matrixdp.cli import discard_buffer
 from matrixdp.errors import ParameterError
+from matrixdp.privacy import Privacy, describe_large_delta
 
 
 @contextmanager
@@ -29,6 +31,18 @@ def output_after_work() -> Iterator[None]:
         with suppress(OSError):
             reason = error.strerror or type(error).__name__
             click.echo(f"matrixdp: done, but standard output could not be written: {reason}.", err=True)
+
+
+def warn_about_delta(privacy: Privacy, records: int | None) -> None:
+    """Warn on standard error, before anything is charged, if delta is above one over the number of records."""
+    message = "" if records is None else describe_large_delta(privacy, records)
+    if message:
+        click.echo(f"matrixdp: {click.style('warning:', bold=True)} {message}", err=True)
+
+
+def wrap_text(text: str) -> str:
+    """A sentence in lines of at most 118 characters, indented by two."""
+    return textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ")
 
 
 def echo_json(content: Any) -> None:

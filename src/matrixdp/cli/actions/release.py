@@ -9,7 +9,9 @@ import click
 import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
-from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, explain_charge, open_target
+from matrixdp.adaptive.method import MethodChoice
+from matrixdp.cli.actions.adaptive_release import AdaptiveJob, run_adaptive_release
+from matrixdp.cli.actions.charge_target import DIRECTIONS, ChargeTarget, PlannedCharge, explain_charge, open_target
 from matrixdp.cli.actions.design_options import (
     GRAPHS,
     TABLES,
@@ -21,7 +23,8 @@ from matrixdp.cli.actions.design_options import (
 )
 from matrixdp.cli.actions.input_files import read_graph, read_pairs
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
-from matrixdp.cli.actions.output import output_after_work
+from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_features
+from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release
@@ -34,9 +37,9 @@ from matrixdp.records import open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
-from matrixdp.release import release_dataset
+from matrixdp.release import Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report.content import ReportContent, make_content
+from matrixdp.report.content import LedgerSummary, ReportContent, make_content
 from matrixdp.report.files import rehearse_folder, write_folder
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files, without a report
@@ -56,6 +59,7 @@ class _ReleaseJob:
     schema: Schema
     source: Files
     design: Design
+    choice: MethodChoice | None = None
 
     @property
     def query(self) -> MatrixQuery:
@@ -71,8 +75,16 @@ def run_release(design_options: DesignOptions, release_options: ReleaseOptions) 
     records = find_records(
         design_options, schema, lambda: _count_units(design_options, release_options, schema, source)
     )
+    choice = choose_method_for(design_options, schema, records, release_options.missing)
+    if choice is not None and choice.method == "adaptive":
+        assert records is not None  # only graphs have none
+        warn_about_delta(design_options.privacy, records)
+        bounds = find_bounds(design_options, schema)
+        run_adaptive_release(AdaptiveJob(design_options, release_options, source, bounds, records, choice))
+        return
     query = build_query(design_options, schema, records)
-    job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query))
+    warn_about_delta(design_options.privacy, records)
+    job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query), choice)
     if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
         _release_dataset(job)
     else:
@@ -112,7 +124,7 @@ def _release_matrix(job: _ReleaseJob) -> None:
     options = job.release_options
     with (
         DeferredInterrupts() as interrupts,
-        open_target(options, job.design_options, job.design) as target,
+        open_target(options, PlannedCharge.of_design(job.design, job.design_options)) as target,
         OutputFolder(options.out, force=options.force) as out,
         explain_charge(target),
         np.errstate(all="ignore"),
@@ -132,7 +144,7 @@ def _release_matrix(job: _ReleaseJob) -> None:
             click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
         if target.released_before:
             click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
-        print_release(content, options, files)
+        print_release(content, options, files, choice=job.choice)
 
 
 def _rehearse(job: _ReleaseJob, out: OutputFolder) -> None:
@@ -140,7 +152,19 @@ def _rehearse(job: _ReleaseJob, out: OutputFolder) -> None:
     height, width = job.query.shape
     if height * width <= _MAX_REHEARSED:
         with refuse_extremes():
-            rehearse_folder(job.design, job.design_options.kind, out.drafts)
+            zeros = Release(job.query.finish(np.zeros(job.query.shape)), job.design)
+            rehearse_folder(_show(job, zeros), out.drafts)
+
+
+def _show(
+    job: _ReleaseJob, release: Release, ledger: LedgerSummary | None = None, notes: tuple[str, ...] = ()
+) -> ReportContent:
+    """A release, ready to be shown."""
+    options = job.design_options
+    if job.choice is not None:
+        notes = (f"By a plain release. {job.choice.reason}", *notes)
+    features = parse_features(options)
+    return make_content(release, options.kind, ledger=ledger, notes=notes, target=options.target, on=features)
 
 
 def _make_release(
@@ -151,9 +175,9 @@ def _make_release(
     data = _open_data(job, interrupts)
     learned = _learn_directions(job, data, target) if options.learned else None
     design = job.design if learned is None else build_design(options, job.query, learned.directions)
-    release = design.release(data, missing=job.release_options.missing, **target.make_arguments())
+    released = release(design, data, missing=job.release_options.missing, **target.make_arguments())
     notes = () if learned is None else (_describe_learning(options, learned.mu),)
-    return make_content(release, options.kind, ledger=target.summarise(), notes=notes), learned
+    return _show(job, released, target.summarise(), notes), learned
 
 
 def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
@@ -209,11 +233,11 @@ def _release_dataset(job: _ReleaseJob) -> None:
         raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
     with (
         DeferredInterrupts() as interrupts,
-        open_target(options, job.design_options, design) as target,
+        open_target(options, PlannedCharge.of_design(design, job.design_options)) as target,
         explain_charge(replace(target, request=None)),  # a data set is charged without one
     ):
         data = _open_data(job, interrupts)
-        release = release_dataset(
+        released = release_dataset(
             design,
             data,
             options.out,
@@ -225,4 +249,4 @@ def _release_dataset(job: _ReleaseJob) -> None:
         )
         ledger = target.summarise()
     with output_after_work():
-        print_dataset(release, options, ledger)
+        print_dataset(released, options, ledger)

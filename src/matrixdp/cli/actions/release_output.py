@@ -6,25 +6,33 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 
-from matrixdp.cli.actions.output import echo_json
+from matrixdp.adaptive.method import MethodChoice
+from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.cli.actions.release_options import ReleaseOptions
-from matrixdp.design import Design
 from matrixdp.display.numbers import make_visible
-from matrixdp.release import DatasetRelease, Release
+from matrixdp.estimates import AdaptiveRelease
+from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
+from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
+from matrixdp.report.words import DASH
 
 _MOST_TABLES = 12
 
 
-def print_release(content: ReportContent, options: ReleaseOptions, files: Sequence[str]) -> None:
+def print_release(
+    content: ReportContent, options: ReleaseOptions, files: Sequence[str], choice: MethodChoice | None = None
+) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
     release = content.release
-    assert isinstance(release, Release)
+    assert not isinstance(release, MechanismRelease)
     if options.as_json:
-        facts = _collect_facts(release.design, options, files, content.ledger) | {"notes": list(content.caveats)}
+        facts = _collect_facts(release, options, files, content.ledger) | {"notes": list(content.caveats)}
+        if choice is not None:
+            facts |= choice._asdict()
         if content.answers:
             facts["answers"] = [_collect_answer(answer, content) for answer in content.answers]
         echo_json({**facts, "result": content.title, "shape": list(content.matrix.shape)})
@@ -32,10 +40,15 @@ def print_release(content: ReportContent, options: ReleaseOptions, files: Sequen
     click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
         click.echo(format_matrix(content.matrix, content.rows, content.columns, content.std))
+        if content.kind == "correlation" and np.isnan(content.matrix).any():
+            click.echo(f"\n{DASH}")
     _print_answers(content)
     for caveat in content.caveats:
         click.echo(f"\n{click.style('Note:', bold=True)} {caveat}")
-    _print_guarantee(release.design, content.ledger)
+    if choice is not None:
+        what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"
+        click.echo(f"\nMethod: {what}. {choice.reason}")
+    _print_guarantee(release, content.ledger, content.mechanism.query.protects)
     click.echo(f"Report: {options.out / 'report.html'}")
 
 
@@ -62,7 +75,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     design = release.design
     rows, columns = design.query.shape
     if options.as_json:
-        facts = _collect_facts(design, options, [*release.files, "_release.json"], ledger)
+        facts = _collect_facts(release, options, [*release.files, "_release.json"], ledger)
         facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
         echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
         return
@@ -72,14 +85,16 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     click.echo(format_matrix(release.std[None], ("noise",), design.query.names or ()))
     if release.missing == "midpoint":
         click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
-    _print_guarantee(design, ledger)
+    _print_guarantee(release, ledger, design.query.protects)
 
 
-def _print_guarantee(design: Design, ledger: LedgerSummary | None) -> None:
-    epsilon, delta = design.privacy.epsilon, design.privacy.delta
+def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
+    epsilon, delta = release.privacy.epsilon, release.privacy.delta
     click.echo(
-        f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {design.neighbours} neighbours, protects {design.query.protects}"
+        f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {release.neighbours} neighbours, protects {unit}: "
+        f"{name_loss(epsilon)}"
     )
+    click.echo(wrap_text(describe_odds(epsilon, delta, unit)))
     if ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
     else:
@@ -90,16 +105,17 @@ def _print_guarantee(design: Design, ledger: LedgerSummary | None) -> None:
 
 
 def _collect_facts(
-    design: Design, options: ReleaseOptions, files: Sequence[str], ledger: LedgerSummary | None
+    release: Guaranteed | AdaptiveRelease, options: ReleaseOptions, files: Sequence[str], ledger: LedgerSummary | None
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "out": str(options.out),
         "files": list(files),
-        "epsilon": design.privacy.epsilon,
-        "delta": design.privacy.delta,
-        "neighbours": str(design.neighbours),
-        "unit": str(design.unit),
-        "mu": design.distance,
+        "epsilon": release.privacy.epsilon,
+        "delta": release.privacy.delta,
+        "loss": name_loss(release.privacy.epsilon),
+        "neighbours": str(release.neighbours),
+        "unit": str(release.unit),
+        "mu": release.mu,
         "ledger": None,
     }
     if ledger is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from matrixdp.errors import ParameterError, show
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
 TYPES = ("number", "category", "yes/no")
 _KEYS = {
-    "number": ("lower", "upper", "missing"),
+    "number": ("lower", "upper", "missing", "expected_mean", "expected_std"),
     "category": ("levels", "categories", "other", "missing"),
     "yes/no": ("missing",),
 }
@@ -34,6 +34,14 @@ class Graph:
 
 
 @dataclass(frozen=True)
+class Guess:
+    """Public guesses of a column's mean and standard deviation, for forecasts alone; None where there is none."""
+
+    mean: float | None
+    std: float | None
+
+
+@dataclass(frozen=True)
 class Schema:
     """Everything that is public about a table.
 
@@ -44,6 +52,8 @@ class Schema:
         None if the file describes no columns.
     radius, records : optional
     graph : Graph, optional
+    guesses : mapping from names of columns to Guess
+    expected_correlation : float, optional
     person : Person, optional
         The column that says whose each row is.
     """
@@ -53,6 +63,8 @@ class Schema:
     radius: float | None = None
     records: int | None = None
     graph: Graph | None = None
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
+    expected_correlation: float | None = None
     person: Person | None = None
 
     def _repr_html_(self) -> str:
@@ -139,7 +151,7 @@ def read_schema(path: Path) -> Schema:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
-    _require_known(content, {"columns", "radius", "records", "graph", "person"}, f"{path}")
+    _require_known(content, {"columns", "radius", "records", "graph", "person", "expected_correlation"}, f"{path}")
     entries = _read_table(content, "columns", path)
     found = tuple(_parse_column(path, name, entry) for name, entry in entries.items())
     columns = Columns(found) if found else None
@@ -149,7 +161,25 @@ def read_schema(path: Path) -> Schema:
     records = content.get("records")
     if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 1):
         raise ParameterError(f"{path}: records must be a positive integer, got {show(records)} instead.")
-    return Schema(path, columns, radius, records, graph, person)
+    guesses = {name: _parse_guess(entry, f"{path}: column {name!r}") for name, entry in entries.items()}
+    correlation = _read_number(content, "expected_correlation", f"{path}")
+    if correlation is not None and not 0 <= correlation <= 1:
+        raise ParameterError(f"{path}: expected_correlation must be from 0 to 1, got {correlation:g} instead.")
+    return Schema(path, columns, radius, records, graph, guesses, correlation, person)
+
+
+def _parse_guess(entry: dict[str, Any], where: str) -> Guess:
+    """Guesses that the bounds of the column allow."""
+    mean, std = (_read_number(entry, f"expected_{name}", where) for name in ("mean", "std"))
+    if mean is None and std is None:
+        return Guess(None, None)
+    lower, upper = _read_bounds(entry, where)
+    if mean is not None and not lower <= mean <= upper:
+        raise ParameterError(f"{where}: expected_mean must be within the bounds {lower:g} to {upper:g}, got {mean:g}.")
+    half = (upper - lower) / 2
+    if std is not None and not 0 <= std <= half:
+        raise ParameterError(f"{where}: expected_std must be from 0 to {half:g}, half the bounds' width, got {std:g}.")
+    return Guess(mean, std)
 
 
 def _parse_person(path: Path, entry: dict[str, Any]) -> Person:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 SUMMARIES = ("means", "table", "everything")  # always from the moments of a table
 MATRICES = ("covariance", "correlation")  # from the moments of a table where values may be missing, or by group
+MODELS = ("components", "regression")  # likewise, unless they are fitted adaptively
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # what is best for them
 _SHOWN = 6  # names in a message
 
 
 def is_table_query(options: DesignOptions, schema: Schema) -> bool:
     """Whether the options name a query that is answered by the moments of a table."""
-    if options.query in SUMMARIES:
+    if options.query in (*SUMMARIES, *MODELS):
         return True
     return options.query in MATRICES and (
         options.by is not None or any(column.missing for column in choose_columns(options, schema))
@@ -30,8 +31,13 @@ def is_table_query(options: DesignOptions, schema: Schema) -> bool:
 
 
 def choose_columns(options: DesignOptions, schema: Schema) -> Columns:
-    """The columns of --columns, by default all of the schema."""
-    return schema.choose(split_names(options.columns), "--columns")
+    """The columns of --columns, or those of a regression; by default all of the schema."""
+    if options.query != "regression" or options.on is None:
+        return schema.choose(split_names(options.columns), "--columns")
+    if options.columns is not None:
+        raise ParameterError("--columns must be left out with --on, which names the columns of a regression.")
+    names = split_names(options.on) or []
+    return schema.choose([*names, *([] if options.target is None else [options.target])], "--on")
 
 
 def choose_numbers(options: DesignOptions, schema: Schema, by: tuple[str, ...] = ()) -> Columns:
@@ -107,7 +113,9 @@ def _choose(options: DesignOptions, schema: Schema, by: tuple[str, ...]) -> Colu
                 raise ParameterError(f"--by must name other columns than --cells, got {show(name)} in both.")
         columns = schema.require_columns()
         return Columns(tuple(columns[name] for name in (*by, *cells)))
-    if options.columns is None:
+    if options.query in MODELS:
+        columns = choose_columns(options, schema)
+    elif options.columns is None:
         columns = schema.require_columns()
     else:
         columns = schema.choose(list(dict.fromkeys([*(split_names(options.columns) or ()), *by])), "--columns")

@@ -6,16 +6,16 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import LEDGER, PATH, design_options, json_option, name_option, split_options
+from matrixdp.cli.options import LEDGER, PATH, design_options, json_option, method_options, name_option, split_options
 from matrixdp.cli.styles import Command
 
 
 @click.command(
     cls=Command,
-    example="matrixdp design --schema schema.toml --query moments --records 10000 --epsilon 1 --delta 1e-6 \\\n"
-    "  --importance bmi=4 --plot design.svg",
+    example="matrixdp design --schema schema.toml --query correlation --records 10000 --epsilon 1 --delta 1e-6",
 )
 @design_options
+@method_options
 @click.option("--plot", type=PATH, help="Draw the noise ellipse of two features and all standard deviations, as SVG.")
 @click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
 @click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="Show what would be left in this ledger.")

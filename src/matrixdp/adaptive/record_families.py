@@ -1,0 +1,143 @@
+"""Families of simulated records in [-1, 1]^d with a given mean and covariance, from friendly to hostile.
+
+A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
+the shape. The families cover the shapes that tables have: Gaussian features, long records in all directions, features
+skewed to either side, rare values at the end of the bounds, and groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtri
+
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.types import Floats
+
+_LOG_STD = 1.0  # of log-normal features: a skewness of 6
+_GROUPS = np.array([0.55, 0.25, 0.15, 0.05])  # shares of the records
+_WITHIN = 0.2  # share of the variance within groups, in the directions that separate them
+
+
+def gaussian_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Gaussian records."""
+    return mean + rng.standard_normal((count, mean.size)) @ _root(covariance)
+
+
+def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Student t records with 3 degrees of freedom: long ones are long in all features."""
+    lengths = np.sqrt(1 / rng.chisquare(3, (count, 1)))  # E 1/chi^2 = 1
+    return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
+
+
+def skewed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Log-normal features, with their tail on the side where the bounds are further away."""
+    return _lognormal(mean, covariance, _far_side(mean), count, rng)
+
+
+def opposed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Log-normal features, with their tail on the side where the bounds are closer."""
+    return _lognormal(mean, covariance, -_far_side(mean), count, rng)
+
+
+def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Features with two values, the rarer one at the further bound."""
+    std, correlation = _split(covariance)
+    side = _far_side(mean)
+    reach = 1 - side * mean  # to the bound on that side
+    share = std**2 / (std**2 + reach**2)
+    normal = _correlated(np.multiply.outer(side, side) * correlation, count, rng)
+    rare = normal > ndtri(1 - np.clip(share, 1e-12, 0.5))
+    common = np.divide(std**2, reach, out=np.zeros_like(std), where=reach > 0)
+    return mean + side * np.where(rare, reach, -common)
+
+
+def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Four groups of unequal size, apart along the leading directions."""
+    leading = min(mean.size, len(_GROUPS) - 1)
+    scores = _group_scores()[:, :leading]
+    white = rng.standard_normal((count, mean.size))
+    groups = rng.choice(len(_GROUPS), count, p=_GROUPS)
+    white[:, -leading:] *= math.sqrt(_WITHIN)
+    white[:, -leading:] += math.sqrt(1 - _WITHIN) * scores[groups]
+    return mean + white @ _root(covariance)
+
+
+Family = Callable[[Floats, Floats, int, np.random.Generator], Floats]
+FAMILIES: dict[str, Family] = {
+    "Gaussian": gaussian_records,
+    "long": long_records,
+    "skewed": skewed_records,
+    "opposed": opposed_records,
+    "rare": rare_records,
+    "grouped": grouped_records,
+}
+
+
+def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Records of one family within [-1, 1]^d, of shape (count, d). Clipping to the box may lower their variance.
+
+    Parameters
+    ----------
+    family : str
+        A key of `FAMILIES`.
+    mean, covariance : float64 arrays of shape (d,) and (d, d)
+    count : int
+    rng : numpy Generator
+
+    Examples
+    --------
+    >>> records = simulate_records("rare", np.zeros(1), np.full((1, 1), 0.01), 10_000, np.random.default_rng(0))
+    >>> bool((records == 1).any()), len(np.unique(records))
+    (True, 2)
+    """
+    return np.clip(FAMILIES[family](mean, covariance, count, rng), -1.0, 1.0)
+
+
+def _lognormal(mean: Floats, covariance: Floats, side: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Features with the tail of a log-normal law on the side given by a sign."""
+    std, correlation = _split(covariance)
+    most = math.exp(_LOG_STD**2)
+    wanted = np.multiply.outer(side, side) * correlation
+    latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
+    normal = _correlated(latent, count, rng)
+    values = (np.exp(_LOG_STD * normal) - math.sqrt(most)) / math.sqrt(most * (most - 1))
+    return np.asarray(mean + side * std * values)
+
+
+def _root(covariance: Floats) -> Floats:
+    """A matrix R with ``R'R`` equal to the covariance; the last row belongs to the leading direction."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+
+def _split(covariance: Floats) -> tuple[Floats, Floats]:
+    """Standard deviations, and correlations with ones on the diagonal."""
+    std = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    safe = np.where(std > 0, std, 1.0)
+    correlation = np.clip(covariance / np.multiply.outer(safe, safe), -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return std, correlation
+
+
+def _far_side(mean: Floats) -> Floats:
+    """Sign of the direction in which the bounds are further away, of shape (d,)."""
+    return np.where(mean > 0, -1.0, 1.0)
+
+
+def _correlated(correlation: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Standard Gaussian numbers with about these correlations, of shape (count, d)."""
+    possible = nearest_of_same_trace(correlation)
+    size = np.sqrt(np.maximum(np.diagonal(possible), np.finfo(float).tiny))
+    return np.asarray(rng.standard_normal((count, len(size))) @ _root(possible) / size)
+
+
+def _group_scores() -> Floats:
+    """One row a group: mean zero and identity covariance over the groups."""
+    shares = _GROUPS
+    centred = np.eye(len(shares))[:, :-1] - shares[:-1]
+    covariance = np.diag(shares[:-1]) - np.multiply.outer(shares[:-1], shares[:-1])
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(centred @ (vectors / np.sqrt(values)))

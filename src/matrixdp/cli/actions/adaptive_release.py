@@ -1,0 +1,112 @@
+"""What ``matrixdp release`` does where an adaptive fit is the method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import click
+import numpy as np
+
+from matrixdp.adaptive.method import MethodChoice
+from matrixdp.cli.actions.charge_target import ChargeTarget, PlannedCharge, explain_charge, open_target
+from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
+from matrixdp.cli.actions.interrupts import DeferredInterrupts
+from matrixdp.cli.actions.method import parse_features
+from matrixdp.cli.actions.output import output_after_work
+from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
+from matrixdp.cli.actions.release_output import print_release
+from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import ParameterError
+from matrixdp.estimates import AdaptiveRelease
+from matrixdp.estimates.release_covariance import describe_adaptive, release_adaptive
+from matrixdp.estimates.sample import make_sample_release
+from matrixdp.ledger import Gaussian
+from matrixdp.privacy import Neighbours
+from matrixdp.queries import Moments
+from matrixdp.records.files import Files
+from matrixdp.release.output_folder import OutputFolder
+from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.files import rehearse_folder, write_folder
+
+
+@dataclass(frozen=True)
+class AdaptiveJob:
+    """One run of the command: its options, the files, the public bounds and number of records, and the method."""
+
+    design_options: DesignOptions
+    release_options: ReleaseOptions
+    source: Files
+    bounds: Bounds
+    records: int
+    choice: MethodChoice
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change."""
+        return Neighbours.parse(self.design_options.neighbours or Neighbours.REPLACE)
+
+    @property
+    def targets(self) -> int:
+        """Number of last columns that a regression explains."""
+        return int(self.design_options.query == "regression")
+
+    def plan_charge(self) -> PlannedCharge:
+        """What the ledger will be charged with."""
+        options = self.design_options
+        asked = (self.bounds, options.privacy, options.query, self.records, self.neighbours, self.targets)
+        return PlannedCharge(Gaussian(options.privacy.mu), partial(describe_adaptive, *asked), self.bounds.size**2)
+
+    def make_sample(self) -> AdaptiveRelease:
+        """A made-up release of the same shape."""
+        options = self.design_options
+        return make_sample_release(self.bounds, options.privacy, self.records, self.neighbours, aim=options.query)
+
+    def show(self, release: AdaptiveRelease, ledger: LedgerSummary | None = None) -> ReportContent:
+        """The release, ready to be shown."""
+        options = self.design_options
+        return make_content(release, options.kind, ledger=ledger, target=options.target, on=parse_features(options))
+
+
+def run_adaptive_release(job: AdaptiveJob) -> None:
+    """Read the data, charge the ledger, fit and write the folder, in this order."""
+    options = job.release_options
+    job.source.require(list(job.bounds.names or ()))
+    with (
+        DeferredInterrupts() as interrupts,
+        open_target(options, job.plan_charge()) as target,
+        OutputFolder(options.out, force=options.force) as out,
+        explain_charge(target),
+        np.errstate(all="ignore"),
+    ):
+        if not target.released_before:
+            with refuse_extremes():
+                rehearse_folder(job.show(job.make_sample()), out.drafts)
+        content = job.show(_fit(job, target, interrupts), target.summarise())
+        try:
+            files = write_folder(content, out.path)
+            out.finish()
+        except OSError as error:
+            raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
+    with output_after_work():
+        if interrupts.pending:
+            click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
+        if target.released_before:
+            click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+        print_release(content, options, files, choice=job.choice)
+
+
+def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts) -> AdaptiveRelease:
+    options = job.design_options
+    query = Moments(job.bounds, job.records, neighbours=job.neighbours)  # says how many records a progress bar expects
+    return release_adaptive(
+        MonitoredRecords(job.release_options, query, interrupts),
+        job.bounds,
+        options.privacy,
+        aim=options.query,
+        choice=job.choice,
+        records=job.records,
+        neighbours=job.neighbours,
+        targets=job.targets,
+        **target.make_arguments(),
+    )

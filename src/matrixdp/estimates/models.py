@@ -1,0 +1,179 @@
+"""Principal components and regressions of an adaptive fit, with error bars; post-processing.
+
+Error bars come from simulation, as those of `matrixdp.adaptive.error_bars` do: the fit is repeated on records of
+several families that have the private mean and covariance, and the largest errors count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.postprocess import Fitted
+from matrixdp.adaptive.record_families import FAMILIES, simulate_records
+from matrixdp.adaptive.regression import solve_regression
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.adaptive.simulated_fit import FitOptions, repeat_fit, simulated_number
+from matrixdp.adaptive.statistics import moments_of
+from matrixdp.answers.models import Regression
+from matrixdp.answers.moments import correlation_from_covariance
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.checks import check_integer
+from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import ParameterError, show
+from matrixdp.noise import Stream
+from matrixdp.types import Floats
+
+_REPETITIONS = 3  # fits of the same simulated records
+_LARGEST = 3  # families whose errors are averaged, in squares
+
+
+def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> NamedEstimate:
+    """Principal components of the standardised numbers, of shape (m + 1, count); variances in the last row."""
+    m = len(names)
+    if m < 2:
+        raise ParameterError("principal components need at least two columns of numbers.")
+    number = check_integer(m if count is None else count, "count", at_least=1, at_most=m)
+
+    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:  # noqa: ARG001
+        exact = _components(covariance, number)
+        return _components(fit.covariance, number, exact[:-1]) - exact
+
+    columns = tuple(f"PC{k + 1}" for k in range(number))
+    value = _components(moment.covariance, number)
+    return NamedEstimate(value, _simulate_errors(moment, error), (*names, "variance"), columns)
+
+
+def _components(covariance: Floats, number: int, reference: Floats | None = None) -> Floats:
+    """Components of the correlations and their variances; signs are those of `reference`, or of the largest entry."""
+    values, vectors = np.linalg.eigh(correlation_from_covariance(covariance, undefined=0.0))
+    values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
+    if reference is None:
+        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(number)]
+        signs = np.where(largest < 0, -1.0, 1.0)
+    else:
+        signs = np.where((vectors * reference).sum(axis=0) < 0, -1.0, 1.0)
+    return np.vstack([vectors * signs, np.maximum(values, 0.0)])
+
+
+def fit_regression(
+    moment: PrivateMoment, names: tuple[str, ...], target: str, on: Sequence[str] | None = None
+) -> Regression:
+    """Regression of one number on others, with the error of privacy and of sampling in each coefficient.
+
+    Where records were too few for learned directions, coefficients are zero and the intercept is the private mean.
+    """
+    chosen = choose_features(names, target, on)
+    order = np.array([names.index(name) for name in (*chosen, target)])
+
+    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
+        exact = _least_squares(mean[order], covariance[np.ix_(order, order)])
+        return _coefficients(_select(fit, order)) - exact
+
+    part = _select(moment, order)
+    coefficients = _coefficients(part)
+    sampling, explained = _sampling(part, coefficients)
+    privacy_std = np.maximum(_simulate_errors(moment, error), _hidden_std(part, coefficients))
+    return Regression(target, ("intercept", *chosen), coefficients, privacy_std, sampling, explained)
+
+
+def choose_features(names: tuple[str, ...], target: str, on: Sequence[str] | None) -> tuple[str, ...]:
+    """The features of a regression: those named, or all columns but the target."""
+    if target not in names:
+        raise ParameterError(f"target must be one of {', '.join(names[:20])}, got {show(target)} instead.")
+    if isinstance(on, str):
+        raise ParameterError("on must be a list of columns, got a text instead.")
+    chosen = tuple(name for name in names if name != target) if on is None else tuple(on)
+    if not chosen:
+        raise ParameterError("on must name at least one column besides the target.")
+    for name in chosen:
+        if name not in names:
+            raise ParameterError(f"on must name columns among {', '.join(names[:20])}, got {show(name)} instead.")
+    if target in chosen or len(set(chosen)) != len(chosen):
+        raise ParameterError("on must name different columns, and not the target.")
+    return chosen
+
+
+def _select(moment: PrivateMoment, order: NDArray[np.intp]) -> PrivateMoment:
+    """The fit of some of the columns, in this order: a marginal of the fit of all."""
+    bounds, size, square = moment.bounds, moment.bounds.size, np.ix_(order, order)
+    parts = {}
+    for field in fields(moment.fitted):
+        value = getattr(moment.fitted, field.name)
+        shape = np.shape(value)
+        parts[field.name] = value[square] if shape == (size, size) else value[order] if shape == (size,) else value
+    return replace(moment, bounds=Bounds(bounds.lower[order], bounds.upper[order]), fitted=Fitted(**parts))
+
+
+def _coefficients(moment: PrivateMoment) -> Floats:
+    """Intercept and slopes for the last column."""
+    slopes, intercept = solve_regression(moment, 1)
+    return np.concatenate([intercept, slopes[0]])
+
+
+def _hidden_std(moment: PrivateMoment, coefficients: Floats) -> Floats:
+    """Standard deviation of intercept and slopes that noise leaves open, of shape (m + 1,).
+
+    Simulated records have the private covariance, so they do not show what lies in directions that noise hides: there a
+    slope may be anything that the variance of the target allows. Along each direction in which the noise is isotropic,
+    with variance v and noise n in the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance
+    p of the slope would let it explain the target alone.
+    """
+    fitted, half, m = moment.fitted, moment.bounds.halfwidths, moment.bounds.size - 1
+    seen = nearest_of_same_trace(fitted.unshrunk)
+    lengths, axes = np.linalg.eigh(fitted.noise_shape[:m, :m])
+    whiten = axes / np.sqrt(np.maximum(lengths, max(float(lengths[-1]) * 1e-15, 1e-300)))
+    values, vectors = np.linalg.eigh(whiten.T @ seen[:m, :m] @ whiten)
+    turn = whiten @ vectors
+    slopes = np.linalg.solve(turn, coefficients[1:] * half[:m] / half[m])
+    centre = fitted.noise_shape[:m, m] @ turn
+    own = max(float(fitted.noise_shape[m, m]) - float(centre @ centre), 0.0)
+    noise = fitted.noise_std**2 * (own + float(((centre - slopes) ** 2).sum()))
+    prior = max(float(seen[m, m]), 1e-300) / np.maximum(values, fitted.noise_std * np.sqrt(m))
+    variances = 1 / (np.square(np.maximum(values, 0.0)) / max(noise, 1e-300) + 1 / prior)
+    spread = (turn * variances) @ turn.T * half[m] ** 2 / np.multiply.outer(half[:m], half[:m])
+    location = moment.mean[:m]
+    return np.asarray(np.sqrt(np.append(location @ spread @ location, np.diagonal(spread))))
+
+
+def _least_squares(mean: Floats, covariance: Floats) -> Floats:
+    """Intercept and slopes of the last column, without noise."""
+    slopes = np.linalg.pinv(covariance[:-1, :-1], rcond=1e-9, hermitian=True) @ covariance[:-1, -1]
+    return np.concatenate([[mean[-1] - slopes @ mean[:-1]], slopes])
+
+
+def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, float]:
+    """Standard errors of the coefficients for the population, and the share of the variance that is explained."""
+    covariance, slopes = moment.covariance, coefficients[1:]
+    features, total = covariance[:-1, :-1], float(covariance[-1, -1])
+    residual = total - 2 * float(slopes @ covariance[:-1, -1]) + float(slopes @ features @ slopes)
+    residual = min(max(residual, 0.0), total)
+    rest = residual / max(moment.records - len(coefficients), 1)
+    inverse = np.linalg.pinv(features, rcond=1e-9, hermitian=True)
+    centre = moment.mean[:-1]
+    variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
+    return np.sqrt(np.maximum(rest * variances, 0.0)), 1 - residual / total if total > 0 else 0.0
+
+
+def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
+    """Root mean square errors of fits of simulated records that have the private mean and covariance.
+
+    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
+    """
+    fitted, bounds = moment.fitted, moment.bounds
+    options = FitOptions(bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
+    units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
+    number = simulated_number(moment.records, bounds.size)
+    found = []
+    for seed, family in enumerate(FAMILIES):
+        rng = np.random.default_rng(seed)  # public
+        records = simulate_records(family, fitted.mean, fitted.covariance, number, rng)
+        mean, covariance = moments_of(records)
+        exact = (bounds.midpoint + bounds.halfwidths * mean, covariance * units)
+        fits = repeat_fit(records, options, Stream(seed), _REPETITIONS)
+        found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
+    return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

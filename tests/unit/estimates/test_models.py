@@ -1,0 +1,70 @@
+"""Components and regressions of adaptive releases, and error bars that cover their errors."""
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.errors import ParameterError
+from matrixdp.estimates import models
+
+PRIVACY = mdp.Privacy(1, 1e-6)
+
+
+def nearly_collinear():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(1000, 8)) @ rng.normal(size=(8, 8))
+
+
+def release(data, seed, **options):
+    low, high = data.min(axis=0), data.max(axis=0)
+    bounds = mdp.Bounds(low - 1, high + 1, names=[f"x{i}" for i in range(data.shape[1])])
+    options = {"aim": "regression", "stream": mdp.Stream(seed=seed), "simulation": True, **options}
+    return mdp.release_covariance(data, bounds, PRIVACY, **options)
+
+
+def coverage(data, seeds=4):
+    features = np.column_stack([np.ones(len(data)), data[:, :-1]])
+    truth = np.linalg.lstsq(features, data[:, -1], rcond=None)[0]
+    found = [release(data, seed).regression(f"x{data.shape[1] - 1}") for seed in range(seeds)]
+    return np.mean([np.abs(one.coefficients - truth) <= 1.96 * one.noise_std for one in found])
+
+
+def test_error_bars_of_slopes_cover_what_noise_hides(monkeypatch):
+    data = nearly_collinear()
+    assert coverage(data) >= 0.9
+    monkeypatch.setattr(models, "_hidden_std", lambda moment, coefficients: np.zeros(len(coefficients)))
+    assert coverage(data) < 0.9  # simulated records alone do not show it
+
+
+def test_components_are_those_of_the_correlations():
+    data = nearly_collinear()
+    found = release(data, 0).components()
+    vectors = found.value[:-1]
+    assert np.allclose(vectors.T @ vectors, np.eye(8), atol=1e-9)
+    assert np.isclose(found.value[-1].sum(), 8)
+    assert (np.diff(found.value[-1]) <= 0).all()
+    assert (found.std > 0).all()
+    with pytest.raises(ParameterError, match="count"):
+        release(data, 0).components(9)
+
+
+def test_too_few_records_give_the_private_mean():
+    data = nearly_collinear()[:20]
+    found = release(data, 0, method="adaptive").regression("x7", ["x0"])
+    assert found.coefficients[1] == 0
+    assert found.noise_std[1] > 0
+    assert found.r_squared == 0
+
+
+def test_a_regression_on_some_columns_is_a_marginal_of_the_fit():
+    released = release(nearly_collinear(), 0)
+    assert released.regression("x0", ["x3", "x1"]).names == ("intercept", "x3", "x1")
+    one, other = released.regression("x0", ["x1", "x3"]), released.regression("x0", ["x3", "x1"])
+    assert np.allclose(one.coefficients[[0, 2, 1]], other.coefficients)
+
+
+def test_the_number_of_records_in_words_is_the_public_one():
+    data = nearly_collinear()
+    released = release(data[:900], 0, neighbours="add-remove", records=1000)
+    assert released.records == 1000
+    assert "1000 records" in released.reason

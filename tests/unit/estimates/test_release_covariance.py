@@ -1,0 +1,316 @@
+"""One entry point for covariances: method, charges, requests, JSON, engines, and errors that cost nothing."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as mdp
+from matrixdp.adaptive.moment import PreparedFit
+from matrixdp.errors import DataError, LedgerError, ParameterError
+from matrixdp.estimates import AdaptiveRelease, PlainRelease
+from matrixdp.ledger import Gaussian
+from matrixdp.privacy import LargeDeltaWarning
+
+NAMES = ["age", "bmi", "pressure"]
+BOUNDS = mdp.Bounds([0, 10, 60], [100, 60, 180], names=NAMES)
+PRIVACY = mdp.Privacy(1, 1e-6)
+
+
+def make_data(records=3000):
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=records)
+    age = 50 + 12 * common
+    bmi = 26 + 3 * common + 2 * rng.normal(size=records)
+    return np.column_stack([age, bmi, 110 + 10 * rng.normal(size=records)])
+
+
+DATA = make_data()
+
+
+def simulate(data=DATA, columns=BOUNDS, seed=1, **options):
+    return mdp.release_covariance(data, columns, PRIVACY, stream=mdp.Stream(seed=seed), simulation=True, **options)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with mdp.Ledger.create(tmp_path / "clinic.db") as found:
+        found.register("clinic", mdp.Privacy(3, 1e-6), neighbours="replace")
+        yield found
+
+
+class TestMethod:
+    def test_numbers_are_fitted_adaptively_and_the_result_says_why(self):
+        found = simulate(aim="correlation")
+        assert isinstance(found, AdaptiveRelease)
+        assert found.method == "adaptive"
+        assert "3 features" in found.reason
+        assert found.names == tuple(NAMES)
+
+    def test_a_single_number_is_released_plainly(self):
+        found = simulate(DATA[:, :1], mdp.Bounds([0], [100], names=["age"]))
+        assert isinstance(found, PlainRelease)
+        assert "one feature" in found.reason
+
+    def test_the_method_can_be_overruled(self):
+        assert simulate(method="plain").reason == "It was asked for."
+        assert simulate(DATA[:, :1], mdp.Bounds([0], [100]), method="adaptive").method == "adaptive"
+
+    def test_categories_and_missing_values_take_the_moments_of_a_table(self):
+        frame = pd.DataFrame(DATA, columns=NAMES).assign(ward=np.where(DATA[:, 0] > 50, "a", "b"))
+        columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Number("bmi", 10, 60), mdp.Category("ward", ["a", "b"])])
+        found = simulate(frame, columns)
+        assert found.method == "plain"
+        assert "categories" in found.reason
+        assert found.regression("bmi").names == ("intercept", "age", "ward=b")
+        frame.loc[3, "bmi"] = np.nan
+        some = mdp.Columns([mdp.Number("age", 0, 100), mdp.Number("bmi", 10, 60, missing=True)])
+        assert "missing values" in simulate(frame, some).reason
+        with pytest.raises(ParameterError, match="method must be 'auto' or 'plain'"):
+            simulate(frame, some, method="adaptive")
+
+    def test_rows_of_a_person_are_protected_together_by_a_plain_release(self):
+        frame = pd.DataFrame(DATA, columns=NAMES).assign(patient=np.arange(len(DATA)) // 3)
+        found = simulate(frame, person="patient", records=1000)
+        assert found.method == "plain"
+        assert str(found.unit) == "person:patient"
+        assert "person" in found.reason
+        for options in ({"method": "adaptive", "records": 1000}, {}):
+            with pytest.raises(ParameterError, match="person"):
+                simulate(frame, person="patient", **options)
+
+    def test_columns_of_numbers_are_the_same_as_bounds(self):
+        columns = mdp.Columns([mdp.Number(*one) for one in zip(NAMES, BOUNDS.lower, BOUNDS.upper, strict=True)])
+        frame = pd.DataFrame(DATA, columns=NAMES)
+        assert simulate(frame, columns).to_json() == simulate(frame).to_json()
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("method", ["adaptive", "plain"])
+    def test_all_answers_are_near_the_truth(self, method):
+        found = simulate(method=method)
+        for answer, truth in (
+            (found.covariance(), np.cov(DATA.T, bias=True)),
+            (found.correlation(), np.corrcoef(DATA.T)),
+        ):
+            assert answer.rows == answer.columns == tuple(NAMES)
+            assert (np.abs(answer.value - truth) <= 5 * answer.std + 1e-12).all()
+        means = found.means()
+        assert (np.abs(means.value[:, 0] - DATA.mean(axis=0)) <= 5 * means.std[:, 0]).all()
+        components = found.components(1)
+        assert components.columns == ("PC1",)
+        loading = components["age", "PC1"]
+        assert abs(loading) > 0.5 or (method == "plain" and np.isnan(loading))  # noise may hide it
+        fit = found.regression("bmi", ["age"])
+        slope = np.polyfit(DATA[:, 0], DATA[:, 1], 1)[0]
+        assert abs(fit.coefficients[1] - slope) < 4 * fit.std[1]
+        assert "simulation" in str(found).lower()
+
+    def test_the_adaptive_method_is_more_accurate(self):
+        truth = np.corrcoef(DATA.T)
+        errors = {
+            method: np.mean([
+                np.abs(np.nan_to_num(simulate(method=method, seed=seed, aim="correlation").correlation().value) - truth)
+                for seed in range(5)
+            ])
+            for method in ("adaptive", "plain")
+        }  # fmt: skip
+        assert errors["adaptive"] < 0.5 * errors["plain"]
+
+    @pytest.mark.parametrize(
+        ("target", "on", "words"),
+        [
+            ("weight", None, "target must be one of age, bmi, pressure"),
+            ("bmi", ["bmi"], "not the target"),
+            ("bmi", ["age", "age"], "different columns"),
+            ("bmi", ["weight"], "on must name columns among"),
+            ("bmi", "age", "on must be a list"),
+            ("bmi", [], "at least one column"),
+        ],
+    )
+    def test_a_regression_names_columns_that_exist(self, target, on, words):
+        with pytest.raises(ParameterError, match=words):
+            simulate().regression(target, on)
+
+    def test_columns_without_names_are_numbered(self):
+        found = simulate(DATA, mdp.Bounds(BOUNDS.lower, BOUNDS.upper))
+        assert found.names == ("0", "1", "2")
+        assert found.regression("1", ["0"]).names == ("intercept", "0")
+        plain = simulate(pd.DataFrame(DATA, columns=NAMES), mdp.Bounds(BOUNDS.lower, BOUNDS.upper), method="plain")
+        assert plain.names == ("0", "1", "2")
+
+
+class TestJson:
+    @pytest.mark.parametrize("method", ["adaptive", "plain"])
+    def test_a_release_is_read_back_bit_by_bit(self, method):
+        found = simulate(method=method, aim="components")
+        again = mdp.CovarianceRelease.from_json(found.to_json())
+        assert again.to_json() == found.to_json()
+        assert type(again) is type(found)
+        assert (again.method, again.reason, again.aim, again.mu) == (method, found.reason, "components", found.mu)
+        assert np.array_equal(again.covariance().value, found.covariance().value)
+        assert np.array_equal(again.covariance().std, found.covariance().std)
+
+    def test_read_release_reads_every_kind(self):
+        design = mdp.make_design(mdp.Moments(BOUNDS, 3000), PRIVACY)
+        assert isinstance(mdp.read_release(design.release(DATA).to_json()), mdp.Release)
+        query = mdp.Identity(mdp.Bounds([0], [1]), 2)
+        other = mdp.release_mechanism("Laplace", query, PRIVACY, [[0], [1]])
+        assert isinstance(mdp.read_release(other.to_json()), mdp.MechanismRelease)
+        with pytest.raises(ParameterError, match="read_release"):
+            mdp.CovarianceRelease.from_json(other.to_json())
+        for text in ("", "{}", "[]", '{"format": "x"}', '{"format": []}'):
+            with pytest.raises(ParameterError):
+                mdp.read_release(text)
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            (["mu"], 0.1),
+            (["mu"], 5.0),
+            (["privacy", "epsilon"], 0.5),
+            (["steps", 0, "mu"], 1e-3),
+            (["steps", 0, "share"], 0.9),
+            (["steps", 0, "releases"], 0),
+            (["steps"], []),
+            (["neighbours"], "none"),
+            (["records"], 0),
+            (["method"], "plain"),
+            (["reason"], "a\nb"),
+            (["aim"], "anything"),
+            (["settings"], "anything"),
+            (["simulation"], "no"),
+            (["version"], 3),
+            (["fitted", "mean"], {"array": [0.0, 0.0]}),
+            (["fitted", "mean"], {"array": [0.0, 0.0, 3.0]}),
+            (["fitted", "covariance"], {"array": [[1, 0, 0], [0, 1, 0], [0.5, 0, 1]]}),
+            (["fitted", "covariance"], {"array": [[0.1, 0.5, 0], [0.5, 0.1, 0], [0, 0, 1]]}),
+            (["fitted", "covariance"], {"array": [[4, 0, 0], [0, 1, 0], [0, 0, 1]]}),
+            (["fitted", "std"], {"array": [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]}),
+            (["fitted", "noise_std"], float("nan")),
+            (["fitted", "kind"], "Step"),
+            (["bounds", "kind"], "Fitted"),
+            (["bounds", "lower"], {"array": [0.0, 10.0]}),
+        ],
+    )
+    def test_an_altered_text_is_refused(self, path, value):
+        content = json.loads(simulate().to_json())
+        place = content
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        with pytest.raises(ParameterError):
+            mdp.read_release(json.dumps(content))
+
+    def test_an_altered_plain_release_is_refused(self):
+        content = json.loads(simulate(method="plain").to_json())
+        for name, value in (("method", "adaptive"), ("release", {}), ("aim", 3)):
+            with pytest.raises(ParameterError):
+                mdp.read_release(json.dumps({**content, name: value}))
+        moments = mdp.make_design(mdp.Moments(BOUNDS, 3000), PRIVACY).release(DATA)
+        with pytest.raises(ParameterError, match="moments of a table"):
+            mdp.read_release(json.dumps({**content, "release": json.loads(moments.to_json())}))
+
+
+class TestLedger:
+    @pytest.mark.parametrize("method", ["adaptive", "plain"])
+    def test_the_charge_is_what_was_claimed_and_a_request_is_charged_once(self, ledger, method):
+        options = {"method": method, "ledger": ledger, "dataset": "clinic", "request": "week 7"}
+        first = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        again = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        assert again.to_json() == first.to_json()
+        (charge,) = ledger.history("clinic")
+        assert charge.released
+        assert charge.event == Gaussian(PRIVACY.mu if method == "adaptive" else first.mu)
+        assert first.mu <= charge.event.mu <= PRIVACY.mu
+        assert not first.simulation
+
+    def test_the_charge_is_committed_before_the_first_bit(self, ledger, monkeypatch):
+        charged = []
+        fit = PreparedFit.fit
+        monkeypatch.setattr(PreparedFit, "fit", lambda self: (charged.append(len(ledger.history())), fit(self))[1])
+        mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
+        assert charged == [1]
+
+    def test_a_stored_release_does_not_read_the_data(self, ledger):
+        options = {"ledger": ledger.path, "dataset": "clinic", "request": "r", "records": 3000}
+        first = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        assert mdp.release_covariance(None, BOUNDS, PRIVACY, **options).to_json() == first.to_json()
+
+    @pytest.mark.parametrize("changed", [{"aim": "components"}, {"method": "plain"}])
+    def test_a_request_for_something_else_is_refused(self, ledger, changed):
+        options = {"ledger": ledger, "dataset": "clinic", "request": "r"}
+        mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        with pytest.raises(LedgerError, match="another"):
+            mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options, **changed)
+
+    def test_an_allowance_pays(self, ledger):
+        ledger.allow("clinic", "ann", share=0.5)
+        mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic", allowance="ann")
+        (allowance,) = ledger.allowances("clinic")
+        assert ledger.remaining("clinic", allowance="ann").mu < allowance.mu
+
+    @pytest.mark.parametrize(
+        ("data", "columns", "changed", "error"),
+        [
+            (np.where(DATA[5, 0] == DATA, np.nan, DATA), BOUNDS, {}, DataError),
+            (DATA[:, :2], BOUNDS, {}, DataError),
+            (np.empty((0, 3)), BOUNDS, {}, DataError),
+            (DATA, "bounds", {}, ParameterError),
+            (DATA, mdp.Columns([mdp.YesNo("a")]), {}, ParameterError),
+            (DATA, BOUNDS, {"aim": "median"}, ParameterError),
+            (DATA, BOUNDS, {"method": "best"}, ParameterError),
+            (DATA, BOUNDS, {"records": 10}, ParameterError),
+            (DATA, BOUNDS, {"neighbours": "add-remove"}, ParameterError),
+            (DATA, BOUNDS, {"dataset": "other"}, LedgerError),
+            (DATA, BOUNDS, {"privacy": mdp.Privacy(100, 1e-6)}, LedgerError),
+            (DATA, BOUNDS, {"simulation": True}, ParameterError),
+            (iter([DATA]), BOUNDS, {}, ParameterError),
+        ],
+    )
+    def test_errors_cost_nothing_and_show_no_data(self, ledger, data, columns, changed, error):
+        options = {"privacy": PRIVACY, "ledger": ledger, "dataset": "clinic", **changed}
+        with pytest.raises(error) as raised:
+            mdp.release_covariance(data, columns, **options)
+        assert not ledger.history("clinic")
+        assert f"{DATA[5, 0]:.6f}" not in str(raised.value)
+
+
+class TestEngines:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        for part in range(3):
+            rows = DATA[part * 1000 : (part + 1) * 1000]
+            pq.write_table(pa.table(dict(zip(NAMES, rows.T, strict=True))), tmp_path / f"{part}.parquet")
+        return tmp_path
+
+    @pytest.mark.parametrize("method", ["adaptive", "plain"])
+    def test_files_give_the_bits_of_memory(self, folder, method):
+        whole = simulate(method=method)
+        assert simulate(str(folder), method=method).to_json() == whole.to_json()
+        csv = folder / "all.csv"
+        pd.DataFrame(DATA, columns=NAMES).to_csv(csv, index=False)
+        assert simulate(str(csv), method=method).to_json() == whole.to_json()
+
+    def test_dask_gives_the_bits_of_memory(self):
+        dask = pytest.importorskip("dask.dataframe")
+        frame = dask.from_pandas(pd.DataFrame(DATA, columns=NAMES), npartitions=4)
+        assert simulate(frame).to_json() == simulate().to_json()
+
+
+class TestDelta:
+    @pytest.mark.parametrize("method", ["adaptive", "plain"])
+    def test_a_delta_above_one_over_the_number_of_records_warns_before_the_charge(self, ledger, method):
+        with pytest.warns(LargeDeltaWarning, match="1/3000"), pytest.raises(LedgerError):
+            mdp.release_covariance(DATA, BOUNDS, mdp.Privacy(50, 1e-3), method=method, ledger=ledger, dataset="clinic")
+        assert not ledger.history("clinic")
+
+    def test_designs_and_fits_warn_too(self):
+        large = mdp.Privacy(1, 1e-3)
+        with pytest.warns(LargeDeltaWarning):
+            mdp.make_design(mdp.Moments(BOUNDS, 3000), large).release(DATA)
+        with pytest.warns(LargeDeltaWarning):
+            mdp.adaptive.private_moment(DATA, BOUNDS, large)
