@@ -367,6 +367,6 @@ def describe_guarantee(epsilon: float, delta: float, neighbours: Neighbours, uni
     Examples
     --------
     >>> describe_guarantee(1.0, 1e-6, Neighbours.REPLACE, RECORD)
-    '(1, 1e-06)-DP, replace neighbours, protects one record'
+    '(1, 1e-06)-DP, replace neighbours, protects one record (row)'
     """
     return f"({epsilon:g}, {delta:.3g})-DP, {neighbours} neighbours, protects {unit.words}"

@@ -23,7 +23,7 @@ from matrixdp.design.design import Design
 from matrixdp.display.frames import load_pandas
 from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import plot_bars
+from matrixdp.display.plots import clean_label, plot_bars
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
@@ -71,7 +71,7 @@ class Regression:
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """The coefficients without the intercept, with error bars for noise and sampling; returns matplotlib axes."""
-        title = f"coefficients for {self.target}"
+        title = f"coefficients for {clean_label(self.target)}"
         ax = plot_bars(self.coefficients[1:], self.std[1:], self.names[1:], title=title, level=level, ax=ax)
         ax.set_xlabel(f"bars: {level:.0%} of noise and sampling")
         return ax

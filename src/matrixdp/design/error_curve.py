@@ -108,9 +108,14 @@ def error_curve(design: Design, epsilons: ArrayLike | None = None) -> ErrorCurve
         design,
         points,
         np.array([one.rmse for one in found]),
-        np.array([float(np.median(one.std[one.std > 0])) for one in found]),
+        np.array([_median_std(one) for one in found]),
         np.array([one.relative_error for one in found]),
     )
+
+
+def _median_std(design: Design) -> float:
+    std = design.std[:1] if design.std.strides[0] == 0 else design.std  # rows that are alike are taken once
+    return float(np.median(std[std > 0]))
 
 
 def _change_epsilon(design: Design, epsilon: float) -> Design:

@@ -11,6 +11,7 @@ from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.errors import ParameterError
 from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
+from matrixdp.queries import MatrixQuery
 from matrixdp.types import Floats
 
 REACH = math.sqrt(-2 * math.log(0.05))  # radius of the disc that holds 95 % of a standard normal pair
@@ -50,3 +51,9 @@ def describe_numbers(design: Design) -> str:
     if design.query.moment_bounds is not None:
         return "the means of "
     return "the diagonal entries of " if design.query.symmetric else ""
+
+
+def feature_names(query: MatrixQuery) -> tuple[str, ...]:
+    """Names of the features of a query, as they are in its answer."""
+    rows, columns = query.entry_names
+    return rows if query.side == "rows" else columns[-query.features :]

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.design.design import Design
 from matrixdp.design.explain import describe_subject, list_facts
-from matrixdp.design.noise_ellipse import describe_numbers, outline_ellipse, pair_covariance
+from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.display.html import MOST_COLUMNS, MOST_ROWS, render_card, render_facts, render_numbers
 from matrixdp.display.plots import MOST_SIDE, plot_matrix, plot_outlines
 from matrixdp.errors import ParameterError, show
@@ -31,7 +31,7 @@ def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None,
         shade = std[:MOST_SIDE, :MOST_SIDE] / scale[:MOST_SIDE, :MOST_SIDE]
         legend = "share of the largest value possible"
         return plot_matrix(std, None, rows, columns, shade=shade, legend=legend, title="noise std", ax=ax)
-    names = feature_names(design)
+    names = feature_names(design.query)
     first, second = (_index(names, feature) for feature in _check_pair(pair))
     outlines = {
         "this design": outline_ellipse(pair_covariance(design, first, second)),
@@ -39,12 +39,6 @@ def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None,
     }
     title = f"95 % of the noise in {describe_numbers(design) or 'two features'}".removesuffix(" of ")
     return plot_outlines(outlines, (names[first], names[second]), title=title, ax=ax)
-
-
-def feature_names(design: Design) -> tuple[str, ...]:
-    """Names of the features, as they are in the answer."""
-    rows, columns = design.query.entry_names
-    return rows if design.query.side == "rows" else columns[-design.query.features :]
 
 
 def _named_std(design: Design) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.display.frames import interval
-from matrixdp.display.numbers import format_estimate, format_number, shorten
+from matrixdp.display.numbers import format_estimate, format_number, make_visible, shorten
 from matrixdp.errors import MissingExtraError, ParameterError
 from matrixdp.types import Floats
 
@@ -151,7 +151,7 @@ def plot_panels(
     if axes.shape != (len(columns),):
         raise ParameterError(f"ax must be {len(columns)} axes, one for each column, got {axes.size} instead.")
     for j, name in enumerate(columns):
-        plot_bars(value[:, j], std[:, j], rows, title=_clean(name), level=level, ax=axes[j])
+        plot_bars(value[:, j], std[:, j], rows, title=clean_label(name), level=level, ax=axes[j])
     return axes
 
 
@@ -163,26 +163,32 @@ def plot_outlines(outlines: Mapping[str, Floats], names: tuple[str, str], *, tit
         style = {"color": inks[k % len(inks)], "linestyle": "--" if k else "-", "label": name}
         ax.plot(*points, **style)
         ax.fill(*points, color=style["color"], alpha=0.1)
-    ax.set_xlabel(_clean(names[0]))
-    ax.set_ylabel(_clean(names[1]))
+    ax.set_xlabel(clean_label(names[0]))
+    ax.set_ylabel(clean_label(names[1]))
     ax.set_title(title, loc="left", fontsize="medium")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
     return ax
 
 
-def _clean(name: str) -> str:
-    """A name without the sign that starts formulas in matplotlib."""
-    return shorten(name, _LABEL_LENGTH).replace("$", r"\$")
+def clean_label(name: str) -> str:
+    r"""A name as a label: short, printable, and not a formula of matplotlib.
+
+    Examples
+    --------
+    >>> clean_label("cost in $\a")
+    'cost in \\$\\x07'
+    """
+    return make_visible(shorten(name, _LABEL_LENGTH)).replace("$", r"\$")
 
 
 def _name_lines(ax: Any, names: Sequence[str]) -> None:
-    ax.set_yticks(np.arange(len(names)), [_clean(name) for name in names])
+    ax.set_yticks(np.arange(len(names)), [clean_label(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
 def _name_ticks(ax: Any, rows: Sequence[str], columns: Sequence[str]) -> None:
-    ax.set_xticks(np.arange(len(columns)), [_clean(name) for name in columns], rotation=45, ha="right")
-    ax.set_yticks(np.arange(len(rows)), [_clean(name) for name in rows])
+    ax.set_xticks(np.arange(len(columns)), [clean_label(name) for name in columns], rotation=45, ha="right")
+    ax.set_yticks(np.arange(len(rows)), [clean_label(name) for name in rows])
     ax.tick_params(length=0)
 
 

@@ -10,6 +10,7 @@ from matplotlib import pyplot
 from sklearn.pipeline import make_pipeline
 
 import matrixdp
+from matrixdp import estimators
 from matrixdp.answers.moments import Estimate
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.baselines import release_mechanism
@@ -202,6 +203,13 @@ def test_schemas_show_their_columns(tmp_path):
     assert "300" in text
     assert "may be missing" in text
     assert "s.toml" in read(Schema(tmp_path / "s.toml"))
+
+
+@pytest.mark.parametrize("name", [name for name in estimators.__all__ if name.startswith("Private")])
+def test_scikit_learn_understands_the_docstrings(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert name in getattr(estimators, name)()._repr_html_()
 
 
 def test_estimators_show_their_guarantee_and_cause_no_warning():
