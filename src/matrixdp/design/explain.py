@@ -44,9 +44,6 @@ def describe_subject(design: Design) -> str:
 def list_facts(design: Design) -> list[tuple[str, str]]:
     """What is said of a design, each with its name."""
     query, privacy = design.query, design.privacy
-    total = (
-        [] if query.total is None else [("total", f"public: noisy entries are adjusted to sum to {query.total:,.12g}")]
-    )
     return [
         (
             "guarantee",
@@ -63,9 +60,14 @@ def list_facts(design: Design) -> list[tuple[str, str]]:
             f"std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
             f"{design.relative_error:.2g} of the largest value possible",
         ),
-        *total,
+        *_total(design),
         ("directions", f"{_directions(design)}, allocation {design.allocation.rule}"),
     ]
+
+
+def _total(design: Design) -> list[tuple[str, str]]:
+    total = design.query.total
+    return [] if total is None else [("total", f"public: noisy entries are adjusted to sum to {total:,.12g}")]
 
 
 def _lines(facts: Iterable[tuple[str, str]]) -> list[str]:

@@ -30,7 +30,7 @@ from matrixdp.estimators.inputs import (
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
-from matrixdp.privacy import RECORD, Privacy, Unit, describe_guarantee
+from matrixdp.privacy import Privacy, describe_guarantee
 from matrixdp.records import Records, as_records, choose_columns, require_rereadable
 from matrixdp.release.notebook import SIMULATION
 
@@ -85,6 +85,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     privacy_ : Privacy
         The guarantee.
     neighbours_ : Neighbours
+    unit_ : Unit
+        What a fit protects: one record, or one person with all their rows.
     mu_ : float
         The budget spent, as Gaussian differential privacy.
     steps_ : tuple of Step
@@ -188,14 +190,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         privacy: Privacy | None = getattr(self, "privacy_", None)
         if privacy is None:
             return ""
-        unit = RECORD if self.person is None else Unit("person", self.person)
-        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, self.neighbours_, unit)
+        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, self.neighbours_, self.unit_)
         facts = [("guarantee", guarantee), ("spent", f"mu {self.mu_:.4g} of Gaussian differential privacy")]
         return render_card("", render_facts(facts), warnings=[SIMULATION] if self.simulation_ else [])
 
     def _set_guarantee(self, spent: PrivateMoment | FitBudget | TableFit) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
-        self.steps_, self.simulation_ = spent.steps, spent.simulation
+        self.unit_, self.steps_, self.simulation_ = spent.unit, spent.steps, spent.simulation
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         """Validated features; sparse input, text, NaN and infinities are errors, which show no private value.

@@ -12,6 +12,11 @@ from matrixdp.ledger.values import Summary
 
 _HEAD = ("", "protects", "neighbours", "total", "spent", "left", "delta", "charges", "without a release")
 
+_NOTE = (
+    "Total, spent and left are epsilons at the delta of the data set. Spent and left do not sum to the total: the "
+    "squares of mu add up. What is allotted to allowances is not left."
+)
+
 
 class Readable(Protocol):
     """What is shown of a ledger."""
@@ -38,7 +43,7 @@ def render_ledger(ledger: Readable) -> str:
     restored = [one.registration.dataset for one in found if one.restored_from is not None]
     marks = [f"Restored from a backup; settle {', '.join(restored)} before the next charge."] if restored else []
     table = render_table(_HEAD, map(_row, found), texts=3) if found else render_note("no data set is registered")
-    note = render_note("Total, spent and left are epsilons at the delta of the data set; left leaves out allowances.")
+    note = render_note(_NOTE)
     return render_card("Ledger", render_facts(facts), table, note if found else "", warnings=marks)
 
 

@@ -5,6 +5,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from matplotlib import pyplot
 from sklearn.pipeline import make_pipeline
@@ -221,4 +222,15 @@ def test_estimators_show_their_guarantee_and_cause_no_warning():
         for page in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
             assert page.count("-DP, replace neighbours, protects one record") == 1
             assert SIMULATION in page
+        model.set_params(person="id", epsilon=9.0)  # the guarantee is that of the fit
+        assert "(1, 1e-06)-DP, replace neighbours, protects one record" in model._repr_html_()
         make_pipeline(PrivateScaler(bounds=(0, 1)), PrivateRidge(bounds=(0, 1), target_bounds=(0, 1)))._repr_html_()
+
+
+def test_a_fit_of_people_says_so():
+    table = pandas.DataFrame({"who": np.arange(300) // 2, "a": RECORDS[:, 0], "b": RECORDS[:, 1]})
+    bounds = matrixdp.Bounds([0, 0], [1, 1], names=["a", "b"])
+    model = PrivateCovariance(bounds=bounds, person="who", random_state=0, simulation=True).fit(table)
+    assert "protects one person with all their rows" in model._repr_html_()
+    model.set_params(person=None)
+    assert str(model.unit_) == "person:who"
