@@ -167,7 +167,7 @@ def describe_large_delta(privacy: Privacy, records: int) -> str:
     delta 0.01 is above 1/1000, one over the number of records: publishing a few records in full would meet such a \
 guarantee, too. Choose a delta well below 1/1000, such as 1e-05.
     """
-    if records <= 1 / privacy.delta:  # exact for integers of any size
+    if records <= (1 + 1e-9) / privacy.delta:  # one over the number itself is not above it, however it was rounded
         return ""
     suggested = 10.0 ** -len(str(100 * records - 1))
     return (

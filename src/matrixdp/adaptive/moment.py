@@ -260,7 +260,7 @@ def prepare_fit(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size) if aim == "regression" else 0
+    predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size - 1) if aim == "regression" else 0
     who = Person.parse(person)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)

@@ -34,21 +34,33 @@ class PeopleRecords(PrivateRecords):
         How many rows each person has.
     bounds, levels, coordinates
         As for `OutOfCoreRecords`.
+    public : int
+        The public number of people; there are at most twice as many.
 
     Privacy
     -------
     Private. A count, an excess and a moment of one person are means over their rows, so that they lie between those of
     single rows, or in their convex hull: the bounds for one record hold for one person. Counts and excesses are exact
-    in floats; moments have the rounding errors of one division and one sum more than those of records.
+    in floats; moments have the rounding errors of one division and one sum more than those of records. The domain is
+    all data sets with at most 128 rows a person on average, and few enough different numbers of rows (`read_people`):
+    the error for others shows that a data set is not in it.
     """
 
     def __init__(
-        self, parts: Records, people: People, bounds: Bounds, levels: int, coordinates: Coordinates | None = None
+        self,
+        parts: Records,
+        people: People,
+        bounds: Bounds,
+        levels: int,
+        coordinates: Coordinates | None = None,
+        *,
+        public: int,
     ) -> None:
-        self._parts, self._people, self._bounds = parts, people, bounds
+        self._parts, self._people, self._bounds, self._public = parts, people, bounds, public
         self.shape, self.levels, self.coordinates = (len(people.rows), bounds.size), levels, coordinates
-        # Sums of weights times `EXCESS_STEPS` stay below 2^53.
-        self._unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - len(people.rows).bit_length())
+        # Sums of weights times `EXCESS_STEPS` stay below 2^53. A unit that depended on the private number of people
+        # would let one of them change the weights of all others.
+        self._unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
 
     def counter(self, cuts: Sequence[float]) -> Callable[[float], float]:
         """Weigh the rows above all cut-offs in one pass."""
@@ -79,7 +91,7 @@ class PeopleRecords(PrivateRecords):
 
     def transform(self, coordinates: Coordinates) -> PeopleRecords:
         """The same records in public coordinates."""
-        return PeopleRecords(self._parts, self._people, self._bounds, self.levels, coordinates)
+        return PeopleRecords(self._parts, self._people, self._bounds, self.levels, coordinates, public=self._public)
 
     @property
     def _grid(self) -> tuple[Bounds, int, Coordinates | None]:
@@ -145,7 +157,7 @@ def validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Cal
     def on_grid(public: int) -> PeopleRecords:
         if checked > 2 * _ROWS * public:
             raise DataError(f"people must have at most {2 * _ROWS} rows each on average in a fit. Keep fewer rows.")
-        return PeopleRecords(parts, people, bounds, grid_levels(_ROWS * public))
+        return PeopleRecords(parts, people, bounds, grid_levels(_ROWS * public), public=public)
 
     return len(people.rows), on_grid
 

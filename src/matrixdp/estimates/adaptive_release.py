@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -127,6 +129,8 @@ class AdaptiveRelease(CovarianceRelease):
             "reason": self.reason,
             "simulation": moment.simulation,
             "neighbours": str(moment.neighbours),
+            "unit": str(moment.unit),
+            "basis": None if moment.basis is None else moment.basis.tolist(),
             "records": moment.records,
             "mu": moment.mu,
             "settings": moment.aim,
@@ -135,7 +139,13 @@ class AdaptiveRelease(CovarianceRelease):
             "steps": to_json_content(moment.steps),
             "fitted": to_json_content(moment.fitted),
         }
-        return json.dumps(content, allow_nan=False)
+        return json.dumps({**content, "digest": digest_content(content)}, allow_nan=False)
+
+
+def digest_content(content: dict[str, Any]) -> str:
+    """Digest of a release's content. It finds altered texts, unless whoever altered them computes it again."""
+    given = {name: value for name, value in content.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(given, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def check_adaptive(release: AdaptiveRelease) -> None:

@@ -14,10 +14,11 @@ from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import adaptive_release, plain_release
-from matrixdp.estimates.adaptive_release import AdaptiveRelease, check_adaptive
+from matrixdp.estimates.adaptive_release import AdaptiveRelease, check_adaptive, digest_content
 from matrixdp.estimates.plain_release import PlainRelease
 from matrixdp.estimates.result import CovarianceRelease, check_aim
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.noise.covariance import check_orthonormal
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
 from matrixdp.queries.base import parse_records
 from matrixdp.release import MechanismRelease, Release
@@ -69,6 +70,8 @@ def _read_plain(content: Any) -> PlainRelease:
 
 
 def _read_adaptive(content: Any) -> AdaptiveRelease:
+    if content["digest"] != digest_content(content):
+        raise ParameterError("the digest of the text does not match its content; the text was altered.")
     privacy, bounds, fitted = (from_json_content(content[name]) for name in ("privacy", "bounds", "fitted"))
     steps = from_json_content(content["steps"])
     kinds = isinstance(privacy, Privacy) and isinstance(bounds, Bounds) and isinstance(fitted, Fitted)
@@ -86,6 +89,8 @@ def _read_adaptive(content: Any) -> AdaptiveRelease:
         simulation=content["simulation"],
         records=parse_records(content["records"]),
         aim=content["settings"],
+        basis=None if content["basis"] is None else check_orthonormal(content["basis"], bounds.size),
+        unit=Unit.parse(content["unit"]),
     )
     settings_for(moment.aim)
     release = AdaptiveRelease(moment, _read_choice(content, "adaptive"), content["aim"], content["version"])

@@ -25,6 +25,7 @@ _BLOCK = 1 << 26  # entries on the grid at a time: 512 MiB
 _EXACT = 1 << 53
 _SHORT = 4096  # rows of one product where there are few columns: products of many pieces fill the GPU
 _NARROW = 256
+_WIDE = 1 << 13  # up to which a product with 2^40/width, rounded up, gives the row of an entry exactly
 _NOT_FINITE, _OUTSIDE = 1, 2
 
 
@@ -118,7 +119,8 @@ class DeviceGrid:
         if not len(records):
             return out
         kernel = _module().get_function("quantise<float>" if records.dtype.char == "f" else "quantise<double>")
-        pairs, inverse = out.size // 2, -(-(1 << 40) // width)
+        pairs = out.size // 2
+        inverse = -(-(1 << 40) // width) if width <= _WIDE else 0
         threads, blocks = 256, min(-(-pairs // 256), 32 * cupy.cuda.Device().attributes["MultiProcessorCount"])
         arguments = (
             records, self._kernel_grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),

@@ -30,13 +30,14 @@ __device__ __forceinline__ double to_grid(T value, int column, const Grid &grid,
     return grid.round ? rint(x) : x;
 }
 
-// Rows of (constant, record on the grid, zeros), of an even width. A thread writes two neighbouring entries.
+// Rows of (constant, record on the grid, zeros), of an even width. A thread writes two neighbouring entries. `inverse` is
+// 2^40 over the width, rounded up, or zero for widths for which it does not give the row.
 template <typename T>
 __global__ void quantise(const T *__restrict__ records, const Grid grid, const u32 pairs, const int columns, const int width,
                          const int constant, const u64 inverse, double2 *__restrict__ out, int *flags) {
     int found = 0;
     for (u32 pair = blockIdx.x * blockDim.x + threadIdx.x; pair < pairs; pair += gridDim.x * blockDim.x) {
-        const u32 entry = 2 * pair, row = (u32)(entry * inverse >> 40);  // entry / width
+        const u32 entry = 2 * pair, row = inverse ? (u32)(entry * inverse >> 40) : entry / width;
         const int place = (int)(entry - row * width) - constant;
         const T *values = records + (u64)row * columns;
         double2 result;

@@ -39,6 +39,7 @@ def read_device_rows(design: Design, data: Any, *, clip: bool, missing: str) -> 
     check_count(len(records), query.shape[0])
     with cupy.cuda.Device(records.device.id):
         raise_unusable(_look(records, bounds), records, bounds, clip=clip, missing=missing)
+        cupy.empty(records.shape)  # raises an error now if there is too little memory, and not after the charge
     return records
 
 

@@ -84,10 +84,10 @@ def extreme(rng, rows):
     return rng.choice([-6.0, 6.0, 0.1], (rows, 3))
 
 
-def on_grid(people):
+def on_grid(people, public=None):
     frame = pd.DataFrame(np.concatenate(list(people.values())), columns=["a", "b", "c"])
     ids = np.repeat(list(people), [len(rows) for rows in people.values()])
-    return validate_people(frame.assign(id=ids), BOUNDS, PERSON)[1](len(people))
+    return validate_people(frame.assign(id=ids), BOUNDS, PERSON)[1](public or len(people))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -113,6 +113,16 @@ def on_grid_of(people, like):
     found = on_grid(people)
     assert found.levels == like.levels
     return found if like.coordinates is None else found.transform(like.coordinates)
+
+
+def test_one_more_person_leaves_the_weights_of_the_others(monkeypatch):
+    """Weights have few digits here. If these depended on the private number of people, all weights could change."""
+    monkeypatch.setattr("matrixdp.adaptive.people_records.EXCESS_STEPS", 1 << 44)
+    people = {i: np.full((11, 3), 6.0) for i in range(8)}
+    more = on_grid(people, public=8)
+    del people[7]
+    fewer = on_grid(people, public=8)
+    assert abs(more.counter([1.0])(1.0) - fewer.counter([1.0])(1.0)) <= 1
 
 
 def test_a_person_who_counts_with_every_row_is_found(monkeypatch):

@@ -80,3 +80,12 @@ def test_a_target_mean_with_too_little_noise_is_noticed(monkeypatch):
 def test_the_number_of_targets_is_checked():
     with pytest.raises(mdp.ParameterError, match="targets"):
         private_moment(records(60, 3), unit(3), LOW, aim="regression", targets=4)
+
+
+def test_a_regression_without_features_is_refused_before_the_charge():
+    records = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2))
+    for count in (2, 3, -1):
+        with pytest.raises(mdp.ParameterError, match="targets must be"):
+            private_moment(
+                records, mdp.Bounds([-1] * 2, [1] * 2), mdp.Privacy(1, 1e-6), aim="regression", targets=count
+            )

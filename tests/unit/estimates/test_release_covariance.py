@@ -1,6 +1,7 @@
 """One entry point for covariances: method, charges, requests, JSON, engines, and errors that cost nothing."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ import matrixdp as mdp
 from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
+from matrixdp.estimates.adaptive_release import digest_content
 from matrixdp.ledger import Gaussian
-from matrixdp.privacy import LargeDeltaWarning
+from matrixdp.privacy import LargeDeltaWarning, Unit
 
 NAMES = ["age", "bmi", "pressure"]
 BOUNDS = mdp.Bounds([0, 10, 60], [100, 60, 180], names=NAMES)
@@ -204,6 +206,28 @@ class TestJson:
         place[path[-1]] = value
         with pytest.raises(ParameterError):
             mdp.read_release(json.dumps(content))
+        if value != value:  # NaN has no digest
+            return
+        content["digest"] = digest_content(content)  # what does not fit together is refused all the same
+        with pytest.raises(ParameterError):
+            mdp.read_release(json.dumps(content))
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("neighbours", "add-remove"), ("records", 10**6), ("simulation", False), ("unit", "edge")]
+    )
+    def test_altered_facts_are_found_by_the_digest(self, name, value):
+        content = {**json.loads(simulate().to_json()), name: value}
+        with pytest.raises(ParameterError, match="digest"):
+            mdp.read_release(json.dumps(content))
+
+    def test_directions_and_unit_are_read_back(self):
+        moment = simulate().moment
+        turn = np.linalg.qr(np.random.default_rng(0).normal(size=(BOUNDS.size, BOUNDS.size)))[0]
+        given = replace(simulate(), moment=replace(moment, basis=turn, unit=Unit("person", "id")))
+        read = mdp.read_release(given.to_json())
+        assert (read.moment.basis == turn).all()
+        assert read.moment.unit == given.moment.unit
+        assert read.to_json() == given.to_json()
 
     def test_an_altered_plain_release_is_refused(self):
         content = json.loads(simulate(method="plain").to_json())
