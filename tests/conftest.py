@@ -1,11 +1,15 @@
 """Examples and seeds are the same in every run, except in nightly runs."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
 from matrixdp import Stream
 from nightly import SEED, fresh_seed
 from postgres_server import PostgresServer
+
+os.environ["MPLBACKEND"] = "Agg"  # plots need no display
 
 collect_ignore = ["plugin_mechanisms.py"]  # registers mechanisms when it is imported
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Design,
         binary,
         equimodal,
+        error_curve,
         isotropic,
         isotropic_scale,
         make_design,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         TableMoments,
     )
     from matrixdp.records import Blocks, Records, open_records, register_engine, register_source, with_ids
-    from matrixdp.release import DatasetRelease, Release, release_dataset
+    from matrixdp.release import DatasetRelease, Release, compare, release_dataset
     from matrixdp.sensitivity import Distance, FrobeniusBall, Sensitivity, Vertices
     from matrixdp.serialise import register
 
@@ -109,8 +110,10 @@ __all__ = [
     "YesNo",
     "__version__",
     "binary",
+    "compare",
     "draw_gaussian",
     "equimodal",
+    "error_curve",
     "gdp_delta",
     "gdp_epsilon",
     "gdp_mu",
@@ -142,6 +145,7 @@ _HOMES = {
         "Design",
         "binary",
         "equimodal",
+        "error_curve",
         "isotropic",
         "isotropic_scale",
         "make_design",
@@ -180,7 +184,7 @@ _HOMES = {
         "TableMoments",
     ),
     "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source", "with_ids"),
-    "matrixdp.release": ("DatasetRelease", "Release", "release_dataset"),
+    "matrixdp.release": ("DatasetRelease", "Release", "compare", "release_dataset"),
     "matrixdp.sensitivity": ("Distance", "FrobeniusBall", "Sensitivity", "Vertices"),
     "matrixdp.serialise": ("register",),
 }

@@ -359,3 +359,14 @@ def _find_zero(function: Callable[[float], float], low: float, high: float) -> f
 def _check_delta(delta: float) -> float:
     rule = "strictly between 0 and 1 (Gaussian noise cannot give delta = 0)"
     return check_number(delta, "delta", at_least=_SMALLEST_DELTA, below=1, rule=rule)
+
+
+def describe_guarantee(epsilon: float, delta: float, neighbours: Neighbours, unit: Unit) -> str:
+    """A guarantee in a line, for lists of facts.
+
+    Examples
+    --------
+    >>> describe_guarantee(1.0, 1e-6, Neighbours.REPLACE, RECORD)
+    '(1, 1e-06)-DP, replace neighbours, protects one record (row)'
+    """
+    return f"({epsilon:g}, {delta:.3g})-DP, {neighbours} neighbours, protects {unit.words}"

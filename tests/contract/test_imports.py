@@ -13,7 +13,7 @@ ROOT = Path(matrixdp.__file__).parent
 LAYERS = [
     {"errors", "types", "version"},
     {"checks", "device", "serialise"},
-    {"privacy"},
+    {"display", "privacy"},
     {"noise", "domain", "ledger"},
     {"records", "sensitivity"},
     {"queries"},

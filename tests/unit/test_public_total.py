@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.design.noise_ellipse import pair_covariance
 from matrixdp.design.public_total import adjust_total, adjusted_covariance, adjusted_std
 from matrixdp.report import make_content
-from matrixdp.report.ellipse import pair_covariance
 from matrixdp.report.words import explain_error_bars
 from matrixdp.sensitivity.best_covariance import best_covariance
 

@@ -14,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.named import NOISE_NOTE, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
 from matrixdp.answers.tables import select_groups
 from matrixdp.checks import check_number
 from matrixdp.design.design import Design
+from matrixdp.display.frames import load_pandas
+from matrixdp.display.html import render_card, render_note, render_table
+from matrixdp.display.numbers import format_number
+from matrixdp.display.plots import clean_label, plot_bars
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
@@ -59,6 +63,27 @@ class Regression:
         reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * self.std
         return self.coefficients - reach, self.coefficients + reach
 
+    def to_frame(self, *, level: float = 0.95) -> Any:
+        """A pandas data frame with value, noise_std, sampling_std, low and high of each coefficient."""
+        low, high = self.interval(level)
+        columns = {"value": self.coefficients, "noise_std": self.noise_std, "sampling_std": self.sampling_std}
+        return load_pandas().DataFrame({**columns, "low": low, "high": high}, index=list(self.names))
+
+    def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
+        """The coefficients without the intercept, with error bars for noise and sampling; returns matplotlib axes."""
+        title = f"coefficients for {clean_label(self.target)}"
+        ax = plot_bars(self.coefficients[1:], self.std[1:], self.names[1:], title=title, level=level, ax=ax)
+        ax.set_xlabel(f"bars: {level:.0%} of noise and sampling")
+        return ax
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval()
+        head = ("", "coefficient", "noise std", "sampling std", "95% low", "95% high")
+        columns = zip(self.coefficients, self.noise_std, self.sampling_std, low, high, strict=True)
+        rows = [(name, *(format_number(x, 4) for x in row)) for name, row in zip(self.names, columns, strict=True)]
+        note = render_note("The bounds cover privacy noise and sampling.")
+        return render_card(f"Regression of {self.target}, R² {self.r_squared:.3f}", render_table(head, rows), note)
+
     def __str__(self) -> str:
         """A table of coefficients."""
         low, high = self.interval()
@@ -92,6 +117,26 @@ class Discriminant:
     intercepts: Floats
     coefficient_std: Floats
     intercept_std: Floats
+
+    @property
+    def named(self) -> NamedEstimate:
+        """Coefficients and intercepts with their names, of shape (features + 1, classes)."""
+        value = np.column_stack([self.intercepts, self.coefficients]).T
+        std = np.column_stack([self.intercept_std, self.coefficient_std]).T
+        return NamedEstimate(value, std, ("intercept", *self.names), self.classes)
+
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """The coefficients as a pandas data frame, one column a class; as `NamedEstimate.to_frame`."""
+        return self.named.to_frame(long=long, level=level)
+
+    def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
+        """The coefficients without the intercepts, a panel of error bars for each class; returns matplotlib axes."""
+        estimate = NamedEstimate(self.coefficients.T, self.coefficient_std.T, self.names, self.classes)
+        return estimate.plot(kind="bars", ax=ax, level=level)
+
+    def _repr_html_(self) -> str:
+        title = f"Linear discriminant analysis of {self.target}"
+        return render_card(title, self.named.render(), render_note(NOISE_NOTE))
 
     def scores(self, features: Floats) -> Floats:
         """Scores of records, of shape (records, classes); `features` are in the order of `names`."""

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
+from matrixdp.display.frames import make_bars_frame
+from matrixdp.display.plots import plot_bars
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
@@ -44,6 +48,33 @@ class Estimate:
     def shrunk(self) -> Floats:
         """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
         return shrink_psd(self.value, self.std)
+
+    @property
+    def named(self) -> NamedEstimate:
+        """The same with names for rows and columns; a vector becomes one column."""
+        names = self.names or tuple(str(i) for i in range(self.value.shape[-1]))
+        matrix = self.value.ndim == 2
+        value, std = (self.value, self.std) if matrix else (self.value[:, None], self.std[:, None])
+        return NamedEstimate(value, std, names, names if matrix else ("value",), np.full(value.shape, HIDDEN, object))
+
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """A pandas data frame: of a vector value, std, low and high of each name; of a matrix its values.
+
+        `long` and `level` are those of `NamedEstimate.to_frame`.
+        """
+        named = self.named
+        if self.value.ndim == 1 and not long:
+            return make_bars_frame(self.value, self.std, named.rows, level)
+        return named.to_frame(long=long, level=level)
+
+    def plot(self, *, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
+        """Error bars of a vector, or a heat map of a matrix in which uncertain values fade; returns matplotlib axes."""
+        if self.value.ndim == 1:
+            return plot_bars(self.value, self.std, self.named.rows, title=title, level=level, numbers=True, ax=ax)
+        return self.named.plot(ax=ax, title=title)
+
+    def _repr_html_(self) -> str:
+        return self.named._repr_html_()
 
     def __str__(self) -> str:
         """A table, each value with its error bar."""

@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from matrixdp.checks import check_number
+from matrixdp.display.frames import make_frame, make_long_frame
+from matrixdp.display.html import render_card, render_note, render_numbers
+from matrixdp.display.plots import plot_matrix, plot_panels
+from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
 
 TOO_FEW = "too few"  # noise hides the number of records
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
+
+NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +87,54 @@ class NamedEstimate:
             facts["reasons"] = [[self.reason(i, j) or None for j in range(n)] for i in range(m)]
         return facts
 
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """The values as a pandas data frame with the names of rows and columns.
+
+        Parameters
+        ----------
+        long : bool
+            One row for each number: row, column, value, std, low and high.
+        level : float
+            Probability that the number without noise is between `low` and `high`.
+        """
+        if long:
+            return make_long_frame(self.value, self.std, self.rows, self.columns, level)
+        return make_frame(self.value, self.rows, self.columns)
+
+    def plot(self, *, kind: str | None = None, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
+        """The numbers drawn with matplotlib; returns the axes.
+
+        Parameters
+        ----------
+        kind : 'matrix' or 'bars', optional
+            A heat map in which numbers within two error bars of zero fade, or a panel of error bars for each column. By
+            default a heat map where rows and columns have the same names.
+        ax : matplotlib axes, optional
+            To draw into; for bars one for each column.
+        title : str
+            Of a heat map.
+        level : float
+            Probability that the number without noise is within an error bar.
+        """
+        alike = self.rows == self.columns
+        kind = kind or ("matrix" if alike else "bars")
+        if kind == "bars":
+            return plot_panels(self.value, self.std, self.rows, self.columns, level=level, axes=ax)
+        if kind != "matrix":
+            raise ParameterError(f"kind must be 'matrix' or 'bars', got {show(kind)} instead.")
+        options: dict[str, Any] = {"title": title, "ax": ax}
+        if alike:
+            shade, legend = relate_to_diagonal(self.value, self.std)
+            options.update(shade=shade, legend=legend, limit=1.0)
+        return plot_matrix(self.value, self.std, self.rows, self.columns, **options)
+
+    def render(self, caption: str = "") -> str:
+        """The table as HTML, to be put into a card."""
+        return render_numbers(self.value, self.std, self.rows, self.columns, reason=self.reason, caption=caption)
+
+    def _repr_html_(self) -> str:
+        return render_card("", self.render(), render_note(NOISE_NOTE))
+
     def __str__(self) -> str:
         """A table, each number with its error bar."""
         m, n = self.value.shape
@@ -95,3 +149,17 @@ class NamedEstimate:
     def _cell(self, i: int, j: int) -> str:
         value, std = self.value[i, j], self.std[i, j]
         return self.reason(i, j) or f"{value:.4g}" + (f" ± {std:.2g}" if std else "")
+
+
+def relate_to_diagonal(value: Floats, std: Floats) -> tuple[Floats, str]:
+    """What the colours of a square matrix show, and how the legend names it.
+
+    A matrix with ones on its diagonal is shown as it is. In any other, such as a covariance of columns with different
+    units, each number is divided by the roots of the two diagonal numbers, or of their error bars if these are larger.
+    """
+    diagonal = np.diagonal(value)
+    if np.allclose(diagonal[np.isfinite(diagonal)], 1.0):
+        return value, "value"
+    size = np.sqrt(np.fmax(np.abs(diagonal), np.diagonal(std)))
+    size = np.where(size > 0, size, 1.0)
+    return np.clip(value / np.multiply.outer(size, size), -1.0, 1.0), "value relative to the diagonal"

@@ -13,9 +13,9 @@ from matrixdp.audit.attack import Attack
 from matrixdp.audit.measure import Measurement
 from matrixdp.audit.tally import Tally
 from matrixdp.audit.tradeoff import draw_tradeoff
+from matrixdp.display.html import FONT
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
-from matrixdp.report.svg import FONT
 from matrixdp.version import __version__
 
 _LARGEST = 400  # entries of a data set that a report shows

@@ -26,6 +26,7 @@ from enum import IntEnum
 
 import click
 
+from matrixdp.display.numbers import make_visible
 from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError, RequestPendingError
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
@@ -83,8 +84,6 @@ def _write_error(text: str) -> None:
     """
     text = _PASSWORD.sub("***", text)
     if not text.replace("\n", "").isprintable():
-        from matrixdp.report.numbers import make_visible  # imports NumPy, which is slow
-
         text = make_visible(text, keep="\n")
     with suppress(OSError):
         sys.stderr.write(text)

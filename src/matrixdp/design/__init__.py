@@ -5,12 +5,15 @@ from matrixdp.design.allocation import Allocation, binary, isotropic, optimal, s
 from matrixdp.design.builder import make_design
 from matrixdp.design.calibration import isotropic_scale
 from matrixdp.design.design import Design
+from matrixdp.design.error_curve import ErrorCurve, error_curve
 
 __all__ = [
     "Allocation",
     "Design",
+    "ErrorCurve",
     "binary",
     "equimodal",
+    "error_curve",
     "isotropic",
     "isotropic_scale",
     "make_design",

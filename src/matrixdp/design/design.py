@@ -353,6 +353,25 @@ class Design:
 
         return explain(self)
 
+    def plot(self, pair: tuple[str | int, str | int] | None = None, *, ax: Any = None) -> Any:
+        """Heat map of the predicted standard deviations; returns matplotlib axes.
+
+        Parameters
+        ----------
+        pair : two names or numbers of features, optional
+            Draw ellipses in their place that contain 95 % of the noise in these features, for this design and for
+            i.i.d. noise with the same guarantee.
+        ax : matplotlib axes, optional
+        """
+        from matrixdp.design.notebook import plot_design
+
+        return plot_design(self, pair, ax=ax)
+
+    def _repr_html_(self) -> str:
+        from matrixdp.design.notebook import render_design
+
+        return render_design(self)
+
     def __str__(self) -> str:
         from matrixdp.design.explain import summarise
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from matrixdp.design.design import Design
@@ -14,21 +16,14 @@ _ROWS = 8
 
 def summarise(design: Design) -> str:
     """What is released, with what guarantee and how much noise; looks at this design alone."""
-    return "\n".join([*_facts(design), *_table(design)])
+    return "\n".join([describe_subject(design), *_lines(list_facts(design)), *_table(design)])
 
 
 def explain(design: Design) -> str:
     """The same, compared with isotropic noise and with the other calibrations, for which further designs are made."""
-    facts = _facts(design)
-    facts[3] += _others(design)
-    return "\n".join(
-        [
-            *facts,
-            *_table(design, compare=True),
-            f"  gain         {_gain(design)}",
-            f"  limit        {compare_to_limit(design)}",
-        ]
-    )
+    facts = {**dict(list_facts(design)), "calibration": design.calibration + _others(design)}
+    last = [("gain", _gain(design)), ("limit", compare_to_limit(design))]
+    return "\n".join([describe_subject(design), *_lines(facts.items()), *_table(design, compare=True), *_lines(last)])
 
 
 def compare_to_limit(design: Design) -> str:
@@ -41,25 +36,42 @@ def compare_to_limit(design: Design) -> str:
     return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance{alike}"
 
 
-def _facts(design: Design) -> list[str]:
+def describe_subject(design: Design) -> str:
+    """The query and the shape of its answer."""
+    return f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
+
+
+def list_facts(design: Design) -> list[tuple[str, str]]:
+    """What is said of a design, each with its name."""
     query, privacy = design.query, design.privacy
     return [
-        f"{type(query).__name__} of shape {query.shape[0]} x {query.shape[1]}",
-        f"  guarantee    ({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {query.neighbours} neighbours, "
-        f"protects {query.protects}",
-        f"  spends       mu {design.distance:.6g} of {design.mu:.6g}: epsilon {design.epsilon:.4g} at delta "
-        f"{privacy.delta:.3g}, {_tightness(design)}",
-        f"  calibration  {design.calibration}",
-        f"  noise        std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
-        f"{design.relative_error:.2g} of the largest value possible",
+        (
+            "guarantee",
+            f"({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {query.neighbours} neighbours, protects {query.protects}",
+        ),
+        (
+            "spends",
+            f"mu {design.distance:.6g} of {design.mu:.6g}: epsilon {design.epsilon:.4g} at delta {privacy.delta:.3g}, "
+            f"{_tightness(design)}",
+        ),
+        ("calibration", design.calibration),
+        (
+            "noise",
+            f"std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
+            f"{design.relative_error:.2g} of the largest value possible",
+        ),
         *_total(design),
-        f"  directions   {_directions(design)}, allocation {design.allocation.rule}",
+        ("directions", f"{_directions(design)}, allocation {design.allocation.rule}"),
     ]
 
 
-def _total(design: Design) -> list[str]:
+def _total(design: Design) -> list[tuple[str, str]]:
     total = design.query.total
-    return [] if total is None else [f"  total        public: noisy entries are adjusted to sum to {total:,.12g}"]
+    return [] if total is None else [("total", f"public: noisy entries are adjusted to sum to {total:,.12g}")]
+
+
+def _lines(facts: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"  {name:<12} {words}" for name, words in facts]
 
 
 def _tightness(design: Design) -> str:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes, to_floats
+from matrixdp.display.html import render_card, render_note, render_table
+from matrixdp.display.numbers import format_number
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -181,6 +183,12 @@ class Bounds:
         place = self.names.index(name)
         order = [*(i for i in range(self.size) if i != place), place]
         return Bounds(self.lower[order], self.upper[order], [self.names[i] for i in order], self.radius)
+
+    def _repr_html_(self) -> str:
+        ends = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
+        rows = [(self.label(i), *(format_number(x, 6) for x in pair)) for i, pair in enumerate(ends)]
+        note = "" if self.radius is None else render_note(f"records are scaled into the radius {self.radius:g}")
+        return render_card("Public bounds", render_table(("", "lower", "upper"), rows), note)
 
     def quantise(
         self,

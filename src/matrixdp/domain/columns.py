@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from matrixdp.display.html import render_card, render_table
+from matrixdp.display.numbers import format_number, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -17,6 +19,7 @@ Level: TypeAlias = str | int
 
 OTHER, MISSING = "other", "missing"
 MOST_LEVELS = 10_000
+_SHOWN_LEVELS, _LEVELS_LENGTH = 8, 80  # in notebooks
 
 
 @builtin_kind
@@ -241,6 +244,14 @@ class Columns:
             raise ParameterError(f"column {name!r} must hold numbers, and it is a category.")
         return column
 
+    def _repr_html_(self) -> str:
+        return render_card("Public columns", self.render())
+
+    def render(self) -> str:
+        """The columns as a table in HTML, to be put into a card."""
+        rows = [(column.name, *_describe(column), "yes" if column.missing else "no") for column in self.columns]
+        return render_table(("", "type", "values", "may be missing"), rows, texts=4)
+
     def without(self, names: Sequence[str]) -> Columns:
         """The columns other than `names`."""
         return Columns(tuple(column for column in self.columns if column.name not in names))
@@ -254,3 +265,12 @@ def _check_name(name: Any) -> None:
 def _check_flag(name: str, flag: str, value: Any) -> None:
     if not isinstance(value, bool):
         raise ParameterError(f"{flag} of column {name!r} must be True or False, got {show(value)} instead.")
+
+
+def _describe(column: Column) -> tuple[str, str]:
+    """Type and values of a column, in words."""
+    if isinstance(column, Number):
+        return "number", f"{format_number(column.lower, 6)} to {format_number(column.upper, 6)}"
+    words = shorten(", ".join(column.level_names[:_SHOWN_LEVELS]), _LEVELS_LENGTH)
+    more = len(column.level_names) - _SHOWN_LEVELS
+    return "yes/no" if isinstance(column, YesNo) else "category", words + (f" and {more:,} more" if more > 0 else "")

@@ -11,13 +11,14 @@ from matrixdp.answers.models import Regression
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.release.notebook import ShownRelease
 
 AIMS = ("means", "covariance", "correlation", "components", "regression")
 METHODS = ("auto", "adaptive", "plain")
 _RECIPES = {"means": "covariance", "correlation": "regression"}  # where an aim has no settings of its own
 
 
-class CovarianceRelease(ABC):
+class CovarianceRelease(ShownRelease, ABC):
     """A private mean and covariance, and what follows from them. Nothing in it is private.
 
     `release_covariance` returns it; all answers are post-processing and cost nothing.

@@ -13,6 +13,7 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.device import is_on_device, load_cupy, to_device_array
+from matrixdp.display.html import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
@@ -29,8 +30,9 @@ from matrixdp.estimators.inputs import (
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
-from matrixdp.privacy import Privacy
+from matrixdp.privacy import Privacy, describe_guarantee
 from matrixdp.records import Records, as_records, choose_columns, require_rereadable
+from matrixdp.release.notebook import SIMULATION
 
 try:
     from sklearn.base import BaseEstimator
@@ -83,18 +85,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     privacy_ : Privacy
         The guarantee.
     neighbours_ : Neighbours
+    unit_ : Unit
+        What a fit protects: one record, or one person with all their rows.
     mu_ : float
         The budget spent, as Gaussian differential privacy.
     steps_ : tuple of Step
         The budget spent by each step.
     simulation_ : bool
 
-    Privacy
-    -------
-    One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings and k folds costs
-    ``n k + 1`` budgets, and outside of a simulation, fitting a clone or fitting again issues a `RepeatedFitWarning`.
-    Anything else that is computed from private records, such as a score or the best setting of a grid, has no
-    guarantee.
+    Notes
+    -----
+    **Privacy.** One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings and k folds
+    costs ``n k + 1`` budgets, and outside of a simulation, fitting a clone or fitting again issues a
+    `RepeatedFitWarning`. Anything else that is computed from private records, such as a score or the best setting of a
+    grid, has no guarantee.
     """
 
     epsilon: float = 1.0
@@ -172,9 +176,27 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,  # the caller of `fit`
             )
 
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._render_guarantee()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = str(super()._repr_html_inner()) + self._render_guarantee()
+        return bundle
+
+    def _render_guarantee(self) -> str:
+        """What a fit spent, below scikit-learn's own display; empty before."""
+        privacy: Privacy | None = getattr(self, "privacy_", None)
+        if privacy is None:
+            return ""
+        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, self.neighbours_, self.unit_)
+        facts = [("guarantee", guarantee), ("spent", f"mu {self.mu_:.4g} of Gaussian differential privacy")]
+        return render_card("", render_facts(facts), warnings=[SIMULATION] if self.simulation_ else [])
+
     def _set_guarantee(self, spent: PrivateMoment | FitBudget | TableFit) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
-        self.steps_, self.simulation_ = spent.steps, spent.simulation
+        self.unit_, self.steps_, self.simulation_ = spent.unit, spent.steps, spent.simulation
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         """Validated features; sparse input, text, NaN and infinities are errors, which show no private value.

@@ -37,9 +37,9 @@ class PrivateCovariance(MomentEstimator):
     expanded_names_, release_
         For tables, as in `MomentEstimator`; a category has an indicator for each level.
 
-    Privacy
-    -------
-    See `PrivateEstimator`.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`.
 
     Examples
     --------

@@ -63,10 +63,10 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
         For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
         replaced by the private mean in predictions.
 
-    Privacy
-    -------
-    See `PrivateEstimator`; a record is a row of X with its label in y. Predictions use public numbers and the records
-    that they are made for.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`; a record is a row of X with its label in y. Predictions use public numbers and
+    the records that they are made for.
 
     Examples
     --------

@@ -45,9 +45,9 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
     coef_ : float64 array of shape (n_components,)
     intercept_ : float
 
-    Privacy
-    -------
-    See `PrivateEstimator`; a record is a row of X with its number in y.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`; a record is a row of X with its number in y.
 
     Examples
     --------

@@ -44,9 +44,9 @@ class MomentEstimator(PrivateEstimator):
     release_ : Release
         The moments of a table whose numbers may be missing, from which further answers follow at no cost.
 
-    Privacy
-    -------
-    See `PrivateEstimator`.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`.
     """
 
     directions: Any = "learned"

@@ -39,10 +39,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
         For tables, as in `MomentEstimator`; a category has an indicator for each level. A missing number is replaced
         by the private mean in `transform`.
 
-    Privacy
-    -------
-    See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is as private
-    as those records.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is
+    as private as those records.
 
     Examples
     --------

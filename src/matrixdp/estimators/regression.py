@@ -56,9 +56,9 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
         replaced by the private mean in `predict`.
 
-    Privacy
-    -------
-    See `PrivateEstimator`; a record is a row of X with its row of y.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`; a record is a row of X with its row of y.
 
     Examples
     --------
@@ -174,9 +174,9 @@ class PrivateLinearRegression(PrivateRidge):
 
     Parameters are those of `PrivateRidge`, without `alpha`.
 
-    Privacy
-    -------
-    See `PrivateEstimator`; a record is a row of X with its row of y.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`; a record is a row of X with its row of y.
 
     Examples
     --------

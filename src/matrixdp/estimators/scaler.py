@@ -30,10 +30,10 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
     bounds_ : Bounds
         Bounds of the transformed features, for the next private step of a pipeline.
 
-    Privacy
-    -------
-    See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is as private
-    as those records.
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is
+    as private as those records.
 
     Examples
     --------

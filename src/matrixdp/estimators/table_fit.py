@@ -24,7 +24,7 @@ from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
 from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
@@ -66,6 +66,11 @@ class TableFit:
     def neighbours(self) -> Neighbours:
         """For which it holds."""
         return self.release.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """What it protects."""
+        return self.release.unit
 
     @property
     def mu(self) -> float:

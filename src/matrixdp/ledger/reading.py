@@ -20,6 +20,7 @@ from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Event
 from matrixdp.ledger.journal import Journal, registration_from_json
 from matrixdp.ledger.location import Address, Location
+from matrixdp.ledger.notebook import render_ledger
 from matrixdp.ledger.opening import backup_store, open_store
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.values import Allowance, Charge, Counts, Registration, Remaining, Summary
@@ -223,6 +224,9 @@ class LedgerReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        return render_ledger(self)
 
     def __repr__(self) -> str:
         return f"Ledger.open({self._store.location!r})"

@@ -12,6 +12,7 @@ import numpy as np
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery
+from matrixdp.release.notebook import ShownRelease
 from matrixdp.release.result import Release
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -21,7 +22,7 @@ _FORMAT = "matrixdp mechanism release 1"
 
 
 @dataclass(frozen=True, eq=False)
-class MechanismRelease:
+class MechanismRelease(ShownRelease):
     """A noisy matrix, the mechanism that made it, and the guarantee that it has.
 
     Attributes

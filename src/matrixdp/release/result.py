@@ -22,6 +22,7 @@ from matrixdp.device import is_on_device, load_cupy
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.release.notebook import ShownRelease
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -72,7 +73,7 @@ class Guaranteed:
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Guaranteed):
+class Release(ShownRelease, Guaranteed):
     """A noisy matrix and all that is needed to read it. Nothing in it is private.
 
     Attributes

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.report.numbers import format_number, shorten
+from matrixdp.display.html import escape_text
+from matrixdp.display.numbers import format_number, shorten
 from matrixdp.report.svg import (
     DIVERGING,
     SEQUENTIAL,
     Drawing,
     contrast_colour,
     element,
-    escape_text,
     group,
     mix_colour,
     text,

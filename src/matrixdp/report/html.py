@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from matrixdp.answers.named import TOO_FEW, NamedEstimate
+from matrixdp.display.html import FONT, escape_text
+from matrixdp.display.numbers import format_estimate, format_number
 from matrixdp.privacy import describe_large_delta
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent
 from matrixdp.report.mean_plot import draw_means
-from matrixdp.report.numbers import format_estimate, format_number
 from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
 from matrixdp.report.strength import name_loss
-from matrixdp.report.svg import FONT, escape_text
 from matrixdp.report.words import (
     describe_guarantee,
     describe_ledger,

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 from matrixdp.answers.named import TOO_FEW
+from matrixdp.display.numbers import format_number, shorten
 from matrixdp.domain.columns import Number
 from matrixdp.queries import TableMoments
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent
-from matrixdp.report.numbers import format_number, shorten
 from matrixdp.report.svg import Drawing, element, make_image, text
 
 _WIDTH, _LINE, _LEFT = 360.0, 22.0, 150.0

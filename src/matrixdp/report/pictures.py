@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from matrixdp.design import Design
+from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.errors import ParameterError
-from matrixdp.queries import MatrixQuery
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent, has_equal_rows
 from matrixdp.report.ellipse import draw_ellipse
@@ -75,12 +75,6 @@ def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
     scale = np.asarray(design.query.magnitude)
     drawings.append(_draw_std(design.std, rows, columns, scale, "Predicted standard deviations"))
     return make_image(drawings, "Predicted noise")
-
-
-def feature_names(query: MatrixQuery) -> tuple[str, ...]:
-    """Names of the features of a query, as they are in its answer."""
-    rows, columns = query.entry_names
-    return rows if query.side == "rows" else columns[-query.features :]
 
 
 def _draw_std(std: Floats, rows: Sequence[str], columns: Sequence[str], scale: Floats, title: str) -> Drawing:

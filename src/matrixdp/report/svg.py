@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from matrixdp.report.numbers import make_visible
+from matrixdp.display.html import FONT, escape_text
 
 # ColorBrewer's RdBu and YlGnBu.
 DIVERGING = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b")
 SEQUENTIAL = ("#f7fcf0", "#ccebc5", "#7bccc4", "#2b8cbe", "#084081")
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _MARGIN = 16.0
 _STANDALONE = (
     "<style>svg{background:#ffffff;color:#1c2330}"
@@ -40,17 +39,6 @@ def element(name: str, content: str = "", **attributes: object) -> str:
         f' {key.rstrip("_").replace("_", "-")}="{escape_text(_attribute(value))}"' for key, value in attributes.items()
     )
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
-
-
-def escape_text(words: str) -> str:
-    r"""Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain.
-
-    Examples
-    --------
-    >>> escape_text("a<b\x07")
-    'a&lt;b\\x07'
-    """
-    return escape(make_visible(words))
 
 
 def text(x: float, y: float, words: str, *, size: float = 12, **attributes: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from matrixdp.report.numbers import format_estimate, format_number, make_visible, shorten
+from matrixdp.display.numbers import format_estimate, format_number, make_visible, shorten
 from matrixdp.types import Floats
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.design.noise_ellipse import pair_covariance
 from matrixdp.noise import Covariance, EdgeNoise, MatrixGaussian
-from matrixdp.report.ellipse import pair_covariance
 from matrixdp.sensitivity import EdgeChange
 from matrixdp.sensitivity.best_covariance import best_covariance
 

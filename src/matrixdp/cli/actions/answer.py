@@ -12,12 +12,12 @@ import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 from matrixdp.report.content import REPLACED
 from matrixdp.report.files import quote_formula
-from matrixdp.report.numbers import make_visible
 from matrixdp.report.tables import format_matrix
 
 _LARGEST_FILE = 1 << 31  # bytes

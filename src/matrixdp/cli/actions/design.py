@@ -20,6 +20,8 @@ from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_fe
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
+from matrixdp.design.noise_ellipse import feature_names
+from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
@@ -27,8 +29,7 @@ from matrixdp.privacy import share_mu
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_even_release, predict_answers
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.model_tables import make_model
-from matrixdp.report.numbers import make_visible
-from matrixdp.report.pictures import draw_design, feature_names
+from matrixdp.report.pictures import draw_design
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 

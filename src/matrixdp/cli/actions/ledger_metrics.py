@@ -8,9 +8,9 @@ import click
 
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.exits import ExitCode
+from matrixdp.display.numbers import make_visible
 from matrixdp.ledger.location import Location
 from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
-from matrixdp.report.numbers import make_visible
 
 
 def print_metrics(path: Location, alert_below: str | None) -> ExitCode:

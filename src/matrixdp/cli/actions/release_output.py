@@ -11,11 +11,11 @@ import numpy as np
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.cli.actions.release_options import ReleaseOptions
+from matrixdp.display.numbers import make_visible
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
-from matrixdp.report.numbers import make_visible
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
 from matrixdp.report.words import DASH

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.cli.actions.schema_rules import DATE_TYPES, parse_date_column, parse_file_rules, require_known
+from matrixdp.display.html import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.person import Person
@@ -71,6 +72,14 @@ class Schema:
     expected_correlation: float | None = None
     person: Person | None = None
     rules: FileRules = DEFAULT_RULES
+
+    def _repr_html_(self) -> str:
+        person = None if self.person is None else self.person.column
+        found = (("radius", self.radius), ("records", self.records), ("person", person))
+        facts = [("file", str(self.path)), *((name, str(value)) for name, value in found if value is not None)]
+        facts += [("graph", str(self.graph))] if self.graph is not None else []
+        columns = "" if self.columns is None else self.columns.render()
+        return render_card("Schema", render_facts(facts), columns)
 
     def require_columns(self) -> Columns:
         """The columns, or a `ParameterError` if there are none."""

@@ -31,13 +31,15 @@ def format_estimate(value: float, std: float) -> tuple[str, str]:
     --------
     >>> format_estimate(12.3456, 0.0312), format_estimate(158.2, 34.0), format_estimate(1.0, 0.0)
     (('12.346', '0.031'), ('158', '34'), ('1', ''))
+    >>> format_estimate(-0.001, 0.12)  # no negative zero
+    ('0.00', '0.12')
     """
     if not 0 < std < math.inf or math.isnan(value):
         return format_number(value, 4), ""
     places = 1 - math.floor(math.log10(std))
     if not -3 < places < 7 or abs(value) >= 1e7:
         return format_number(value, 4), format_number(std, 2)
-    return f"{round(value, places):.{max(places, 0)}f}", f"{round(std, places):.{max(places, 0)}f}"
+    return f"{round(value, places) + 0.0:.{max(places, 0)}f}", f"{round(std, places):.{max(places, 0)}f}"
 
 
 def make_visible(text: str, *, keep: str = "") -> str:

@@ -1,0 +1,134 @@
+"""How releases show themselves in notebooks: HTML, data frames and plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matrixdp.answers.moments import Estimate
+from matrixdp.answers.named import NOISE_NOTE, NamedEstimate
+from matrixdp.device import is_on_device, load_cupy
+from matrixdp.display.frames import make_frame, make_long_frame
+from matrixdp.display.html import MOST_COLUMNS, MOST_ROWS, render_card, render_facts, render_note, render_numbers
+from matrixdp.display.plots import MOST_SIDE, plot_matrix
+from matrixdp.privacy import describe_guarantee
+from matrixdp.queries import MatrixQuery
+from matrixdp.types import Floats
+
+SIMULATION = "A simulation that protects nothing: anyone who knows the seed can subtract the noise."
+COMPARISON_ONLY = "For comparison only: the noise is floating-point, and the release must not be published."
+REPLACED = "Missing values, if there were any, were replaced by the middle of their bounds, which biases the numbers."
+
+
+class ShownRelease:
+    """Base class of releases, for notebooks.
+
+    A release has `privacy`, `neighbours`, `unit`, `mu` and `simulation`, and either a `matrix` with its `std`, which
+    answers a query, or the methods `means`, `covariance` and `correlation`.
+    """
+
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """The released matrix as a pandas data frame with names; the covariance, where there is no matrix.
+
+        Parameters
+        ----------
+        long : bool
+            One row for each entry: row, column, value, std, low and high.
+        level : float
+            Probability that the number without noise is between `low` and `high`.
+        """
+        if not hasattr(self, "matrix"):
+            return _call(self, "covariance").to_frame(long=long, level=level)
+        matrix, (rows, columns) = to_host(self.matrix), name_entries(self)
+        if long:
+            return make_long_frame(matrix, getattr(self, "std", None), rows, columns, level)
+        return make_frame(matrix, rows, columns)
+
+    def plot(self, *, ax: Any = None, title: str = "") -> Any:
+        """Heat map of the released matrix, or of the correlation, where there is no matrix; returns matplotlib axes.
+
+        Entries within two error bars of zero fade. Colours show entries relative to the largest value possible.
+        """
+        if not hasattr(self, "matrix"):
+            return _call(self, "correlation").plot(ax=ax, title=title)
+        query = find_query(self)
+        part = to_host(self.matrix[:MOST_SIDE, :MOST_SIDE])
+        std = getattr(self, "std", None)
+        same = query is not None and self.matrix.shape == query.shape
+        scale = np.broadcast_to(query.scale, query.shape) if same and query is not None else np.ones(self.matrix.shape)
+        shade = part / scale[:MOST_SIDE, :MOST_SIDE]
+        legend = "share of the largest value possible" if same else "value"
+        rows, columns = name_entries(self)
+        return plot_matrix(part, std, rows, columns, shade=shade, legend=legend, title=title, ax=ax)
+
+    def _repr_html_(self) -> str:
+        tables, note = _render_content(self)
+        mu, reason = getattr(self, "mu", None), getattr(self, "reason", "")
+        facts = [("guarantee", _guarantee(self))]
+        facts += [] if mu is None else [("spent", f"mu {mu:.4g} of Gaussian differential privacy")]
+        facts += [("method", f"{getattr(self, 'method', '')}: {reason}")] if reason else []
+        return render_card(_title(self), render_facts(facts), *tables, render_note(note), warnings=_warnings(self))
+
+
+def find_query(release: Any) -> MatrixQuery | None:
+    """The query that a release answers, if it has one."""
+    query = getattr(release, "query", None) or getattr(getattr(release, "design", None), "query", None)
+    return query if isinstance(query, MatrixQuery) else None
+
+
+def name_entries(release: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the rows and columns of a release's matrix: those of the query where they fit, or numbers."""
+    query, shape = find_query(release), release.matrix.shape
+    if query is not None and shape == query.shape:
+        return query.entry_names
+    names = query.names if query is not None else None
+    rows, columns = (names if names and len(names) == size else tuple(map(str, range(size))) for size in shape)
+    return rows, columns
+
+
+def to_host(matrix: Any) -> Floats:
+    """A matrix in the memory of the host."""
+    return np.asarray(load_cupy().asnumpy(matrix) if is_on_device(matrix) else matrix)
+
+
+def _call(release: Any, answer: str) -> NamedEstimate:
+    found = getattr(release, answer)()
+    return found.named if isinstance(found, Estimate) else found
+
+
+def _title(release: Any) -> str:
+    query = find_query(release)
+    if query is None:
+        return "Private mean and covariance"
+    shape = " × ".join(f"{size:,}" for size in release.matrix.shape)
+    name = getattr(release, "mechanism", "")
+    return f"Private {query.title}, {shape}" + (f", by {name}" if name else "")
+
+
+def _guarantee(release: Any) -> str:
+    epsilon, delta = getattr(release, "epsilon", None), getattr(release, "delta", None)
+    if epsilon is None or delta is None:
+        epsilon, delta = release.privacy.epsilon, release.privacy.delta
+    return describe_guarantee(epsilon, delta, release.neighbours, release.unit)
+
+
+def _warnings(release: Any) -> list[str]:
+    found = [SIMULATION] if getattr(release, "simulation", False) else []
+    found += [COMPARISON_ONLY] if getattr(release, "comparison_only", False) else []
+    return found + ([REPLACED] if getattr(release, "missing", "error") == "midpoint" else [])
+
+
+def _render_content(release: Any) -> tuple[list[str], str]:
+    """Tables of what the release says, and a note on how to read them."""
+    query, more = find_query(release), "; more: .to_frame(), .plot()"
+    if query is None or (hasattr(release, "means") and query.places is not None):
+        tables = [_call(release, "means").render("Means")]
+        tables += [_call(release, "correlation").render("Correlation")] if query is None else []
+        return tables, NOISE_NOTE + more + ", .correlation(), .regression()"
+    if hasattr(release, "mean") and query.moment_bounds is not None:
+        tables = [_call(release, "mean").render("Mean"), _call(release, "correlation").render("Correlation")]
+        return tables, NOISE_NOTE + more + ", .mean(), .covariance(), .correlation()"
+    rows, columns = name_entries(release)
+    part, std = to_host(release.matrix[:MOST_ROWS, :MOST_COLUMNS]), getattr(release, "std", None)
+    return [render_numbers(part, std, rows, columns)], (NOISE_NOTE if std is not None else "error bars unknown") + more

@@ -1,0 +1,78 @@
+"""Simulations beside the truth; releases of private data are refused."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from matrixdp import Bounds, Moments, ParameterError, Privacy, Stream, compare, make_design
+
+RECORDS = np.random.default_rng(0).uniform(0, 1, size=(500, 3))
+DESIGN = make_design(Moments(Bounds([0] * 3, [1] * 3, names=["a", "b", "c"]), records=500), Privacy(1, 1e-6))
+TRUE = np.cov(RECORDS.T, bias=True)
+
+
+def simulate(seed=1):
+    return DESIGN.release(RECORDS, stream=Stream(seed=seed), simulation=True)
+
+
+def test_a_release_of_private_data_is_refused():
+    with pytest.raises(ParameterError, match="release must be a simulation"):
+        compare(DESIGN.release(RECORDS), TRUE, answer="covariance")
+    with pytest.raises(ParameterError, match="release must be a simulation"):
+        compare(simulate().covariance(), TRUE)  # an estimate does not say where it is from
+
+
+def test_each_pair_is_compared_once():
+    release = simulate()
+    found = compare(release, TRUE, answer="covariance")
+    estimate = release.covariance()
+    assert list(zip(found.rows, found.columns, strict=True))[:3] == [("a", "a"), ("a", "b"), ("a", "c")]
+    assert found.true.size == 6
+    np.testing.assert_array_equal(found.error, (estimate.value - TRUE)[np.triu_indices(3)])
+    assert found.rmse == pytest.approx(np.sqrt(np.mean(found.error**2)))
+
+
+def test_coverage_is_near_its_level():
+    found = [compare(simulate(seed), TRUE, answer="covariance", level=0.8).coverage for seed in range(60)]
+    assert 0.7 < np.mean(found) < 0.9
+
+
+def test_means_and_matrices_are_compared():
+    release = simulate()
+    means = compare(release, RECORDS.mean(axis=0), answer="mean")
+    assert means.rows == ("a", "b", "c")
+    matrix = compare(release, release.matrix)
+    assert matrix.rmse == 0.0
+    assert np.isnan(matrix.covered[0])  # the constant has no noise
+    assert matrix.coverage == 1.0
+
+
+def test_frames_and_plots_mark_what_is_not_covered():
+    release = simulate()
+    true = release.mean().value + np.array([0.0, 100.0, 0.0])
+    found = compare(release, true, answer="mean")
+    frame = found.to_frame()
+    assert frame.covered.tolist() == [1.0, 0.0, 1.0]
+    assert frame.error[1] == pytest.approx(-100)
+    ax = found.plot()
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["covered", "not covered"]
+    mpl.pyplot.close("all")
+    page = found._repr_html_()
+    assert "Not private" in page
+    assert ">NO<" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"answer": "median"}, "answer must be one of matrix, mean, means, covariance, correlation"),
+        ({"answer": "correlation", "true": np.eye(2)}, r"non_private must have the shape \(3, 3\)"),
+        ({"answer": "covariance", "level": 1.5}, "level must be"),
+    ],
+)
+def test_other_arguments_are_refused(options, words):
+    options = dict(options)
+    true = options.pop("true", TRUE)
+    with pytest.raises(ParameterError, match=words):
+        compare(simulate(), true, **options)
