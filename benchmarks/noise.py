@@ -12,7 +12,7 @@ from scipy.stats import matrix_normal
 
 from benchmarks.timing import best, compare, row, seconds
 from matrixdp import Bounds, Covariance, MatrixGaussian, Stream
-from matrixdp.noise import blocks, compiled
+from matrixdp.noise import blocks
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.queries.moment_sums import MomentTask
 
@@ -23,19 +23,17 @@ def run() -> list[dict[str, str]]:
 
 
 def sampler() -> list[dict[str, str]]:
-    """The sampler beside NumPy's, on one thread, on all, and with the compiled steps."""
+    """The sampler beside NumPy's, on one thread and on all."""
     size, stream = 10**7, Stream()
     out, floats = np.empty(size, np.int64), np.empty(size)
     generator = np.random.Generator(np.random.PCG64(1))
     what, found, alone = "exact sampler, 10^7 draws, {}, against Generator(PCG64).standard_normal", [], 0.0
     cores = blocks.read_threads(None)
-    cases = [("one thread", 1, False, "at least 1.3"), (f"{cores} threads", cores, False, "at least 3.3 on two cores")]
-    cases += [("one thread, compiled", 1, True, "at least 3.5"), (f"{cores} threads, compiled", cores, True, "")]
-    for name, threads, compiled_steps, wanted in cases:
-        with sampling(threads, compiled_steps) as available:
-            if not available:
-                found.append(empty(what.format(name), "numba is not installed"))
-                continue
+    for name, threads, wanted in (
+        ("one thread", 1, "at least 1.3"),
+        (f"{cores} threads", cores, "at least 3.3 on two cores"),
+    ):
+        with sampling(threads):
             ours, numpy_time = best(
                 lambda: draw_gaussian(stream, 40, out=out), lambda: generator.standard_normal(out=floats), rounds=25
             )
@@ -45,16 +43,13 @@ def sampler() -> list[dict[str, str]]:
 
 
 @contextmanager
-def sampling(threads: int, compiled_steps: bool) -> Iterator[bool]:
-    """Draw on this many threads, with compiled steps or without; yields whether they are available."""
-    kept = blocks.THREADS, list(compiled._loaded)
-    compiled._loaded[:] = [] if compiled_steps else [None]
-    available = not compiled_steps or compiled.find_steps(compiled.WORTH) is not None
-    blocks.THREADS = threads
+def sampling(threads: int) -> Iterator[None]:
+    """Draw on this many threads."""
+    kept, blocks.THREADS = blocks.THREADS, threads
     try:
-        yield available
+        yield
     finally:
-        blocks.THREADS, compiled._loaded[:] = kept
+        blocks.THREADS = kept
 
 
 def empty(what: str, note: str) -> dict[str, str]:

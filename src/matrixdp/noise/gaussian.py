@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_integer
 from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise import blocks
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
-from matrixdp.noise.compiled import find_steps
 from matrixdp.noise.envelope import (
     FINEST,
     PLACE_BITS,
@@ -32,6 +32,7 @@ from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
 _PIECE = 1 << 15  # words that are handled at a time, so that they stay in the processor's cache
+_PIECE_OF_MANY = 1 << 17  # the same on several threads, which take turns with Python's lock after each operation
 _PLACE_SHIFT, _CELL_SHIFT = np.array(PLACE_BITS, np.uint64), np.array(PLACE_BITS + 1, np.uint64)
 _HEIGHT_STEP = np.array(2.0**-64)
 _FEW = 6  # candidates that are compared one at a time, which takes less time than operations on short arrays
@@ -153,9 +154,9 @@ class Sampler:
 
     def __init__(self, bits: int, size: int) -> None:
         self._shift = np.array(FINEST - bits)  # without dimensions: faster than a number in short operations
-        self._words = np.empty(min(size, _PIECE), np.uint64)
+        self._piece = _PIECE if size <= BLOCK or blocks.THREADS == 1 else _PIECE_OF_MANY
+        self._words = np.empty(min(size, self._piece), np.uint64)
         self._index = np.empty(self._words.size, np.int64)
-        self._compiled = find_steps(size)
 
     def fill(self, stream: Stream, out: NDArray[np.int64]) -> None:
         """Fill a contiguous vector with draws."""
@@ -180,8 +181,6 @@ class Sampler:
         unsure: Iterable[int]
         if rough.size <= _FEW:
             rejected, unsure = _compare_few(table, candidates, heights)
-        elif self._compiled is not None:
-            rejected, unsure = self._compiled.compare(table, candidates, heights)
         else:
             rejected, unsure = _compare(table, candidates, heights)
         for i in unsure:
@@ -193,21 +192,18 @@ class Sampler:
 
     def _place(self, stream: Stream, out: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
         """Fill `out` with one candidate per entry; return where cells are not certain, and the words there."""
-        if out.size > _PIECE:
-            starts = range(0, out.size, _PIECE)
-            found = [self._place(stream, out[start : start + _PIECE]) for start in starts]
+        if out.size > self._piece:
+            starts = range(0, out.size, self._piece)
+            found = [self._place(stream, out[start : start + self._piece]) for start in starts]
             rough = np.concatenate([places + start for start, (places, _) in zip(starts, found, strict=True)])
             return rough, np.concatenate([words for _, words in found])
         table = envelope()
         words, index = stream.words(out.size, out=self._words[: out.size]), self._index[: out.size]
-        if self._compiled is not None:
-            rough = self._compiled.place(table, words, int(self._shift), out, index)
-        else:
-            np.right_shift(words, _PLACE_SHIFT, out=index.view(np.uint64))
-            table.masks.take(index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
-            np.bitwise_xor(out, words.view(np.int64), out=out)
-            np.right_shift(out, self._shift, out=out)
-            rough = (words >= table.first_rough).nonzero()[0]
+        np.right_shift(words, _PLACE_SHIFT, out=index.view(np.uint64))
+        table.masks.take(index, out=out, mode="clip")  # never out of range: 'clip' spares a buffer
+        np.bitwise_xor(out, words.view(np.int64), out=out)
+        np.right_shift(out, self._shift, out=out)
+        rough = (words >= table.first_rough).nonzero()[0]
         return rough, words.take(rough)
 
 

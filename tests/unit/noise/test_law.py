@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from matrixdp.noise import compiled, gaussian
+from matrixdp.noise import gaussian
 from matrixdp.noise.envelope import BLOCKS, BLOCKS_PER_SUPERBLOCK, BLOCKS_PER_UNIT, CELL_BITS, FINEST, PLACE_BITS
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 
@@ -83,15 +83,11 @@ def curve(y):
     return float(mp.exp(-(mp.mpf(y) ** 2) / 2))
 
 
-@pytest.fixture(scope="module", autouse=True, params=["as arrays", "one at a time", "compiled"])
+@pytest.fixture(scope="module", autouse=True, params=["as arrays", "one at a time"])
 def comparison(request):
     """How candidates are compared, whatever their number."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gaussian, "_FEW", 1 << 20 if request.param == "one at a time" else 0)
-        if request.param == "compiled":
-            pytest.importorskip("numba")
-            patch.setattr(compiled, "_loaded", [])
-            assert compiled.find_steps(compiled.WORTH) is not None
         yield
 
 
