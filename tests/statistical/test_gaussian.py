@@ -108,11 +108,11 @@ def correlation_p(z):
     return min(1.0, pairs.size * 2 * ndtr(-np.abs(pairs).max() * np.sqrt(BLOCK)))
 
 
-def test_blocks_of_a_large_draw_are_not_correlated():
+def test_blocks_of_a_large_draw_are_not_correlated(draw):
     assert correlation_p(draw(40, 8 * BLOCK, 61) * 2.0**-40) > LEVEL
 
 
-def test_blocks_that_share_two_percent_of_their_noise_are_found():
+def test_blocks_that_share_two_percent_of_their_noise_are_found(draw):
     z = (draw(40, 8 * BLOCK, 61) * 2.0**-40).reshape(-1, BLOCK)
     z[3] = np.sqrt(1 - 0.02) * z[3] + np.sqrt(0.02) * z[5]
     assert correlation_p(z.ravel()) < LEVEL
