@@ -26,6 +26,7 @@ from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
+from matrixdp.release.interception import current_answer
 from matrixdp.types import Floats
 
 
@@ -176,7 +177,7 @@ def private_moment(
         stream=stream,
         simulation=simulation,
     )
-    if not simulation:
+    if not simulation and current_answer() is None:  # nor in an audit
         warn_large_delta(privacy, prepared.public)
     description = {"query": "learned moment", "aim": aim, **prepared.size}
     with charge_fit(prepared.budget, description, ledger=ledger, dataset=dataset, allowance=allowance):
