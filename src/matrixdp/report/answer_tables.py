@@ -97,8 +97,8 @@ def _answer_group(release: Release, query: TableMoments, kind: str, group: tuple
     if kind in ("table", "everything"):
         for one, other in combinations(categories, 2):
             counts = _count(release.table(one.name, other.name, group=chosen), query.records)
-            title = f"{one.name} and {other.name}"
-            yield AnswerTable("table", f"Records by {title}", f"{one.name} \\ {other.name}", counts, group)
+            title = f"{query.count_word.capitalize()} by {one.name} and {other.name}"
+            yield AnswerTable("table", title, f"{one.name} \\ {other.name}", counts, group)
     if len(numbers) ** 2 * (query.groups + 1) > _MOST_PAIRS and group:
         return
     for matrix in _MATRICES:

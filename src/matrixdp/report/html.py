@@ -32,7 +32,7 @@ _MOST_TABLES, _MOST_GROUPS = 20, 24  # of a section, and of a page
 _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
-    "table": "Records by two categories",
+    "table": "Counts by two categories",
     "regression": "Regression",
 }
 _STYLE = f"""

@@ -138,7 +138,7 @@ def test_everything_in_one_release(hospital, matrixdp):
     assert isinstance(release.design.query, TableMoments)
     assert release.means()["bmi", "mean"] == number("means", row="bmi", column="mean")[0]
     page = Path("out/report.html").read_text()
-    for text in ("Means by ward", "Records by two categories", "Correlation", "missing at random", "add up"):
+    for text in ("Means by ward", "Counts by two categories", "Correlation", "missing at random", "add up"):
         assert text in page
 
 

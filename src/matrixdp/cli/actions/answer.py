@@ -45,12 +45,13 @@ def answer_means(path: Path, by: str | None, **options: Any) -> None:
 
 
 def answer_table(path: Path, rows: str, columns: str, **options: Any) -> None:
-    """Print how many records have each pair of levels."""
+    """Print how many records or people have each pair of levels."""
     release, group = _read(path, options)
     shares = release.table(rows, columns, group)
-    records = release.design.query.records  # type: ignore[attr-defined]
+    query = release.design.query
+    records = query.records  # type: ignore[attr-defined]
     counts = replace(shares, value=shares.value * records, std=shares.std * records)
-    _print(release, _Answer(f"Records by {rows} and {columns}", counts, (_BARS,)), **options)
+    _print(release, _Answer(f"{query.count_word.capitalize()} by {rows} and {columns}", counts, (_BARS,)), **options)
 
 
 def answer_matrix(path: Path, kind: str, **options: Any) -> None:
