@@ -5,6 +5,7 @@ CuPy is imported when an array on a GPU is given, and not before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -27,6 +28,12 @@ def is_on_device(data: Any) -> bool:
         return int(find(data)[0]) in _CUDA_DEVICES
     except Exception:  # a library that cannot say where its array lies
         return False
+
+
+def is_device_block(block: Any) -> bool:
+    """Whether a block of records is an array on a GPU, or a mapping with such columns."""
+    columns = block.values() if isinstance(block, Mapping) else [block]
+    return any(is_on_device(column) for column in columns)
 
 
 def _has_cuda_interface(data: Any) -> bool:

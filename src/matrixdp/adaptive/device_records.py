@@ -10,7 +10,7 @@ from matrixdp.adaptive.grid_records import GridRecords, Sums
 from matrixdp.device import load_cupy
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.row_arithmetic import square_lengths
-from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, padded
+from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, padded, rows_at_a_time
 
 _ROWS = 1 << 16  # whose lengths are computed at a time
 
@@ -29,7 +29,7 @@ class DeviceGridRecords(GridRecords):
         cupy, width = load_cupy(), padded(1 + d)
         grid = DeviceGrid(bounds, bounds, levels, constant=True, clip=True, missing="error")
         with cupy.cuda.Device(array.device.id):
-            total, rows = cupy.zeros((width, width), np.int64), grid.rows_at_a_time(width)
+            total, rows = cupy.zeros((width, width), np.int64), rows_at_a_time(width)
             for start in range(0, n, rows):
                 block = grid(array[start : start + rows], width)
                 total += device_gram(block, levels)

@@ -20,9 +20,10 @@ from matrixdp.adaptive.grid_records import (
     grid_levels,
     moment_of_split,
 )
+from matrixdp.device import is_device_block
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import GramSum
-from matrixdp.queries.cuda_sums import device_records, is_device_block
+from matrixdp.queries.cuda_sums import device_records
 from matrixdp.queries.moment_sums import MomentSum
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.types import Floats

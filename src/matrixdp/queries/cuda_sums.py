@@ -37,13 +37,6 @@ def _module() -> Any:
     return cupy.RawModule(code=source, options=("--std=c++17", "--fmad=false"), name_expressions=names)
 
 
-def is_device_block(block: Any) -> bool:
-    """Whether a block of records is an array on a GPU, or a mapping with such columns."""
-    if isinstance(block, Mapping):
-        return any(is_on_device(column) for column in block.values())
-    return is_on_device(block)
-
-
 def device_records(block: Any, size: int, names: tuple[str, ...] | None) -> Any:
     """Records of shape (rows, size) on the device, float32 or float64, in C order; columns of a mapping by name."""
     cupy = load_cupy()
@@ -106,10 +99,6 @@ class DeviceGrid:
     def size(self) -> int:
         """Coordinates of a record."""
         return self.bounds.size + self.constant
-
-    def rows_at_a_time(self, width: int) -> int:
-        """Rows of a block."""
-        return max(1, _BLOCK // width)
 
     def __call__(self, records: Any, width: int) -> Any:
         """Integers of shape (rows, width) on the device: the constant, the record, zeros. `width` is even."""
@@ -208,6 +197,11 @@ def padded(size: int) -> int:
     return -(-size // 8) * 8
 
 
+def rows_at_a_time(width: int) -> int:
+    """Rows of this width that are put on the grid and multiplied together."""
+    return max(1, _BLOCK // width)
+
+
 def device_gram(rows: Any, limit: int) -> Any:
     """``sum q q'`` over the rows of a matrix of integers up to `limit`, exact, as int64 on the device."""
     cupy = load_cupy()
@@ -248,7 +242,7 @@ def moment_on_device(records: Any, grid: DeviceGrid) -> NDArray[np.int64]:
     """``sum z z'`` over records of shape (rows, features), z on the grid: the integers that `GramSum` has."""
     cupy, width = load_cupy(), padded(grid.size)
     with cupy.cuda.Device(records.device.id):
-        total, step = cupy.zeros((width, width), np.int64), grid.rows_at_a_time(width)
+        total, step = cupy.zeros((width, width), np.int64), rows_at_a_time(width)
         for start in range(0, len(records), step):
             total += device_gram(grid(records[start : start + step], width), grid.levels)
         grid.check(records)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.errors import DataError
-from matrixdp.queries.cuda_sums import DeviceGrid, device_column, device_gram, padded
+from matrixdp.queries.cuda_sums import DeviceGrid, device_column, device_gram, padded, rows_at_a_time
 from matrixdp.records.table_columns import TableBlock
 
 
@@ -54,9 +54,9 @@ def sums_on_device(
     width, grid = padded(size), None
     if used.bounds is not None:
         grid = DeviceGrid(used.bounds, used.bounds, levels, True, clip, missing, optional)
-    rows = len(next(iter(table.values())))
-    for start in range(0, rows, max(1, _ENTRIES // width)):
-        part = slice(start, min(rows, start + max(1, _ENTRIES // width)))
+    rows, step = len(next(iter(table.values()))), rows_at_a_time(width)
+    for start in range(0, rows, step):
+        part = slice(start, min(rows, start + step))
         if grid is not None:
             values = cupy.stack([column[part] for column in numbers], axis=1)
             z = grid(values, width)
@@ -73,9 +73,6 @@ def sums_on_device(
             place += count
         for group, of_group in _by_group(z, None if groups is None else groups[part]):
             yield group, device_gram(of_group, levels).get()[:size, :size], len(of_group)
-
-
-_ENTRIES = 1 << 26  # of z at a time
 
 
 def device_codes(column: Any, category: Category | YesNo) -> Any:

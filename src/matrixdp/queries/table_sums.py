@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.noise.sums import GramSum
-from matrixdp.queries.cuda_sums import is_device_block
 from matrixdp.queries.cuda_tables import device_table, sums_on_device
 from matrixdp.queries.level_sums import LevelSums
 from matrixdp.queries.moment_sums import levels

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.device import is_on_device
+from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import Blocks
 from matrixdp.records.tables import column_names, is_columnar, library_of
@@ -69,8 +69,7 @@ def with_ids(data: Any, ids: Any) -> Blocks:
 
 def split_ids(block: Any, column: str) -> tuple[Any, Any]:
     """The ids of a block, and the block without them where they are given apart."""
-    columns = list(block.values()) if isinstance(block, Mapping) else [block]
-    if any(is_on_device(one) for one in columns):
+    if is_device_block(block):
         raise ParameterError(
             "person: data on a GPU must be moved to the memory of the host to count the rows of people."
         )

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from matrixdp.design.design import Design
 from matrixdp.design.grid import column_factors
 from matrixdp.design.public_total import adjust_total
+from matrixdp.device import is_device_block
 from matrixdp.errors import ParameterError
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
 from matrixdp.queries.base import check_answer, check_count
-from matrixdp.queries.cuda_sums import is_device_block
 from matrixdp.release.device_rows import read_device_rows
 from matrixdp.types import Floats
 

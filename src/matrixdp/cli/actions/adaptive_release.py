@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import click
 import numpy as np
 
 from matrixdp.adaptive.method import MethodChoice
@@ -16,7 +15,7 @@ from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.method import parse_features
 from matrixdp.cli.actions.output import output_after_work
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
-from matrixdp.cli.actions.release_output import print_release
+from matrixdp.cli.actions.release_output import print_release, print_remarks
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease
@@ -94,10 +93,7 @@ def run_adaptive_release(job: AdaptiveJob) -> None:
         except OSError as error:
             raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
     with output_after_work():
-        if interrupts.pending:
-            click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
-        if target.released_before:
-            click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+        print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)
         print_release(content, options, files, choice=job.choice)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import click
 import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
@@ -28,7 +27,7 @@ from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_fe
 from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
-from matrixdp.cli.actions.release_output import print_dataset, print_release
+from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
@@ -143,10 +142,7 @@ def _release_matrix(job: _ReleaseJob) -> None:
         except OSError as error:
             raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
     with output_after_work():
-        if interrupts.pending:
-            click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
-        if target.released_before:
-            click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+        print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)
         print_release(content, options, files, choice=job.choice)
 
 

@@ -23,6 +23,14 @@ from matrixdp.report.words import DASH
 _MOST_TABLES = 12
 
 
+def print_remarks(options: ReleaseOptions, *, interrupted: bool, released_before: bool) -> None:
+    """Say on standard error what was unusual about a release."""
+    if interrupted:
+        click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
+    if released_before:
+        click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+
+
 def print_release(
     content: ReportContent, options: ReleaseOptions, files: Sequence[str], choice: MethodChoice | None = None
 ) -> None:
