@@ -1,5 +1,7 @@
-"""Examples and seeds are the same in every run, except in nightly runs."""
+"""Examples, seeds and noise are the same in every run, except in nightly runs."""
 
+import hashlib
+import itertools
 import os
 
 import pytest
@@ -21,6 +23,32 @@ settings.load_profile("nightly" if SEED else "fixed")
 def pytest_report_header():
     """How to repeat a nightly run."""
     return f"nightly: repeat with make nightly SEED={SEED}" if SEED else None
+
+
+_system_stream = Stream.__init__
+_streams = itertools.count()
+
+
+def pytest_runtest_protocol():
+    """Start counting streams anew for each test, so that its noise does not depend on the tests before it."""
+    global _streams
+    _streams = itertools.count()
+
+
+def _repeatable_stream(stream, seed=None):
+    """Start a stream that is the same in every run, though it counts as one keyed by the operating system.
+
+    The noise of a release cannot be seeded, and a test of what it shows must not fail by chance. What is set up for
+    a whole module gets the same keys whichever of its tests is the first. Forked processes draw new keys.
+    """
+    _system_stream(stream, seed)
+    test = os.environ.get("PYTEST_CURRENT_TEST", "")
+    if seed is None:
+        key = test.split("::")[0] if test.endswith("(setup)") else test
+        stream._start(hashlib.sha256(f"{SEED} {key} {next(_streams)}".encode()).digest(), seeded=False)
+
+
+Stream.__init__ = _repeatable_stream
 
 
 @pytest.fixture(scope="session")
