@@ -61,7 +61,7 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
     "--origin",
     multiple=True,
     metavar="URL",
-    help="Address under which browsers reach the server, as of a proxy: https://studio.example.org. Others are refused.",
+    help="Address under which browsers reach the server, as of a proxy: https://studio.example.org",
 )
 @click.option("--tls-cert", type=PATH, help="File with the TLS certificate (PEM).")
 @click.option("--tls-key", type=PATH, help="File with its private key (PEM).")
