@@ -1,0 +1,7 @@
+"""Requests: asking, approving, refusing, progress."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,7 @@
+"""The schema editor."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()
