@@ -1,0 +1,84 @@
+// matrixdp studio: what HTML and htmx do not do themselves. No inline script, no eval.
+(function () {
+  "use strict";
+
+  // Buttons with data-copy="#id" copy the text of that element.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const label = button.textContent;
+    const source = document.querySelector(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = "Copied";
+    } catch {
+      const range = document.createRange(); // no access to the clipboard: select the text instead
+      range.selectNodeContents(source);
+      const selection = window.getSelection();
+      selection.removeAllRanges();
+      selection.addRange(range);
+      button.textContent = "Press Ctrl+C";
+    }
+    window.setTimeout(() => { button.textContent = label; }, 1600);
+  });
+
+  // A range input with data-log="#id" is a logarithmic slider for the number input #id. It counts steps of a decade.
+  function setFromSlider(slider) {
+    const number = document.querySelector(slider.dataset.log);
+    const value = Math.pow(10, Number(slider.value) / Number(slider.dataset.steps));
+    number.value = String(Number(value.toPrecision(3)));
+    describeSlider(slider, number.value);
+  }
+  function setFromNumber(number, slider) {
+    const value = Number(number.value);
+    if (value > 0) slider.value = String(Math.round(Math.log10(value) * Number(slider.dataset.steps)));
+    describeSlider(slider, number.value);
+  }
+  function describeSlider(slider, value) {
+    slider.setAttribute("aria-valuetext", (slider.dataset.name || "") + " " + value);
+  }
+  document.addEventListener("input", (event) => {
+    const target = event.target;
+    if (target.dataset && target.dataset.log) setFromSlider(target);
+    else if (target.id) {
+      const slider = document.querySelector('[data-log="#' + CSS.escape(target.id) + '"]');
+      if (slider) setFromNumber(target, slider);
+    }
+  }, true); // before htmx reads the form
+
+  // Buttons with data-set="#id" data-value="..." put a value into an input, as if it had been typed.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-set]");
+    if (!button) return;
+    const input = document.querySelector(button.dataset.set);
+    input.value = button.dataset.value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+
+  // Buttons with data-check="NAME" data-to="on|off" set all check boxes of that name.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-check]");
+    if (!button) return;
+    let last = null;
+    for (const box of button.form.querySelectorAll('input[type="checkbox"]')) {
+      if (box.name === button.dataset.check) { box.checked = button.dataset.to === "on"; last = box; }
+    }
+    if (last) last.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+
+  // A form is sent once; the server answers a repeated request id with the first result in any case.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    if (form.hasAttribute("data-once")) form.dataset.sent = "yes";
+  });
+  window.addEventListener("pageshow", () => { // back from the next page: the form can be changed and sent again
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  });
+
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const slider of document.querySelectorAll("[data-log]")) {
+      setFromNumber(document.querySelector(slider.dataset.log), slider);
+    }
+  });
+})();
