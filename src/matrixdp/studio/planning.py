@@ -10,10 +10,13 @@ from matrixdp.cli.actions.design_options import build_design, build_query, find_
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
+from matrixdp.errors import ParameterError
 from matrixdp.ledger import Event, Gaussian
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import Moments
 from matrixdp.studio.spec import ReleaseSpec
+
+_MOST_ENTRIES = 10**6  # of a release that the ledger stores, from which it is read again after a fault
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,12 @@ def plan_release(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
         query = Moments(find_bounds(options, schema), records, neighbours=neighbours)
         return ReleasePlan(whole, query.neighbours, query.protected_unit, records, choice, None)
     made = build_query(options, schema, records)
+    height, width = made.shape
+    if height * width > _MOST_ENTRIES:
+        raise ParameterError(
+            f"query must have at most {_MOST_ENTRIES:,} entries, got {height * width:,} instead. Larger ones are "
+            "released with the command line: matrixdp release"
+        )
     if options.learned:
         design = build_design(replace(options, directions="standard"), made)
         return ReleasePlan(whole, made.neighbours, made.protected_unit, records, choice, design)

@@ -59,6 +59,8 @@ class Request:
         Share of the records that were read, if their number is public and it is running.
     error_kind, error : str or None
         The class of the error with which it failed, and its message, which is for curators alone.
+    payment : str or None
+        What the ledger knew when it failed: ``"none"``, ``"directions"``, ``"stored"``, ``"lost"`` or ``"unknown"``.
     """
 
     id: str
@@ -77,6 +79,7 @@ class Request:
     progress: float | None
     error_kind: str | None
     error: str | None
+    payment: str | None
 
     @property
     def ledger_id(self) -> str:
@@ -189,7 +192,8 @@ class RequestBook:
         with self._state.writing() as connection:
             connection.execute(
                 "UPDATE requests SET status = 'approved', decided_by = ?, decided = ?, error = NULL, "
-                "error_kind = NULL, finished = NULL, progress = NULL WHERE id = ? AND status IN ('pending', 'failed')",
+                "error_kind = NULL, payment = NULL, finished = NULL, progress = NULL "
+                "WHERE id = ? AND status IN ('pending', 'failed')",
                 (viewer.name, now(), request_id),
             )
         self._wake()

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS requests (
     id TEXT PRIMARY KEY, asker TEXT NOT NULL, form_id TEXT NOT NULL, dataset TEXT NOT NULL, table_name TEXT NOT NULL,
     spec TEXT NOT NULL, purpose TEXT NOT NULL, schema TEXT NOT NULL, asked TEXT NOT NULL, status TEXT NOT NULL,
     decided_by TEXT, decided TEXT, reason TEXT, finished TEXT, progress REAL, error_kind TEXT, error TEXT,
+    payment TEXT,
     UNIQUE (asker, form_id)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS requests_by_status ON requests (status);
