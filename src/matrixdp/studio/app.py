@@ -43,7 +43,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(authorise), Depends(check_form)],
-        middleware=[Middleware(Guard, settings=settings)],
+        middleware=[Middleware(Guard, settings=settings, answer_error=_answer_error)],
     )
     app.state.studio = studio
     for router in routers:
@@ -52,7 +52,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(MatrixDPError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_error)
-    app.add_exception_handler(Exception, _answer_error)
     return app
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
@@ -36,16 +37,27 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def cookie_name(settings: Settings) -> str:
-    """Name of the cookie; with TLS, browsers accept one with this prefix from this host alone."""
-    return "__Host-matrixdp-studio" if settings.tls else "matrixdp-studio"
+    """Name of the cookie; by HTTPS, browsers accept one with this prefix from this host alone."""
+    return "__Host-matrixdp-studio" if settings.secure else "matrixdp-studio"
+
+
+ErrorAnswer = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class Guard:
-    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer."""
+    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer.
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._settings = app, settings
-        self._hosts, self._origins = settings.allowed_hosts, settings.allowed_origins
+    Parameters
+    ----------
+    app : ASGI application
+    settings : Settings
+    answer_error : callable
+        Makes the answer to an unforeseen error.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, answer_error: ErrorAnswer) -> None:
+        self._app, self._settings, self._answer_error = app, settings, answer_error
+        self._hosts, self._origins = settings.allowed_hosts, frozenset(settings.addresses)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -59,7 +71,12 @@ class Guard:
         if (problem := self._find_problem(headers)) is not None:
             await _answer(send, *problem)
             return
-        await self._app(scope, self._limit(receive), self._add_headers(send))
+        send = self._add_headers(send)
+        try:
+            await self._app(scope, self._limit(receive), send)
+        except Exception as error:  # an unforeseen one; the server would log its message
+            response = await self._answer_error(Request(scope), error)
+            await response(scope, receive, send)
 
     def _find_problem(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
@@ -88,7 +105,7 @@ class Guard:
 
     def _add_headers(self, send: Send) -> Send:
         fixed = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-        if self._settings.tls:
+        if self._settings.secure:
             fixed.append((b"strict-transport-security", b"max-age=31536000"))
 
         async def send_with_headers(message: Message) -> None:

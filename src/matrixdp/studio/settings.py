@@ -27,7 +27,10 @@ class Settings:
     hosts : tuple of str
         Names, without ports, under which browsers reach it; other values of the header ``Host`` are refused.
     tls : bool
-        Whether it is reached by HTTPS.
+        Whether it speaks TLS itself.
+    origins : tuple of str
+        The addresses under which browsers reach it by way of a proxy, such as ``https://studio.example.org``, in place
+        of those that `hosts`, `port` and `tls` say.
     session_hours : float
         How long a browser stays signed in.
     body_limit : int
@@ -46,6 +49,7 @@ class Settings:
     port: int = 8765
     hosts: tuple[str, ...] = LOCAL_HOSTS
     tls: bool = False
+    origins: tuple[str, ...] = ()
     session_hours: float = 12.0
     body_limit: int = 1 << 20
     wrong_tokens: int = 10
@@ -53,21 +57,21 @@ class Settings:
     isolated: bool = True
 
     @property
-    def scheme(self) -> str:
-        """``http`` or ``https``."""
-        return "https" if self.tls else "http"
+    def addresses(self) -> tuple[str, ...]:
+        """Accepted values of the header ``Origin``, the one to print first."""
+        scheme, usual = ("https", 443) if self.tls else ("http", 80)
+        place = "" if self.port == usual else f":{self.port}"
+        return self.origins or tuple(f"{scheme}://{name.lower()}{place}" for name in self.hosts)
 
     @property
     def allowed_hosts(self) -> frozenset[str]:
         """Accepted values of the header ``Host``."""
-        usual = 443 if self.tls else 80
-        names = {name.lower() for name in self.hosts}
-        return frozenset({f"{name}:{self.port}" for name in names} | (names if self.port == usual else set()))
+        return frozenset(address.partition("://")[2] for address in self.addresses)
 
     @property
-    def allowed_origins(self) -> frozenset[str]:
-        """Accepted values of the header ``Origin``."""
-        return frozenset(f"{self.scheme}://{host}" for host in self.allowed_hosts)
+    def secure(self) -> bool:
+        """Whether browsers reach it by HTTPS alone."""
+        return all(address.startswith("https:") for address in self.addresses)
 
     @property
     def database(self) -> Path:

@@ -19,7 +19,7 @@ _LONGEST = 200
 @router.get("/enter")
 def show_entry(request: Request, studio: CurrentStudio, token: Annotated[str | None, Query()] = None) -> Response:
     """Exchange the token of a printed address for a cookie; without one, ask for it."""
-    if token is not None:
+    if token is not None and "prefetch" not in request.headers.get("sec-purpose", ""):
         return _enter(request, studio, token)
     return render(request, "enter.html", problem=None)
 
@@ -36,7 +36,7 @@ def leave(request: Request, studio: CurrentStudio) -> Response:
     name = cookie_name(studio.settings)
     sign_out(studio.state, request.cookies[name])
     response = RedirectResponse("/enter", 303)
-    response.delete_cookie(name, httponly=True, samesite="strict", secure=studio.settings.tls)
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=studio.settings.secure)
     return response
 
 
@@ -46,13 +46,15 @@ def _enter(request: Request, studio: Studio, secret: str) -> Response:
     if cookie is None:
         problem = refuse_wrong_token(request, studio)
         return render(request, "enter.html", status=problem.status, problem=str(problem))
-    response = RedirectResponse("/", 303)
+    # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
+    foreign = request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
+    response = render(request, "entered.html") if foreign else RedirectResponse("/", 303)
     response.set_cookie(
         cookie_name(settings),
         cookie,
         max_age=int(settings.session_hours * 3600),
         httponly=True,
         samesite="strict",
-        secure=settings.tls,
+        secure=settings.secure,
     )
     return response
