@@ -91,7 +91,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     drawAll(document);
-    document.body.addEventListener("htmx:afterSwap", (event) => drawAll(event.detail.target));
+    document.body.addEventListener("htmx:afterSwap", ({ detail }) => drawAll(detail.target.isConnected ? detail.target : document));
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(document));
   let waiting = 0;
