@@ -48,8 +48,12 @@ def make_settings(folder: Path, **changes) -> Settings:
     )]  # fmt: skip
     (tables / TABLE).write_text("\n".join(["age,bmi,ward", *rows]) + "\n", encoding="utf-8")
     Ledger.create(folder / "ledger.db").close()
-    settings = Settings(folder=tables, ledger=folder / "ledger.db", state=folder / "state", isolated=False)
-    return replace(settings, **changes)
+    return replace(read_settings(folder), **{"isolated": False, **changes})
+
+
+def read_settings(folder: Path) -> Settings:
+    """The settings of the studio in a folder that `make_settings` has filled, as a server has them."""
+    return Settings(folder=folder / "tables", ledger=folder / "ledger.db", state=folder / "state")
 
 
 class Site:

@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError
+from matrixdp.studio.api import router as api
 from matrixdp.studio.pages import routers
 from matrixdp.studio.refusals import SignInError, find_status
 from matrixdp.studio.rendering import STATIC, CachedStatic, render
@@ -48,6 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.studio = studio
     for router in routers:
         app.include_router(router)
+    app.include_router(api)
     app.mount("/static", CachedStatic(directory=STATIC), name="static")
     app.add_exception_handler(MatrixDPError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_error)
