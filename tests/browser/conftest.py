@@ -12,6 +12,7 @@ from studio_site import BOTH, Site
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+TIMEOUT = 20_000  # milliseconds; a deadline for busy machines, and never waited for in a run that passes
 EXPECTED = "Failed to load resource: the server responded with a status of 4"  # a refusal that a test asks for
 
 
@@ -24,8 +25,9 @@ def chromium():
         if os.environ.get("MATRIXDP_BROWSER") == "required":
             pytest.fail(message)
         pytest.skip(message)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=TIMEOUT)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
@@ -70,7 +72,7 @@ def open_page(chromium, site):
             color_scheme=scheme,
             reduced_motion="reduce",
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(TIMEOUT)
         contexts.append(context)
         context.on("console", lambda line: _note(problems, line))
         context.on("weberror", lambda error: problems.append(str(error.error)))

@@ -53,6 +53,8 @@ def test_questions_are_asked_by_changing_a_form_and_cost_nothing(open_page, site
     page.go_back()
     expect(page.get_by_role("status")).to_have_text("Regression of bmi")
     page.go_back()
+    expect(page.get_by_role("status")).to_have_text("Regression of age")
+    page.wait_for_load_state()
     page.reload()
     expect(page.get_by_role("status")).to_have_text("Regression of age")
     expect(page.get_by_text("costs no privacy").first).to_be_visible()

@@ -146,7 +146,7 @@ def _bars(
     """Points with error bars, one to a line."""
     y = {"field": "name", "type": "nominal", "sort": {"field": "place"}, "axis": {"title": None, "grid": True}}
     scale: dict[str, Any] = {"domain": list(domain), "clamp": True} if domain else {"zero": zero}
-    x = {"type": "quantitative", "scale": scale, "axis": {**axis, "tickCount": 6}}
+    x = {"type": "quantitative", "scale": scale, "axis": {**axis, "tickCount": 5, "labelOverlap": True}}
     tip = [{"field": "name", "title": "name"}, {"field": "words", "title": "value"}]
     layers: list[dict[str, Any]] = [
         {
