@@ -72,7 +72,7 @@ def register(
 
 
 @router.get("/datasets/{dataset}")
-def show_dataset(request: Request, studio: CurrentStudio, viewer: CurrentViewer, dataset: str) -> Response:
+def show_dataset(request: Request, studio: CurrentStudio, dataset: str) -> Response:
     """One data set: its budget, its allowances, and what was released."""
     return _show_one(request, studio, studio.datasets.get(dataset))
 
