@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from matrixdp.display.numbers import format_number, make_visible, shorten
-from matrixdp.studio.forecasts import Ellipse, ErrorTable
+from matrixdp.studio.forecasts import EPSILONS, Ellipse, ErrorTable
 
 Spec = dict[str, Any]
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _LABEL = 24  # characters of a name in a chart
+_EPSILONS = [EPSILONS[0], EPSILONS[-1]]
 MOST_CELLS = 40  # rows or columns of a heat map
 
 
@@ -74,20 +75,25 @@ def _draw_bars(table: ErrorTable) -> Spec:
 def draw_curve(
     plain: Sequence[tuple[float, float]],
     simulated: Sequence[tuple[float, float, float, float]],
+    epsilon: float,
     here: tuple[float, float] | None,
     wanted: float | None = None,
 ) -> Spec:
-    """Error against epsilon, both on logarithmic scales: a line for a plain release, a band for an adaptive fit."""
-    lines = [{"epsilon": epsilon, "error": error} for epsilon, error in plain if 0 < error < math.inf]
+    """Error against epsilon, both on logarithmic scales: a line for a plain release, a band for an adaptive fit.
+
+    A rule marks `epsilon`, and a point the error there, if it is known; another rule marks the error that is wanted.
+    """
+    lines = [{"epsilon": at, "error": error} for at, error in plain if 0 < error < math.inf]
     band = [
-        {"epsilon": epsilon, "friendly": min(low, middle), "error": middle, "hostile": high}
-        for epsilon, low, middle, high in simulated
+        {"epsilon": at, "friendly": min(low, middle), "error": middle, "hostile": high}
+        for at, low, middle, high in simulated
         if low > 0 and high < math.inf
     ]
-    point = [{"epsilon": here[0], "error": here[1]}] if here is not None and 0 < here[1] < math.inf else []
+    inside = _EPSILONS[0] <= epsilon <= _EPSILONS[1]
+    point = [{"epsilon": here[0], "error": here[1]}] if inside and here is not None and 0 < here[1] < math.inf else []
     aim = [{"wanted": wanted}] if wanted is not None and 0 < wanted < math.inf else []
-    x = {"field": "epsilon", "type": "quantitative", "scale": {"type": "log", "nice": False}, "title": "epsilon"}
-    x["axis"] = {"format": "~g", "values": [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30]}
+    x = {"field": "epsilon", "type": "quantitative", "scale": {"type": "log", "domain": _EPSILONS}, "title": "epsilon"}
+    x["axis"] = {"format": "~g", "values": [0.01, 0.03, 0.1, 0.3, 1, 3, 10]}
     y = {"field": "error", "type": "quantitative", "scale": {"type": "log"}, "title": "error"}
     y["axis"] = {"format": "~g", "tickCount": 5}
     tips = [{"field": "epsilon", "format": ".3~g"}, {"field": "error", "format": ".3~g"}]
@@ -103,14 +109,19 @@ def draw_curve(
             "mark": {"type": "line", "strokeDash": [5, 4]} if band else {"type": "line"},
             "encoding": {"x": x, "y": y, "tooltip": tips},
         },
-        {"data": {"name": "wanted"}, "mark": "rule", "encoding": {"y": {"field": "wanted", "type": "quantitative"}}},
+        {"data": {"name": "now"}, "mark": {"type": "rule", "opacity": 0.5}, "encoding": {"x": x}},
+        {
+            "data": {"name": "wanted"},
+            "mark": {"type": "rule", "strokeDash": [2, 3]},
+            "encoding": {"y": {"field": "wanted", "type": "quantitative"}},
+        },
         {
             "data": {"name": "here"},
             "mark": {"type": "point", "style": "second", "size": 110},
             "encoding": {"x": x, "y": y, "tooltip": tips},
         },
     ]
-    data = {"plain": lines, "band": band, "here": point, "wanted": aim}
+    data = {"plain": lines, "band": band, "here": point, "wanted": aim, "now": [{"epsilon": epsilon}] if inside else []}
     return _make(data, width="container", height=230, layer=layers)
 
 

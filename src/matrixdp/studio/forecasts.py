@@ -34,9 +34,9 @@ from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.types import Floats
 
 STEPS = 30  # of a slider for epsilon in a factor of ten
-LEAST_STEP, MOST_STEP = -60, 45
-EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 31.6
-CURVE_EPSILONS = EPSILONS[::7]
+LEAST_STEP, MOST_STEP = -60, 30
+EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 10
+CURVE_EPSILONS = EPSILONS[::6]
 TYPICAL, LARGEST = "typical", "largest"
 _EVEN = (
     "For uncorrelated numbers that fill their bounds evenly, and levels and groups of equal size; larger for others."

@@ -58,6 +58,9 @@ ROUTES: dict[str, Access] = {
     # pages/design.py
     "GET /design": Access.VIEWER,
     "POST /design/forecast": Access.VIEWER,
+    "POST /design/details": Access.VIEWER,
+    "POST /design/curve": Access.VIEWER,
+    "POST /design/needed": Access.VIEWER,
     # pages/requests.py
     "GET /requests": Access.VIEWER,
     "POST /requests": Access.ANALYST,

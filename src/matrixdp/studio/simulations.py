@@ -7,6 +7,7 @@ alone and is repeatable, so results are kept. One simulation runs at a time: oth
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -25,11 +26,12 @@ KINDS = {
     "hostile": "the shape with the largest error",
 }
 MOST_FEATURES = 40  # with more, a simulation takes too long for a page
-_CURVE = EPSILONS[10::20]
+_CURVE = EPSILONS[15::15]  # 0.0316 to 10
 _NOTE = (
     "By simulation of the fit, for records that fill their bounds as the schema expects (expected_mean, expected_std, "
     "expected_correlation), or as tables usually do. No data were read."
 )
+_REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -51,11 +53,30 @@ class Simulator:
 
     def __init__(self, forecaster: Forecaster) -> None:
         self._forecaster = forecaster
-        self._known = lru_cache(maxsize=64)(self._simulate)
+        self._known: OrderedDict[ReleaseSpec, SimulatedRange] = OrderedDict()
 
     def simulate(self, spec: ReleaseSpec) -> SimulatedRange:
         """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated."""
-        return self._known(replace(spec, allowance=None))
+        key = replace(spec, allowance=None)
+        with _ONE_AT_A_TIME:
+            found = self._known.get(key)
+            if found is None:
+                found = self._known[key] = self._simulate(key)
+                while len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+            return found
+
+    def recall(self, spec: ReleaseSpec) -> SimulatedRange | None:
+        """A simulation that was made before; None if it was not."""
+        return self._known.get(replace(spec, allowance=None))
+
+    def recall_curve(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float, float, float], ...]:
+        """What `follow` gives, if it was simulated before; otherwise nothing."""
+        others = self._list_others(spec)
+        known = [(other.epsilon, self.recall(other)) for other in others]
+        if any(found is None for _, found in known):
+            return ()
+        return tuple((epsilon, *found.read(entry)) for epsilon, found in known if found is not None)
 
     def _simulate(self, spec: ReleaseSpec) -> SimulatedRange:
         schema, options = self._forecaster.schema, self._forecaster.find_options(spec)
@@ -69,8 +90,7 @@ class Simulator:
                 "The command line below simulates more."
             )
         fit = AdaptiveDesign(options, bounds, plan.records, plan.choice, describe_data(schema, bounds))
-        with _ONE_AT_A_TIME:
-            found = fit.predict()
+        found = fit.predict()
         names = choose_numbers(options, schema).names
         order = [(bounds.names or ()).index(name) for name in names]  # the target of a regression is last in `bounds`
         tables = []
@@ -83,8 +103,11 @@ class Simulator:
 
     def follow(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float, float, float], ...]:
         """Epsilon and the friendly, typical and hostile error of an entry, at other epsilons where a fit is best."""
+        return tuple((other.epsilon, *self.simulate(other).read(entry)) for other in self._list_others(spec))
+
+    def _list_others(self, spec: ReleaseSpec) -> list[ReleaseSpec]:
         others = [replace(spec, epsilon=epsilon) for epsilon in _CURVE]
-        return tuple((other.epsilon, *self.simulate(other).read(entry)) for other in others if self._is_adaptive(other))
+        return [other for other in others if self._is_adaptive(other)]
 
     def _is_adaptive(self, spec: ReleaseSpec) -> bool:
         return plan_release(spec, self._forecaster.schema).design is None

@@ -37,6 +37,7 @@
 
   // The same picture with other numbers keeps its view: only data are replaced, which is much faster.
   async function draw(figure) {
+    figure.dataset.drawn = "yes";
     const text = figure.dataset.chart;
     const spec = JSON.parse(text);
     const data = spec.datasets || {};
@@ -50,7 +51,7 @@
     } else {
       if (old) old.view.finalize();
       holder.replaceChildren();
-      const compiled = vegaLite.compile({ ...spec, config: { ...theme(), ...(spec.config || {}) } }).spec;
+      const compiled = vegaLite.compile({ ...spec, config: { ...theme(), ...(spec.config || {}) } }, { logger: vega.logger(vega.Error) }).spec;
       const view = new vega.View(vega.parse(compiled, null, { ast: true }), {
         expr: vega.expressionInterpreter, renderer: "canvas", container: holder, hover: true, logLevel: vega.Error,
       });
@@ -59,7 +60,6 @@
       await view.runAsync();
       for (const canvas of holder.querySelectorAll("canvas")) canvas.setAttribute("aria-hidden", "true");
     }
-    figure.dataset.drawn = "yes";
     performance.mark("chart " + figure.id);
   }
 
@@ -82,18 +82,17 @@
     bubble.style.top = event.pageY + 16 + "px";
   }
 
-  function drawAll(root) {
-    const figures = root.matches && root.matches("[data-chart]") ? [root] : [];
-    for (const figure of [...figures, ...root.querySelectorAll("[data-chart]")]) {
+  function drawAll(selector) {
+    for (const figure of document.querySelectorAll(selector)) {
       draw(figure).catch((error) => { figure.dataset.failed = String(error); });
     }
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    drawAll(document);
-    document.body.addEventListener("htmx:afterSwap", (event) => drawAll(event.detail.target));
+    drawAll("[data-chart]");
+    document.body.addEventListener("htmx:afterSwap", () => drawAll("[data-chart]:not([data-drawn])"));
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(document));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll("[data-chart]"));
   let waiting = 0;
   addEventListener("resize", () => {
     clearTimeout(waiting);

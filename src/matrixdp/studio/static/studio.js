@@ -76,7 +76,47 @@
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
+  // A select with data-address goes to the address of its option.
+  document.addEventListener("change", (event) => {
+    if (event.target.hasAttribute("data-address")) window.location.assign(event.target.value);
+  });
+
+  // Fields with data-for="..." belong to these queries alone, those with data-not-for="..." to all others.
+  function switchFields() {
+    const select = document.querySelector("[data-switch]");
+    if (!select) return;
+    document.getElementById(select.id + "-hint").textContent = select.selectedOptions[0].dataset.hint || "";
+    for (const part of document.querySelectorAll("[data-for]")) {
+      part.hidden = !part.dataset.for.split(" ").includes(select.value);
+    }
+    for (const part of document.querySelectorAll("[data-not-for]")) {
+      part.hidden = part.dataset.notFor.split(" ").includes(select.value);
+    }
+  }
+  document.addEventListener("input", (event) => {
+    if (event.target.hasAttribute("data-switch")) switchFields();
+  });
+
+  // What a person has opened stays open when the server sends new content; fields say whether they are valid.
+  let open = [];
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const inside = event.detail.target.querySelectorAll("details[open][id]");
+    open = Array.from(inside, (part) => part.id);
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const id of open) {
+      const part = document.getElementById(id);
+      if (part) part.open = true;
+    }
+    for (const error of document.querySelectorAll(".error[id$='-error']")) {
+      const input = document.getElementById(error.id.slice(0, -6));
+      if (input) input.toggleAttribute("aria-invalid", false);
+      if (input && error.textContent) input.setAttribute("aria-invalid", "true");
+    }
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
+    switchFields();
     for (const slider of document.querySelectorAll("[data-log]")) {
       setFromNumber(document.querySelector(slider.dataset.log), slider);
     }
