@@ -84,7 +84,7 @@ class Site:
         secret, _ = create_token(self.studio.state, viewer.name, viewer.roles)
         return TestClient(self.app, base_url=ORIGIN, headers={"Authorization": f"Bearer {secret}"})
 
-    def ask(self, viewer: Viewer = ANALYST, form_id: str = "form", **changes):
+    def ask(self, viewer: Viewer = ANALYST, form_id: str = "form", purpose: str = "a test", **changes):
         """A request for a release."""
         spec = ReleaseSpec.from_mapping({**SPEC, **changes})
-        return self.studio.requests.submit(viewer, "clinic", TABLE, spec, "a test", form_id)
+        return self.studio.requests.submit(viewer, "clinic", TABLE, spec, purpose, form_id)

@@ -22,6 +22,7 @@ from matrixdp.studio.explorer import Question
 _MOST_BARS = 60
 _MOST_SIDE = 40  # rows or columns of a heat map
 _MOST_PANELS = 6
+_TOOLTIP = {"row": "row", "column": "column", "words": "value"}
 _LEVEL = 1.96  # standard deviations of an error bar
 
 
@@ -145,20 +146,23 @@ def _bars(
     """Points with error bars, one to a line."""
     y = {"field": "name", "type": "nominal", "sort": {"field": "place"}, "axis": {"title": None, "grid": True}}
     scale: dict[str, Any] = {"domain": list(domain), "clamp": True} if domain else {"zero": zero}
-    x = {"type": "quantitative", "scale": scale, "axis": {**axis, "tickCount": 6}}
+    x = {"type": "quantitative", "scale": scale, "axis": {**axis, "tickCount": 5, "labelOverlap": True}}
     tip = [{"field": "name", "title": "name"}, {"field": "words", "title": "value"}]
     layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "rule", "strokeWidth": 3, "style": "interval"},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "tooltip": tip},
         },
-        {"mark": {"type": "point", "size": 70}, "encoding": {"x": {**x, "field": "value"}, "y": y, "tooltip": tip}},
+        {
+            "mark": {"type": "point", "size": 70, "opacity": 1},
+            "encoding": {"x": {**x, "field": "value"}, "y": y, "tooltip": tip},
+        },
     ]
     if zero:
         layers.insert(0, {"mark": {"type": "rule", "strokeDash": [4, 4]}, "encoding": {"x": {"datum": 0}}})
     spec = {
         "width": "container",
-        "height": {"step": 26},
+        "height": 26 * max(len(rows), 1),
         "data": {"name": "bars"},
         "datasets": {"bars": rows},
         "layer": layers,
@@ -170,51 +174,56 @@ def _draw_counts(answer: Answer) -> Chart:
     """A table of counts as a heat map, without the totals."""
     estimate = answer.estimate
     cells = [
-        _cell(i, j, estimate.rows, estimate.columns, float(estimate.value[i, j]), _words(*_at(answer, i, j)))
+        _cell(answer, (i, j), (estimate.rows[i], estimate.columns[j]), float(estimate.value[i, j]))
         for i in range(len(estimate.rows) - 1)
         for j in range(len(estimate.columns) - 1)
     ]
-    return _heat(cells, answer.title, "The stronger the colour, the larger the count.", {}, len(estimate.rows))
+    caption = "The stronger the colour, the larger the count."
+    return _heat(cells, answer.title, caption, {"domainMin": 0, "range": "heatmap"})
 
 
 def _draw_heat(answer: Answer, shade: Any, rows: tuple[str, ...], caption: str) -> Chart:
     """Numbers from -1 to 1 as a heat map."""
     columns = answer.estimate.columns
     cells = [
-        _cell(i, j, rows, columns, float(np.clip(shade[i, j], -1, 1)), _words(*_at(answer, i, j)))
+        _cell(answer, (i, j), (rows[i], columns[j]), float(np.clip(shade[i, j], -1, 1)))
         for i in range(len(rows))
         for j in range(len(columns))
-        if np.isfinite(answer.estimate.value[i, j])
     ]
-    return _heat(cells, answer.title, caption, {"domain": [-1, 1], "domainMid": 0}, len(rows))
+    return _heat(cells, answer.title, caption, {"domain": [-1, 1], "range": "diverging"})
 
 
-def _at(answer: Answer, i: int, j: int) -> tuple[float, float]:
-    return float(answer.estimate.value[i, j]), float(answer.estimate.std[i, j])
+def _cell(answer: Answer, place: tuple[int, int], names: tuple[str, str], shade: float) -> dict[str, Any]:
+    """One cell of a heat map; a hidden one keeps its place and has no colour."""
+    value, std = float(answer.estimate.value[place]), float(answer.estimate.std[place])
+    shown = bool(np.isfinite(value) and np.isfinite(shade))
+    words = _words(value, std) if shown else answer.estimate.reason(*place)
+    facts = {"i": place[0], "j": place[1], "row": make_visible(names[0]), "column": make_visible(names[1])}
+    return {**facts, "shade": shade if shown else 0.0, "hidden": not shown, "words": words}
 
 
-def _cell(i: int, j: int, rows: Any, columns: Any, shade: float, words: str) -> dict[str, Any]:
-    names = {"row": make_visible(rows[i]), "column": make_visible(columns[j])}
-    return {"i": i, "j": j, **names, "shade": shade, "words": words}
-
-
-def _heat(cells: list[dict[str, Any]], title: str, caption: str, scale: dict[str, Any], height: int) -> Chart:
-    diverging = "domain" in scale
-    colour = {"scale": {**scale, "range": "diverging"} if diverging else {"range": "heatmap"}, "legend": None}
-    x = {"field": "column", "type": "nominal", "sort": {"field": "j"}, "axis": {"title": None, "orient": "top"}}
+def _heat(cells: list[dict[str, Any]], title: str, caption: str, scale: dict[str, Any]) -> Chart:
+    height, width = (len({cell[side] for cell in cells}) for side in ("i", "j"))
+    turned = {"labelAngle": -45 if width > 4 else 0, "labelLimit": 90}
+    x = {"field": "column", "type": "nominal", "sort": {"field": "j"}}
     y = {"field": "row", "type": "nominal", "sort": {"field": "i"}, "axis": {"title": None}}
-    tip = [{"field": "row", "title": "row"}, {"field": "column", "title": "column"}]
     spec = {
         "width": "container",
-        "height": {"step": 24 if height > 12 else 32},
+        "height": height * (24 if height > 12 else 32),
         "data": {"name": "cells"},
         "datasets": {"cells": cells},
         "mark": {"type": "rect"},
         "encoding": {
-            "x": x,
+            "x": {**x, "axis": {"title": None, "orient": "top", **turned}},
             "y": y,
-            "color": {"field": "shade", "type": "quantitative", **colour},
-            "tooltip": [*tip, {"field": "words", "title": "value"}],
+            "color": {
+                "field": "shade",
+                "type": "quantitative",
+                "scale": {**scale, "interpolate": "rgb"},
+                "legend": None,
+            },
+            "opacity": {"condition": {"test": "datum.hidden", "value": 0}, "value": 1},
+            "tooltip": [{"field": name, "title": title} for name, title in _TOOLTIP.items()],
         },
     }
     return Chart(spec, f"{make_visible(title)} as a heat map; the table has the same numbers.", caption)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from matrixdp.cli.actions.output import replace_nonfinite
 from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
 from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.forecasts import ErrorTable
 from matrixdp.studio.requests import Request
 from matrixdp.studio.roles import Viewer
+
+if TYPE_CHECKING:
+    from matrixdp.studio.forecasts import ErrorTable
+
+Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 
 
 class _Given(BaseModel):
@@ -51,7 +55,7 @@ class NewRequest(_Given):
 
     dataset: str
     table: str
-    release: dict[str, str | int | float | None] = Field(
+    release: Options = Field(
         description="The options of matrixdp release, with underscores: query, epsilon, delta, columns, by, ..."
     )
     purpose: str
@@ -63,7 +67,7 @@ class NewForecast(_Given):
 
     dataset: str
     table: str
-    release: dict[str, str | int | float | None]
+    release: Options
 
 
 class Refusal(_Given):

@@ -127,7 +127,7 @@ def test_hidden_answers_are_dashes_with_reasons():
     assert {cell.reason for cell in hidden} <= {"too few", "hidden by noise"}
     asked = question(release, kind="correlation")
     (chart,) = draw_answer(release, asked, ask(release, asked))
-    assert len(chart.spec["datasets"]["cells"]) == len(cells) - len(hidden)
+    assert [cell["hidden"] for cell in chart.spec["datasets"]["cells"]].count(True) == len(hidden)
 
 
 def test_moments_answer_means_and_matrices():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from matrixdp.cli.actions.schema_file import parse_schema
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import read_release
+from matrixdp.report.mechanism_facts import read_mechanism
 from matrixdp.report.questions import Answer, Answerable, list_notes, to_csv, to_facts
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.answer_charts import draw_answer
@@ -35,6 +37,12 @@ router = APIRouter()
 
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+_TITLES = {
+    "everything": "summary",
+    "components": "principal components",
+    "identity": "noisy records",
+    "gram": "kernel matrix",
+}
 _FORMATS = ("csv", "json")
 
 
@@ -110,14 +118,15 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
         status=422 if context["problem"] else 200,
         found=found,
         address=f"/results/{found.id}",
-        loss=name_loss(privacy.epsilon),
-        odds=describe_odds(privacy.epsilon, privacy.delta, str(stored.unit)),
+        title=f"{_TITLES.get(found.spec.query, found.spec.query).capitalize()} of {found.dataset}",
+        loss=name_loss(privacy.epsilon).capitalize(),
+        odds=describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects),
         privacy=privacy,
         simulation=stored.simulation,
         files=studio.results.files(viewer, request_id),
         choices=choices,
         kinds=KINDS,
-        dates=_describe_dates(found.schema),
+        dates=_describe_dates(found.schema, choices.numbers),
         quote_line=quote_line,
         **context,
     )
@@ -150,9 +159,7 @@ def _describe(release: Answerable, stored: Any, question: Question, answer: Answ
     }
 
 
-def _describe_dates(schema: str) -> list[str]:
-    """What the numbers of columns of dates and times count."""
-    import tomllib
-
+def _describe_dates(schema: str, names: tuple[str, ...]) -> list[str]:
+    """What the numbers of those columns count that are dates or times."""
     rules = parse_schema(Path("schema"), tomllib.loads(schema)).rules
-    return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates]
+    return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates if rule.name in names]

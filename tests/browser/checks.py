@@ -1,0 +1,24 @@
+"""What every page must satisfy: accessible, as wide as the window, and no script of a stranger."""
+
+from axe_playwright_python.sync_playwright import Axe
+
+AXE = Axe()
+
+
+def check_page(page):
+    """Check the page that is shown."""
+    page.wait_for_function(
+        "[...document.querySelectorAll('[data-chart]')].every((one) => one.dataset.drawn || one.dataset.failed)"
+    )
+    assert page.evaluate("window.hacked") is None, f"a script ran on {page.url}"
+    wide = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide[0] <= wide[1], f"{page.url} scrolls sideways: {wide}"
+    failed = page.evaluate("[...document.querySelectorAll('[data-failed]')].map((one) => one.dataset.failed)")
+    assert failed == [], f"charts of {page.url}: {failed}"
+    found = AXE.run(page).response["violations"]
+    serious = {
+        one["id"]: [node["html"][:160] for node in one["nodes"]][:3]
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    }
+    assert serious == {}, f"{page.url}: {serious}"
