@@ -16,6 +16,7 @@ TIMEOUT = 20_000  # milliseconds; a deadline for busy machines, and never waited
 EXPECTED = (
     "Failed to load resource: the server responded with a status of 4",  # a refusal that a test asks for
     "htmx:afterRequest",  # a forecast that a later one replaced
+    "htmx:sendAbort",
 )
 
 
