@@ -165,7 +165,7 @@ def _label(names: Sequence[str]) -> list[str]:
 
 
 def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _show(value: float) -> str:

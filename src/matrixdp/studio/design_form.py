@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import urlencode
 
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.domain.columns import Columns
@@ -155,8 +156,34 @@ class DesignForm:
         if not chosen:
             raise ParameterError(f"--columns must name at least one column{_describe_need(self.query)}.")
         weights = [(name, self.weights.get(names.index(name), "1")) for name in chosen]
+        if not {weight for _, weight in weights} <= set(WEIGHTS):
+            raise ParameterError(f"--importance must be one of {', '.join(WEIGHTS)}.")
         weighed = [f"{name}={weight}" for name, weight in weights if weight != "1"]
         return found | ({"importance": _join(weighed)} if weighed else {})
+
+
+def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
+    """The address of the design page with the form filled for a request."""
+    names = () if schema.columns is None else schema.columns.names
+    by, on = (_split(text, names) for text in (spec.by, spec.on))
+    chosen = on if spec.query == "regression" and on else _split(spec.columns, names) or range(len(names))
+    given = [("dataset", dataset), ("table", table), ("query", spec.query)]
+    given += [("epsilon", f"{spec.epsilon:g}"), ("delta", f"{spec.delta:g}"), ("method", spec.method)]
+    given += [("records", str(spec.records or "")), ("allowance", spec.allowance or "")]
+    given += [("column", str(i)) for i in chosen] + [("by", str(i)) for i in by]
+    given += [("target", str(i)) for i in _split(spec.target, names)]
+    pair = _split(spec.cells, names)
+    given += [(name, str(i)) for name, i in zip(("table_rows", "table_columns"), pair, strict=False)]
+    for part in (spec.importance or "").split(","):
+        name, _, weight = part.rpartition("=")
+        given += [(f"weight{i}", weight) for i in _split(name, names) if weight in WEIGHTS]
+    return f"/design?{urlencode(given)}"
+
+
+def _split(text: str | None, names: Sequence[str]) -> list[int]:
+    """Numbers of the columns that a text names, in its order."""
+    given = [] if text is None else [name.strip() for name in text.split(",")]
+    return [names.index(name) for name in given if name in names]
 
 
 def _describe_need(query: str) -> str:

@@ -51,7 +51,8 @@ def describe_forecast(
         "tables": [show_table(one) for one in forecast.tables],
         "entry": entry,
         "entries": list_entries(table),
-        "error": show_error(table.read(entry)),
+        "entry_name": dict(list_entries(table)).get(entry, entry),
+        "error": show_error(forecaster.read(forecast, entry)),
         "range": None if simulated is None else show_range(simulated, entry),
         "ellipse": None if ellipse is None else draw_ellipse(ellipse),
         "pair": (first, second),
@@ -64,7 +65,7 @@ def describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, wante
     """The chart of error against epsilon, and whether the simulated part of it is missing."""
     spec, simulator = forecast.spec, open_simulator(forecaster)
     band = simulator.recall_curve(spec, entry) if forecast.adaptive else ()
-    here: float | None = forecast.tables[0].read(entry)
+    here: float | None = forecaster.read(forecast, entry)
     if forecast.adaptive:
         simulated = simulator.recall(spec)
         here = None if simulated is None else simulated.typical.read(entry)

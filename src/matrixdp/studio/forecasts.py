@@ -38,6 +38,7 @@ LEAST_STEP, MOST_STEP = -60, 30
 EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 10
 CURVE_EPSILONS = EPSILONS[::6]
 TYPICAL, LARGEST = "typical", "largest"
+_STRIDE = 15  # steps of the slider between the first epsilons of a search
 _EVEN = (
     "For uncorrelated numbers that fill their bounds evenly, and levels and groups of equal size; larger for others."
 )
@@ -195,15 +196,22 @@ class Left:
 
 
 class Forecaster:
-    """Forecasts for one schema; remembers the errors at other epsilons, which do not change with the slider."""
+    """Forecasts for one schema; remembers the errors at other epsilons, which do not change with the slider.
+
+    `plan` is `plan_release` for this schema, which remembers the latest plans.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.plan = lru_cache(maxsize=16)(self._make_plan)
         self._curve = lru_cache(maxsize=32)(self._make_curve)
+
+    def _make_plan(self, spec: ReleaseSpec) -> ReleasePlan:
+        return plan_release(spec, self.schema)
 
     def predict(self, spec: ReleaseSpec) -> Forecast:
         """The forecast of a request; a `ParameterError` says why no release can be made for it."""
-        plan = plan_release(spec, self.schema)
+        plan = self.plan(spec)
         plain = self._find_plain(spec, plan)
         design = plan.design or self._design(plain)
         with refuse_extremes():
@@ -216,9 +224,17 @@ class Forecaster:
 
     def follow(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float], ...]:
         """Pairs of epsilon and the error of an entry of the first table, for a plain release at other epsilons."""
-        plan = plan_release(spec, self.schema)
+        plan = self.plan(spec)
         plain = replace(self._find_plain(spec, plan), epsilon=1.0, allowance=None)  # not of the slider
         return self._curve(plain, entry, plan.design is None)
+
+    def read(self, forecast: Forecast, entry: str) -> float:
+        """The error of an entry of the first table, and at least that of the curve at larger epsilons.
+
+        Where noise is larger than the numbers themselves, a prediction for one epsilon alone can be too small.
+        """
+        larger = [error for epsilon, error in self.follow(forecast.spec, entry) if epsilon >= forecast.spec.epsilon]
+        return max([forecast.tables[0].read(entry), *larger])
 
     def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> Needed | None:
         """The least epsilon at which a plain release has at most the wanted error; None if the slider has none."""
@@ -226,12 +242,14 @@ class Forecaster:
 
     def read_plain(self, spec: ReleaseSpec, entry: str) -> float:
         """The error of an entry of a plain release; infinite if none can be made."""
-        plan = plan_release(spec, self.schema)
+        plan = self.plan(spec)
         return self._read(self._find_plain(spec, plan), entry, described=plan.design is None)
 
     def _make_curve(self, plain: ReleaseSpec, entry: str, described: bool) -> tuple[tuple[float, float], ...]:
         others = [replace(plain, epsilon=epsilon) for epsilon in CURVE_EPSILONS]
-        return tuple((other.epsilon, self._read(other, entry, described=described)) for other in others)
+        errors = [self._read(other, entry, described=described) for other in others]
+        falling = np.maximum.accumulate(errors[::-1])[::-1].tolist()  # errors do not grow with epsilon
+        return tuple(zip(CURVE_EPSILONS, falling, strict=True))
 
     def _read(self, plain: ReleaseSpec, entry: str, *, described: bool) -> float:
         try:
@@ -253,7 +271,7 @@ class Forecaster:
         return replace(spec, method="plain", query="correlation", columns=columns, target=None, on=None)
 
     def _design(self, plain: ReleaseSpec) -> Design:
-        design = plan_release(plain, self.schema).design
+        design = self.plan(plain).design
         assert design is not None  # of a plain release
         return design
 
@@ -327,7 +345,7 @@ def _name_table(
 
 
 def search_epsilon(read_error: Callable[[float], float], wanted: float) -> Needed | None:
-    """The first epsilon of the slider whose error is at most `wanted`, if errors fall with epsilon; None if none is.
+    """The least epsilon of the slider from which on errors are at most `wanted`; None if there is none.
 
     Examples
     --------
@@ -336,10 +354,13 @@ def search_epsilon(read_error: Callable[[float], float], wanted: float) -> Neede
     """
     if not wanted > 0 or not np.isfinite(wanted):
         raise ParameterError(f"wanted must be a number above 0, got {wanted!r} instead.")
-    low, high = -1, len(EPSILONS) - 1
-    error = read_error(EPSILONS[high])
+    high, error = len(EPSILONS) - 1, read_error(EPSILONS[-1])
     if not error <= wanted:
         return None
+    low = high - _STRIDE
+    while low >= 0 and (found := read_error(EPSILONS[low])) <= wanted:  # from above, where predictions are best
+        high, error, low = low, found, low - _STRIDE
+    low = max(low, -1)
     while high - low > 1:
         middle = (low + high) // 2
         found = read_error(EPSILONS[middle])

@@ -66,6 +66,7 @@ ROUTES: dict[str, Access] = {
     "POST /requests": Access.ANALYST,
     "GET /requests/{request_id}": Access.VIEWER,
     "GET /requests/{request_id}/progress": Access.VIEWER,
+    "GET /requests/{request_id}/forecast": Access.VIEWER,
     "POST /requests/{request_id}/approve": Access.CURATOR,
     "POST /requests/{request_id}/refuse": Access.CURATOR,
     # pages/schema.py

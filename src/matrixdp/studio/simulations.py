@@ -17,7 +17,6 @@ from matrixdp.cli.actions.method import find_bounds
 from matrixdp.cli.actions.table_query import choose_numbers
 from matrixdp.errors import ParameterError
 from matrixdp.studio.forecasts import EPSILONS, ErrorTable, Forecaster, Needed, search_epsilon
-from matrixdp.studio.planning import plan_release
 from matrixdp.studio.spec import ReleaseSpec
 
 KINDS = {
@@ -80,7 +79,7 @@ class Simulator:
 
     def _simulate(self, spec: ReleaseSpec) -> SimulatedRange:
         schema, options = self._forecaster.schema, self._forecaster.find_options(spec)
-        plan = plan_release(spec, schema)
+        plan = self._forecaster.plan(spec)
         if plan.choice is None or plan.records is None or plan.choice.method != "adaptive":
             raise ParameterError("query must be one that is answered by an adaptive fit; others need no simulation.")
         bounds = find_bounds(options, schema)
@@ -110,7 +109,7 @@ class Simulator:
         return [other for other in others if self._is_adaptive(other)]
 
     def _is_adaptive(self, spec: ReleaseSpec) -> bool:
-        return plan_release(spec, self._forecaster.schema).design is None
+        return self._forecaster.plan(spec).design is None
 
     def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> Needed | None:
         """The least epsilon at which the error for typical data is at most the wanted one; None if none is.
