@@ -26,7 +26,6 @@ from matrixdp.studio.api_models import (
     RequestState,
     SchemaText,
 )
-from matrixdp.studio.forecasts import open_forecaster, preview_ledger
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.requests import Status
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
@@ -135,6 +134,8 @@ def show_template(table: str, studio: CurrentStudio) -> SchemaText:
 @router.post("/forecast")
 def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
     """Predicted errors and the cost of a release; of an adaptive fit, the errors of a plain release in its place."""
+    from matrixdp.studio.forecasts import open_forecaster, preview_ledger  # slow to import
+
     spec = ReleaseSpec.from_mapping(body.release)
     found = open_forecaster(_read_schema(studio, body), body.table).predict(spec)
     with studio.datasets.open_ledger() as ledger:

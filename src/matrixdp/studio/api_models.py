@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
@@ -10,9 +10,11 @@ from matrixdp.cli.actions.output import replace_nonfinite
 from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
 from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.forecasts import ErrorTable
 from matrixdp.studio.requests import Request
 from matrixdp.studio.roles import Viewer
+
+if TYPE_CHECKING:
+    from matrixdp.studio.forecasts import ErrorTable
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 

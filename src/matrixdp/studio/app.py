@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,8 +15,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError
-from matrixdp.studio.api import router as api
-from matrixdp.studio.pages import routers
+from matrixdp.studio.late_routes import LateRoutes, import_routers
 from matrixdp.studio.refusals import SignInError, find_status
 from matrixdp.studio.rendering import STATIC, CachedStatic, render
 from matrixdp.studio.security import API, Guard, authorise, check_form
@@ -26,14 +26,30 @@ from matrixdp.version import __version__
 _LOG = logging.getLogger("matrixdp.studio")
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application for these settings; its services are ``app.state.studio``."""
-    studio = Studio(settings)
+EARLY = ("matrixdp.studio.pages.sign_in", "matrixdp.studio.pages.datasets")
+LATE = (
+    "matrixdp.studio.pages.schema",
+    "matrixdp.studio.pages.design",
+    "matrixdp.studio.pages.requests",
+    "matrixdp.studio.pages.results",
+    "matrixdp.studio.api",
+)
+_EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
+
+
+def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
+    """The application for these settings; its services are ``app.state.studio``.
+
+    With `quick`, routes that are slow to import are added when it has started.
+    """
+    studio, late = Studio(settings), LateRoutes(LATE if quick else ())
 
     @asynccontextmanager
-    async def run(_app: FastAPI) -> AsyncIterator[None]:
+    async def run(app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
+        loading = asyncio.create_task(late.add_to(app))
         yield
+        await loading
         studio.runner.stop()
 
     app = FastAPI(
@@ -44,17 +60,22 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(authorise), Depends(check_form)],
-        middleware=[Middleware(Guard, settings=settings, answer_error=_answer_error)],
+        middleware=[
+            Middleware(Guard, settings=settings, answer_error=_answer_error),
+            Middleware(late.make_middleware(_is_early)),
+        ],
     )
     app.state.studio = studio
-    for router in routers:
+    for router in import_routers(EARLY if quick else EARLY + LATE):
         app.include_router(router)
-    app.include_router(api)
     app.mount("/static", CachedStatic(directory=STATIC), name="static")
-    app.add_exception_handler(MatrixDPError, _answer_error)
-    app.add_exception_handler(HTTPException, _answer_error)
-    app.add_exception_handler(RequestValidationError, _answer_error)
+    for kind in (MatrixDPError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _answer_error)
     return app
+
+
+def _is_early(path: str) -> bool:
+    return path in _EARLY_PATHS or path.startswith("/static/")
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

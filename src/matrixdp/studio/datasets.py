@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Ledger, Summary
 from matrixdp.ledger.location import Location
@@ -47,7 +46,7 @@ class DatasetBook:
     def open_ledger(self, viewer: Viewer | None = None, purpose: str | None = None) -> Iterator[Ledger]:
         """The ledger, in which `viewer` writes."""
         actor = None if viewer is None else viewer.name
-        with open_ledger(self._location, timeout=_TIMEOUT, actor=actor, purpose=purpose) as ledger:
+        with Ledger.open(self._location, timeout=_TIMEOUT, actor=actor, purpose=purpose) as ledger:
             yield ledger
 
     def list_all(self) -> list[Dataset]:

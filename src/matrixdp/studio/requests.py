@@ -11,7 +11,6 @@ from sqlite3 import Row
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.datasets import DatasetBook
-from matrixdp.studio.planning import plan_release
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.schemas import SchemaStore
@@ -222,6 +221,8 @@ class RequestBook:
 
     def _require_affordable(self, dataset: str, spec: ReleaseSpec, schema: Schema) -> None:
         """Raise unless a release can be made and the ledger covers it."""
+        from matrixdp.studio.planning import plan_release  # imports queries and designs, which are slow to import
+
         plan = plan_release(spec, schema)
         with self._datasets.open_ledger() as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)

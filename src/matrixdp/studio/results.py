@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matrixdp.errors import show
-from matrixdp.estimates import CovarianceRelease, read_release
-from matrixdp.release import MechanismRelease, Release
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.requests import Request, RequestBook, Status
 from matrixdp.studio.roles import Role, Viewer
+
+if TYPE_CHECKING:
+    from matrixdp.estimates import CovarianceRelease
+    from matrixdp.release import MechanismRelease, Release
 
 _ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
 
@@ -44,6 +47,8 @@ class Results:
 
     def load(self, viewer: Viewer, request_id: str) -> Release | MechanismRelease | CovarianceRelease:
         """The release, from its ``release.json``, for post-processing, which costs nothing."""
+        from matrixdp.estimates import read_release
+
         return read_release(self.path(viewer, request_id, "release.json").read_text(encoding="utf-8"))
 
     def _find_folder(self, viewer: Viewer, request_id: str) -> Path:

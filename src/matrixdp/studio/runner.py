@@ -8,11 +8,11 @@ import subprocess
 import sys
 from threading import Condition, Thread
 
+from matrixdp.studio.outcomes import load_request, note_failure
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
 from matrixdp.studio.settings import Settings
 from matrixdp.studio.state import State
-from matrixdp.studio.worker import load_request, note_failure, release_request
 
 _LOG = logging.getLogger("matrixdp.studio")
 _LOOK = 5.0  # seconds after which approved requests are looked for, even if nobody calls `wake`
@@ -100,6 +100,8 @@ class Runner:
 
     def _release(self, request_id: str) -> None:
         if not self._settings.isolated:
+            from matrixdp.studio.worker import release_request  # which imports all that a release needs
+
             release_request(self._settings, request_id)
             return
         code = self._run_process(request_id)

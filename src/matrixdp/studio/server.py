@@ -48,7 +48,7 @@ def run_server(
         Called with the token of that address once the server accepts requests.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    app = create_app(settings)
+    app = create_app(settings, quick=True)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -7,11 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.options import CALIBRATIONS, METHODS, NEIGHBOURS, QUERIES
 from matrixdp.errors import ParameterError, show
+
+if TYPE_CHECKING:
+    from matrixdp.cli.actions.design_options import DesignOptions
 
 _CHOICES = {
     "query": QUERIES,
@@ -86,6 +88,8 @@ class ReleaseSpec:
 
     def to_design_options(self, schema: Path) -> DesignOptions:
         """The options of ``matrixdp design`` with this schema."""
+        from matrixdp.cli.actions.design_options import DesignOptions  # imports designs, which are slow to import
+
         own = {name: value for name, value in asdict(self).items() if name not in ("missing", "allowance")}
         return DesignOptions(schema=schema, **own)
 

@@ -14,37 +14,19 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from enum import Enum
 from pathlib import Path
 
-from matrixdp.cli.actions.charge_target import DIRECTIONS
-from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.actions.output import write_file
 from matrixdp.cli.actions.release import write_release
 from matrixdp.cli.actions.release_options import ReleaseOptions
-from matrixdp.cli.exits import ChargedError
-from matrixdp.errors import MatrixDPError, RequestPendingError
+from matrixdp.studio.outcomes import LEDGER_TIMEOUT, load_request, note_failure, update_request
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.requests import Request, Status, read_request
+from matrixdp.studio.requests import Request, Status
 from matrixdp.studio.settings import Settings
 from matrixdp.studio.state import State, now
 from matrixdp.studio.tables import TableFolder
 
-_LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
 _PROGRESS_STEP = 0.5  # seconds
-
-
-class Payment(Enum):
-    """What the ledger knows of a request that failed, and what follows for the person who reads it."""
-
-    NONE = "Nothing was charged."
-    DIRECTIONS = "Its directions are paid and stored. Approve it again: it is not charged for them again."
-    STORED = "It is paid, and the ledger has the release. Approve it again, at no cost."
-    LOST = (
-        "It is paid, but it was interrupted before the release was stored, and noise is not drawn twice. Its charge "
-        "stays spent."
-    )
-    UNKNOWN = "The ledger cannot be read. Approve it again once it can: it is charged at most once."
 
 
 def release_request(settings: Settings, request_id: str) -> None:
@@ -54,44 +36,15 @@ def release_request(settings: Settings, request_id: str) -> None:
         request = load_request(state, request_id)
         if request.status not in (Status.APPROVED, Status.RUNNING):
             return
-        _update(state, request_id, status="running", progress=None)
+        update_request(state, request_id, status="running", progress=None)
         try:
             _write_folder(settings, state, request)
         except Exception as error:
             note_failure(settings, state, request, error)
         else:
-            _update(state, request_id, status="released", finished=now(), progress=None, error=None, error_kind=None)
-
-
-def load_request(state: State, request_id: str) -> Request:
-    """A request, whoever asked for it."""
-    with state.reading() as connection:
-        return read_request(connection.execute("SELECT * FROM requests WHERE id = ?", (request_id,)).fetchone())
-
-
-def note_failure(settings: Settings, state: State, request: Request, error: BaseException) -> None:
-    """Record why a request failed: the message of a declared error, or the class of any other, and what was paid."""
-    if isinstance(error, ChargedError):
-        error = error.error
-    payment = find_payment(settings, request)
-    text = f"{_describe(error)} {payment.value}"
-    kind, paid = type(error).__name__, payment.name.lower()
-    _update(state, request.id, status="failed", finished=now(), error=text, error_kind=kind, payment=paid)
-
-
-def find_payment(settings: Settings, request: Request) -> Payment:
-    """What the ledger knows of a request."""
-    try:
-        with open_ledger(settings.ledger, timeout=_LEDGER_TIMEOUT) as ledger:
-            if ledger.stored(request.dataset, request.ledger_id) is not None:
-                return Payment.STORED
-            if ledger.stored(request.dataset, request.ledger_id + DIRECTIONS) is not None:
-                return Payment.DIRECTIONS
-    except RequestPendingError:
-        return Payment.LOST
-    except MatrixDPError:
-        return Payment.UNKNOWN
-    return Payment.NONE
+            update_request(
+                state, request_id, status="released", finished=now(), progress=None, error=None, error_kind=None
+            )
 
 
 def _write_folder(settings: Settings, state: State, request: Request) -> None:
@@ -107,7 +60,7 @@ def _write_folder(settings: Settings, state: State, request: Request) -> None:
         data=(str(tables.path(request.table)),),
         out=out,
         ledger=settings.ledger,
-        ledger_timeout=_LEDGER_TIMEOUT,
+        ledger_timeout=LEDGER_TIMEOUT,
         dataset=request.dataset,
         request=request.ledger_id,
         allowance=request.spec.allowance,
@@ -136,23 +89,7 @@ class _ProgressWriter:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _PROGRESS_STEP
             with suppress(UnavailableError):
-                _update(self._state, self._request_id, progress=share)
-
-
-def _update(state: State, request_id: str, **values: str | float | None) -> None:
-    names = ", ".join(f"{name} = :{name}" for name in values)
-    with state.writing() as connection:
-        connection.execute(f"UPDATE requests SET {names} WHERE id = :id", {**values, "id": request_id})  # noqa: S608
-
-
-def _describe(error: BaseException) -> str:
-    if isinstance(error, MatrixDPError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
-    if isinstance(error, OSError):
-        return f"{error.strerror or type(error).__name__}."
-    return f"internal error ({type(error).__name__})."
+                update_request(self._state, self._request_id, progress=share)
 
 
 @contextmanager

@@ -21,12 +21,13 @@ from matrixdp import BudgetExceededError, Ledger
 from matrixdp.errors import LedgerError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
-from matrixdp.studio import worker
+from matrixdp.studio import outcomes, worker
+from matrixdp.studio.outcomes import load_request
 from matrixdp.studio.requests import Status
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.worker import load_request, release_request
+from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
 VICTIM = Path(__file__).parents[2] / "studio_victim.py"
@@ -205,7 +206,8 @@ def run_until_over(studio, *requests):
 def test_a_locked_ledger_costs_nothing(site, monkeypatch):
     request = site.ask()
     approve(site, request)
-    monkeypatch.setattr(worker, "_LEDGER_TIMEOUT", 0.05)
+    for module in (worker, outcomes):
+        monkeypatch.setattr(module, "LEDGER_TIMEOUT", 0.05)
     with closing(sqlite3.connect(site.settings.ledger, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         release_request(site.settings, request.id)

@@ -6,9 +6,8 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Mount
 
-from matrixdp.studio.api import router as api
-from matrixdp.studio.app import create_app
-from matrixdp.studio.pages import routers
+from matrixdp.studio.app import EARLY, LATE, create_app
+from matrixdp.studio.late_routes import import_routers
 from matrixdp.studio.roles import ROUTES, Access, Role, Viewer, permits
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
@@ -23,7 +22,7 @@ def list_routes(app):
     own = [route for route in app.routes if isinstance(route, APIRoute)]
     mounted = [route.path for route in app.routes if isinstance(route, Mount)]
     assert mounted == ["/static"]
-    for route in [*own, *(route for router in (*routers, api) for route in router.routes)]:
+    for route in [*own, *(route for router in import_routers(EARLY + LATE) for route in router.routes)]:
         yield from (f"{method} {route.path}" for method in route.methods)
 
 

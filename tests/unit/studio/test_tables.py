@@ -7,8 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.studio.outcomes import load_request
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.tables import TableFolder
+from matrixdp.studio.worker import release_request
 from studio_site import BOTH, CURATOR, SCHEMA, TABLE, Site
 
 ESCAPES = (
@@ -80,8 +82,6 @@ def test_links_do_not_leave_the_folder(site, tmp_path):
 
 
 def test_a_table_that_became_a_link_is_not_released(site, tmp_path):
-    from matrixdp.studio.worker import load_request, release_request
-
     asked = site.ask()
     site.studio.requests.approve(CURATOR, asked.id)
     (site.settings.folder / TABLE).unlink()
