@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -169,7 +170,7 @@ def find_closure(extra: str) -> set[str]:
         if (name, extras) in seen:
             continue
         seen.add((name, extras))
-        for text in metadata.requires(name) or ():
+        for text in _list_requirements(name):
             requirement, _, marker = text.partition(";")
             wanted = re.search(r"extra == ['\"]([^'\"]+)['\"]", marker)
             if wanted and wanted[1] not in extras:
@@ -189,6 +190,18 @@ def find_closure(extra: str) -> set[str]:
                 (needed[0], frozenset(part.strip() for part in inner[1].split(",")) if inner else frozenset())
             )
     return found
+
+
+def _list_requirements(name: str) -> list[str]:
+    """What a distribution needs; of matrixdp, what the clone says, which may be newer than what is installed."""
+    if name != "matrixdp":
+        return metadata.requires(name) or []
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    return [
+        *project["dependencies"],
+        *(f"{text}; extra == '{extra}'" for extra, needed in extras.items() for text in needed),
+    ]
 
 
 def measure_disk() -> tuple[float, list[str]]:
