@@ -93,7 +93,7 @@ def draw_curve(
     point = [{"epsilon": here[0], "error": here[1]}] if inside and here is not None and 0 < here[1] < math.inf else []
     aim = [{"wanted": wanted}] if wanted is not None and 0 < wanted < math.inf else []
     x = {"field": "epsilon", "type": "quantitative", "scale": {"type": "log", "domain": _EPSILONS}, "title": "epsilon"}
-    x["axis"] = {"format": "~g", "values": [0.01, 0.03, 0.1, 0.3, 1, 3, 10]}
+    x["axis"] = {"format": "~g", "labelOverlap": "greedy", "values": [0.01, 0.03, 0.1, 0.3, 1, 3, 10]}
     y = {"field": "error", "type": "quantitative", "scale": {"type": "log"}, "title": "error"}
     y["axis"] = {"format": "~g", "tickCount": 5}
     tips = [{"field": "epsilon", "format": ".3~g"}, {"field": "error", "format": ".3~g"}]

@@ -107,6 +107,19 @@
     if (event.target.hasAttribute("data-switch")) switchFields();
   });
 
+  // The address of a page whose form has data-kept contains the form's fields, so that a reload and the back button
+  // keep them.
+  document.addEventListener("input", (event) => {
+    const form = event.target.form;
+    if (!form || !form.hasAttribute("data-kept")) return;
+    const kept = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) {
+      const usual = value === "" || (name.startsWith("weight") && value === "1");
+      if (!usual && !["csrf_token", "form_id", "purpose"].includes(name)) kept.append(name, value);
+    }
+    window.history.replaceState(window.history.state, "", window.location.pathname + "?" + kept);
+  });
+
   // What a person has opened stays open when the server sends new content; fields say whether they are valid.
   let open = [];
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -114,6 +127,12 @@
     open = Array.from(inside, (part) => part.id);
   });
   document.addEventListener("htmx:afterSettle", () => {
+    // Text that belongs elsewhere. What answers an earlier state of the form is not in the document any more.
+    for (const part of document.querySelectorAll("[data-into]")) {
+      const place = document.querySelector(part.dataset.into);
+      if (place) place.textContent = part.textContent;
+      part.remove();
+    }
     for (const id of open) {
       const part = document.getElementById(id);
       if (part) part.open = true;
