@@ -48,9 +48,9 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
-        loading = asyncio.create_task(late.add_to(app))
+        loading = asyncio.create_task(late.add_soon(app))
         yield
-        await loading
+        loading.cancel()
         studio.runner.stop()
 
     app = FastAPI(
