@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from matrixdp.cli.main import cli
@@ -17,6 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from gallery import make_pictures
 
 COMMANDS = "<!-- the help of every command -->"
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|link rel="(?:stylesheet|icon|preconnect)")\b[^>]*(?:src|href)="(https?:[^"]+)"""
+)
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -31,6 +36,14 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return (
         markdown.replace(COMMANDS, "\n".join(describe_commands(cli, "matrixdp"))) if COMMANDS in markdown else markdown
     )
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Refuse a page that would load something from the network."""
+    loaded = LOADED.findall(output)
+    if loaded:
+        raise PluginError(f"the site must not load anything from the network, got {loaded} instead")
+    return output
 
 
 def describe_commands(group: click.Group, path: str) -> Iterator[str]:
