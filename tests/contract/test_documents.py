@@ -1,13 +1,16 @@
 """Python blocks of the documents run, their output is as shown, links lead somewhere, and decisions are indexed."""
 
 import contextlib
+import importlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import matrixdp
+from matrixdp.cli.main import run
 from matrixdp.release import registry
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +43,27 @@ def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypat
     for value in scope.values():
         if isinstance(value, matrixdp.Ledger):
             value.close()
+
+
+def test_commands_of_the_readme_run_in_the_folder_of_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo"]) == 0
+    monkeypatch.chdir(tmp_path / "matrixdp-demo")
+    blocks = [code for language, code in BLOCK.findall((ROOT / "README.md").read_text()) if language == "sh"]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(lines) >= 4
+    for line in lines:
+        command, *words = shlex.split(line, comments=True)
+        assert command == "matrixdp"
+        assert run(words) == 0, f"{line}\n{capsys.readouterr().err}"
+    assert Path("study/report.html").is_file()
+
+
+def test_the_picture_of_the_readme_is_what_its_command_makes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    picture = importlib.import_module("benchmarks.picture")
+    assert picture.PLACE.read_text() == picture.make_picture()
+    assert str(picture.PLACE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
