@@ -1,12 +1,15 @@
 """Code blocks of the documents run, their output is as shown, links lead somewhere, and decisions are indexed."""
 
+import importlib
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import matrixdp
-from document_blocks import run_blocks
+from document_blocks import BLOCK, run_blocks
+from matrixdp.cli.main import run
 from matrixdp.release import registry
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +42,27 @@ def anchors(document):
     """What headings of a document are called in links: as on GitHub, and on the documentation site."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", document.read_text(), flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_commands_of_the_readme_run_in_the_folder_of_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo"]) == 0
+    monkeypatch.chdir(tmp_path / "matrixdp-demo")
+    blocks = [code for language, code in BLOCK.findall((ROOT / "README.md").read_text()) if language == "sh"]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(lines) >= 4
+    for line in lines:
+        command, *words = shlex.split(line, comments=True)
+        assert command == "matrixdp"
+        assert run(words) == 0, f"{line}\n{capsys.readouterr().err}"
+    assert Path("study/report.html").is_file()
+
+
+def test_the_picture_of_the_readme_is_what_its_command_makes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    picture = importlib.import_module("benchmarks.picture")
+    assert picture.PLACE.read_text() == picture.make_picture()
+    assert str(picture.PLACE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

@@ -18,7 +18,7 @@ def load_pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise MissingExtraError(f"pandas must be installed for data frames. {install_hint('plot')}") from None
+        raise MissingExtraError(f"data frames need pandas. {install_hint('plot')}") from None
     return pandas
 
 

@@ -27,7 +27,7 @@ def load_pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise MissingExtraError(f"matplotlib must be installed for plots. {install_hint('plot')}") from None
+        raise MissingExtraError(f"plots need matplotlib. {install_hint('plot')}") from None
     return pyplot
 
 
