@@ -12,6 +12,7 @@ from matrixdp.paper import (
     design_space_figure,
     directions_figure,
     experiment_tables,
+    gains_report,
     noise_figure,
     runtime,
     setup_readings,
@@ -99,8 +100,10 @@ def _experiments(run: Run) -> list[Section]:
 
 
 def _discussion(run: Run) -> list[Section]:
-    """Directions, runtime, projection, and the claims."""
+    """Where directional noise pays, directions, runtime, projection, and the claims."""
     listed, best = [], run.best
+    if "gains" in best:
+        listed.append(gains_report.section(best, run.out / "figures"))
     if "directions" in best:
         figure = directions_figure.draw(best["directions"], run.out / "figures")
         listed.append(Section("directions", "Noise directions", [figure, directions_figure.table(best["directions"])]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from matrixdp.paper.plotting import Picture
+from matrixdp.paper.plotting import FIGURE_STYLE, Picture
 from matrixdp.paper.report_table import SIMULATED, ReportTable
 from matrixdp.version import __version__
 
@@ -35,8 +35,6 @@ td.number { text-align: right; white-space: nowrap; }
 tr.group th { background: var(--tint); font-weight: 600; color: var(--soft); }
 .notes { color: var(--soft); font-size: .82rem; } .notes p { margin: .3rem 0; }
 figure { margin: 1.5rem 0; }
-figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--rule); border-radius: 6px;
-  padding: .5rem; }
 figcaption { color: var(--soft); font-size: .85rem; max-width: 46rem; }
 .simulated { color: #fff; background: #b00020; padding: .4rem .7rem; border-radius: 4px; font-weight: 600;
   max-width: none;  font-family: system-ui, Arial, sans-serif; font-size: .85rem; }
@@ -64,39 +62,41 @@ features and target are measured from 0, as the paper has them, and from 1/2; th
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with tables and figures."""
+    """A heading with sentences, tables and figures."""
 
     anchor: str
     title: str
     parts: Sequence[ReportTable | Picture]
     folded: bool = False
+    sentences: Sequence[str] = ()
 
 
 def page(*, facts: Mapping[str, str], results: Iterable[str], sections: Sequence[Section], simulated: bool) -> str:
     """The whole report as HTML."""
     links = "".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in sections)
-    listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in results)
     mark = f'<p class="simulated">{SIMULATED}</p>' if simulated else ""
     known = " · ".join(f"{escape(name)}: {escape(value)}" for name, value in facts.items())
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>MVG Mechanism, reproduced</title><style>{_STYLE}</style></head><body>'
+        '<link rel="icon" href="data:,"><title>MVG Mechanism, reproduced</title>'
+        f"<style>{_STYLE}{FIGURE_STYLE}</style></head><body>"
         "<h1>The experiments of “MVG Mechanism” (CCS 2018), reproduced</h1>"
         f'<p class="facts">{known} · matrixdp {__version__}</p>{mark}<nav>{links}</nav>'
-        f'<h2 id="findings">Results</h2><ul>{listed}</ul>'
+        f'<h2 id="findings">Results</h2>{_list(results)}'
         f"{''.join(map(_section, sections))}"
         f'<h2 id="method">Method</h2>{_METHOD}</body></html>\n'
     )
 
 
 def _section(section: Section) -> str:
-    body = "".join(part.to_html() if isinstance(part, ReportTable) else _figure(part) for part in section.parts)
+    body = "".join(part.to_html() for part in section.parts)
+    if section.sentences:
+        body = _list(section.sentences) + body
     if section.folded:
         body = f"<details><summary>Show</summary>{body}</details>"
     return f'<h2 id="{section.anchor}">{escape(section.title)}</h2>{body}'
 
 
-def _figure(picture: Picture) -> str:
-    title, caption = escape(picture.title), escape(picture.caption)
-    return f"<figure>{picture.svg}<figcaption><strong>{title}.</strong> {caption}</figcaption></figure>"
+def _list(sentences: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"

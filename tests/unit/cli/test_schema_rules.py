@@ -156,6 +156,7 @@ def test_a_new_schema_names_its_sheet(folder, matrixdp):
         ('decimal = ","', 'decimal = "."', "[files] thousands must be"),
         ('decimal = ","', 'comma = "."', "unknown entry 'comma'"),
         ('["NA", "."]', '"NA"', "missing_words must be a list of texts"),
+        ('["NA", "."]', '[" N"]\n[columns.smoker]\ntype = "yes/no"', "' N', which means yes or no in column 'smoker'"),
         ('["NA", "."]', '["a"]', "also a level of column 'ward'"),
         ('levels = ["a", "b"]', "levels = 3", "levels must be a list"),
         ("[columns.pay]", "[columns]\npay = 3\n[columns.more]", "must be a table"),

@@ -10,6 +10,7 @@ from typing import Any
 from matrixdp.domain.columns import Number
 from matrixdp.errors import ParameterError, show
 from matrixdp.records.file_rules import DateRule, FileRules
+from matrixdp.records.table_columns import NO, YES
 
 DATE_TYPES = ("date", "time")
 _EXAMPLES = {"date": "1900-01-01", "time": "07:30:00"}
@@ -37,6 +38,13 @@ def parse_file_rules(path: Path, entry: Mapping[str, Any], columns: Mapping[str,
     for name, one in columns.items():
         for level in set(map(str, one.get("levels", one.get("categories", ())))) & set(words or ()):
             raise ParameterError(f"{where} missing_words has {show(level)}, which is also a level of column {name!r}.")
+        if one.get("type") == "yes/no":
+            for word in words or ():
+                if word.strip().lower() in (*YES, *NO):
+                    raise ParameterError(
+                        f"{where} missing_words has {show(word)}, which means yes or no in column {name!r}. Remove the "
+                        f'word, or describe the column as type = "category" with its levels.'
+                    )
     try:
         return FileRules(**{**entry, "dates": dates})
     except ParameterError as error:
