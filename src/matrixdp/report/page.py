@@ -26,11 +26,15 @@ def render_document(title: str, html: str) -> str:
 
 
 def render_heading(title: str, kicker: str = "", facts: Iterable[tuple[str, str]] = ()) -> str:
-    """The title, a line above it, and facts in words below; facts without words are left out."""
+    """The title, a line above it, and facts below."""
     above = f'<p class="kicker">{escape_text(kicker)}</p>' if kicker else ""
+    return f"<header>{above}<h1>{escape_text(title)}</h1>{render_facts(facts)}</header>"
+
+
+def render_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Names and what is to be said of each; facts without words are left out."""
     listed = "".join(f"<dt>{escape_text(name)}</dt><dd>{escape_text(words)}</dd>" for name, words in facts if words)
-    below = f'<dl class="facts">{listed}</dl>' if listed else ""
-    return f"<header>{above}<h1>{escape_text(title)}</h1>{below}</header>"
+    return f'<dl class="facts">{listed}</dl>' if listed else ""
 
 
 def render_section(title: str, html: str, *, kind: str = "", anchor: str = "") -> str:
@@ -73,10 +77,9 @@ def render_scroll(html: str, label: str, *, wide: bool = False) -> str:
     return f'<div class="{kind}" role="region" tabindex="0" aria-label="{escape_text(label)}">{html}</div>'
 
 
-def render_figure(svg: str, label: str, caption: str = "") -> str:
-    """A picture that scrolls on a narrow screen, with a caption."""
-    below = f"<figcaption>{escape_text(caption)}</figcaption>" if caption else ""
-    return f"<figure>{render_scroll(svg, label, wide=True)}{below}</figure>"
+def render_figure(svg: str, label: str = "") -> str:
+    """A picture; one with a label is too detailed for a narrow screen, where it scrolls under that label."""
+    return f"<figure>{render_scroll(svg, label, wide=True) if label else svg}</figure>"
 
 
 def render_files(files: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
+from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report.content import REPLACED
+from matrixdp.report.dates import read_dates, show_dates
 from matrixdp.report.files import quote_formula
 from matrixdp.report.tables import format_matrix
 
@@ -26,12 +30,13 @@ _NO_COST = "This costs no privacy: it follows from the release alone, however ma
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What is printed: a title, numbers, and how to read them."""
+    """What is printed: a title, numbers or texts in their place, and how to read them."""
 
     title: str
     estimate: NamedEstimate
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    text: Callable[[int, int], str] = lambda _row, _column: ""
 
 
 _BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
@@ -41,7 +46,9 @@ def answer_means(path: Path, by: str | None, **options: Any) -> None:
     """Print means, by level if `by` is given."""
     release, group = _read(path, options)
     title = "Means" if by is None else f"Means by {by}"
-    _print(release, _Answer(title, release.means(by, group), (_BARS,)), **options)
+    found = release.means(by, group)
+    text = show_dates(found, options["dates"], by_column=by is not None)
+    _print(release, _Answer(title, found, (_BARS,), text=text), **options)
 
 
 def answer_table(path: Path, rows: str, columns: str, **options: Any) -> None:
@@ -106,7 +113,7 @@ def answer_discriminant(path: Path, target: str, on: str | None, **options: Any)
 
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] | None]:
-    """The release of a table, and the group of --group."""
+    """The release of a table, and the group of --group; `options` get the rules of its columns of dates."""
     file = path / "release.json" if path.is_dir() else path
     try:
         if file.stat().st_size > _LARGEST_FILE:
@@ -128,6 +135,8 @@ def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] 
             f"{file}: RELEASE must be of the moments of a table (--query everything, means or table), got "
             f"{release.design.query.title} instead."
         )
+    schema = options.pop("schema")
+    options["dates"] = read_dates(file.parent) if schema is None else tuple(read_schema(schema).rules.dates)
     return release, _group(options.pop("group"))
 
 
@@ -144,9 +153,15 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _print(release: Release, answer: _Answer, *, csv_file: Path | None, as_json: bool) -> None:
-    estimate = answer.estimate
+def _print(
+    release: Release, answer: _Answer, *, dates: Sequence[DateRule], csv_file: Path | None, as_json: bool
+) -> None:
+    estimate, query = answer.estimate, release.design.query
     caveats = [REPLACED] if release.missing == "midpoint" else []
+    assert isinstance(query, TableMoments)
+    caveats += [
+        f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in dates if rule.name in query.used.names
+    ]
     if release.simulation:
         caveats.append("This is a simulation: it protects nothing.")
     if csv_file is not None:
@@ -158,7 +173,9 @@ def _print(release: Release, answer: _Answer, *, csv_file: Path | None, as_json:
     click.echo(click.style(make_visible(answer.title), bold=True))
     bars = estimate.std if np.isfinite(estimate.std).any() else None
     undefined = estimate.reason
-    click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, bars, undefined=undefined))
+    click.echo(
+        format_matrix(estimate.value, estimate.rows, estimate.columns, bars, undefined=undefined, text=answer.text)
+    )
     click.echo()
     for note in (*answer.notes, _NO_COST, *caveats):
         click.echo(make_visible(note))

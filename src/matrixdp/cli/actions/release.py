@@ -28,6 +28,7 @@ from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks
+from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
@@ -164,7 +165,7 @@ def _show(
         notes = (f"By a plain release. {job.choice.reason}", *notes)
     features = parse_features(options)
     content = make_content(release, options.kind, ledger=ledger, notes=notes, target=options.target, on=features)
-    return add_dates(content, job.schema.rules)
+    return add_origin(add_dates(content, job.schema.rules), options, job.release_options)
 
 
 def _make_release(
