@@ -230,12 +230,10 @@ def _release_dataset(job: _ReleaseJob) -> None:
             f"--directions learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
             "moments, and pass them as a file."
         )
-    if options.request is not None:
-        raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
     with (
         DeferredInterrupts() as interrupts,
         open_target(options, PlannedCharge.of_design(design, job.design_options)) as target,
-        explain_charge(replace(target, request=None)),  # a data set is charged without one
+        explain_charge(replace(target, request=options.request)),  # a data set has no request id of its own
     ):
         data = _open_data(job, interrupts)
         released = release_dataset(
@@ -246,6 +244,7 @@ def _release_dataset(job: _ReleaseJob) -> None:
             force=options.force,
             ledger=target.ledger,
             dataset=target.dataset,
+            request=options.request,
             allowance=target.allowance,
         )
         ledger = target.summarise()

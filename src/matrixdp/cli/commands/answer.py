@@ -91,7 +91,7 @@ def regression(release: Path, target: str, on: str | None, **options: Any) -> No
 
 @answer.command("discriminant", example="matrixdp answer discriminant out/ --target outcome --on age,bmi")
 @_release
-@click.option("--target", metavar="NAME", required=True, help="The category whose levels are told apart.")
+@click.option("--target", metavar="NAME", required=True, help="The category whose level is predicted.")
 @_on
 @_output
 def discriminant(release: Path, target: str, on: str | None, **options: Any) -> None:
