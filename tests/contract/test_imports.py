@@ -22,8 +22,8 @@ LAYERS = [
     {"release"},
     {"adaptive", "datasets"},
     {"baselines", "estimates", "estimators"},
-    {"report", "paper"},
-    {"audit"},
+    {"report"},
+    {"audit", "paper"},
     {"cli"},
     {"__main__"},
 ]

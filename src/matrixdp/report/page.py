@@ -14,13 +14,13 @@ from matrixdp.report.stylesheet import write_page_style
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def render_document(title: str, html: str) -> str:
-    """A whole page; `html` is what stands on it."""
+def render_document(title: str, html: str, style: str = "") -> str:
+    """A whole page; `html` is what stands on it, `style` is CSS of its own after that of all pages."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape_text(title)}</title><style>{write_page_style()}</style></head>"
+        f"<title>{escape_text(title)}</title><style>{write_page_style()}{style}</style></head>"
         f"<body><main>{html}</main></body></html>\n"
     )
 
@@ -74,7 +74,7 @@ def render_list(lines: Iterable[str]) -> str:
 def render_scroll(html: str, label: str, *, wide: bool = False) -> str:
     """What may be wider than the page: it scrolls, also by keyboard."""
     kind = "scroll wide" if wide else "scroll"
-    return f'<div class="{kind}" role="region" tabindex="0" aria-label="{escape_text(label)}">{html}</div>'
+    return f'<div class="{kind}" role="group" tabindex="0" aria-label="{escape_text(label)}">{html}</div>'
 
 
 def render_figure(svg: str, label: str = "") -> str:
