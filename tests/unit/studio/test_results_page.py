@@ -44,7 +44,7 @@ def test_the_list_has_every_release(analyst, everything, moments):
     page = analyst.get("/results").text
     assert f'href="{everything}"' in page
     assert f'href="{moments}"' in page
-    assert "everything by ward" in page
+    assert "Everything by ward" in page
 
 
 def test_an_empty_list_says_what_to_do(tmp_path):

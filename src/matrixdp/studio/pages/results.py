@@ -32,24 +32,19 @@ from matrixdp.studio.field_text import quote_line
 from matrixdp.studio.rendering import render
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
 from matrixdp.studio.studio import Studio
+from matrixdp.studio.wording import name_query
 
 router = APIRouter()
 
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-_TITLES = {
-    "everything": "summary",
-    "components": "principal components",
-    "identity": "noisy records",
-    "gram": "kernel matrix",
-}
 _FORMATS = ("csv", "json")
 
 
 @router.get("/results")
 def list_results(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """All releases, the latest first."""
-    return render(request, "results.html", results=studio.results.list_all(viewer))
+    return render(request, "results.html", results=studio.results.list_all(viewer), name_query=name_query)
 
 
 @router.get("/results/{request_id}")
@@ -112,13 +107,15 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
     context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None}
     if release is not None and choices.kinds:
         context |= _answer(request, release, stored, choices)
+    if context["answer"]:
+        context["dates"] = _describe_dates(found.schema, context["answer"])
     return render(
         request,
         "result.html",
         status=422 if context["problem"] else 200,
         found=found,
         address=f"/results/{found.id}",
-        title=f"{_TITLES.get(found.spec.query, found.spec.query).capitalize()} of {found.dataset}",
+        title=f"{name_query(found.spec)} · {found.dataset}",
         loss=name_loss(privacy.epsilon).capitalize(),
         odds=describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects),
         privacy=privacy,
@@ -126,7 +123,6 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
         files=studio.results.files(viewer, request_id),
         choices=choices,
         kinds=KINDS,
-        dates=_describe_dates(found.schema, choices.numbers),
         quote_line=quote_line,
         **context,
     )
@@ -149,9 +145,11 @@ def _answer(request: Request, release: Answerable, stored: Any, choices: Choices
 
 
 def _describe(release: Answerable, stored: Any, question: Question, answer: Answer) -> dict[str, Any]:
+    cells = show_cells(answer)
     return {
         "answer": answer,
-        "cells": show_cells(answer),
+        "cells": cells,
+        "pale": any(cell.pale for row in cells for cell in row),
         "hidden": bool((~answer.estimate.reliable).any()),
         "charts": draw_answer(release, question, answer),
         "notes": list_notes(release, answer),
@@ -159,7 +157,8 @@ def _describe(release: Answerable, stored: Any, question: Question, answer: Answ
     }
 
 
-def _describe_dates(schema: str, names: tuple[str, ...]) -> list[str]:
-    """What the numbers of those columns count that are dates or times."""
+def _describe_dates(schema: str, answer: Answer) -> list[str]:
+    """What the numbers of those columns of an answer count that are dates or times."""
     rules = parse_schema(Path("schema"), tomllib.loads(schema)).rules
+    names = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
     return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates if rule.name in names]
