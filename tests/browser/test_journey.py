@@ -135,6 +135,24 @@ def test_a_double_click_asks_and_pays_once(open_page, site):
     assert charges(site) == before + 1
 
 
+def test_a_form_that_is_sent_again_after_going_back_is_one_request(open_page, site):
+    analyst = open_page(ANALYST)
+    asked = len(site.studio.requests.list_all(CURATOR))
+    analyst.goto(f"/design?dataset=clinic&table={TABLE}")
+    for _ in range(2):
+        analyst.get_by_label("Purpose").fill("back and again")
+        analyst.get_by_role("button", name="Ask for this release").click()
+        expect(analyst.get_by_text("back and again")).to_be_visible()
+        analyst.wait_for_url("**/requests/*")
+        analyst.go_back()
+    assert len(site.studio.requests.list_all(CURATOR)) == asked + 1
+    analyst.goto(f"/design?dataset=clinic&table={TABLE}")  # a new visit is a new form
+    analyst.get_by_label("Purpose").fill("back and again")
+    analyst.get_by_role("button", name="Ask for this release").click()
+    analyst.wait_for_url("**/requests/*")
+    assert len(site.studio.requests.list_all(CURATOR)) == asked + 2
+
+
 def test_two_tabs_and_the_back_button_pay_once(open_page, site):
     request = site.ask(form_id="tabs", purpose="two tabs")
     before = charges(site)
