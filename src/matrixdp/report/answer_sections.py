@@ -9,7 +9,7 @@ import numpy as np
 from matrixdp.answers.named import TOO_FEW, NamedEstimate
 from matrixdp.display.html import escape_text
 from matrixdp.domain.columns import Number
-from matrixdp.report.answer_tables import AnswerTable
+from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import ReportContent
 from matrixdp.report.count_totals import ALL
 from matrixdp.report.dates import show_dates
@@ -23,7 +23,6 @@ from matrixdp.report.treatment import describe_treatment
 _ROWS, _COLUMNS = 60, 20  # of a table
 _MATRIX = 12  # columns of a correlation that is shown as a table
 _MOST_TABLES, _MOST_GROUPS = 20, 24  # of a section, and of a page
-_BY_COLUMN = ("groups", "means_by_level")  # tables whose columns are columns of the data
 _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
@@ -44,7 +43,7 @@ def render_answers(content: ReportContent) -> list[str]:
             groups.setdefault(answer.group, []).append(answer)
         else:
             by_file.setdefault(answer.name, []).append(answer)
-    with_means = next((name for name in by_file if name in ("means", *_BY_COLUMN)), None)
+    with_means = next((name for name in by_file if name in ("means", *BY_COLUMN)), None)
     for number, (name, tables) in enumerate(by_file.items()):
         more = len(tables) - _MOST_TABLES
         body = "".join(_render_answer(content, one, heading=len(tables) > 1) for one in tables[:_MOST_TABLES])
@@ -95,7 +94,7 @@ def _render_numbers(content: ReportContent, answer: AnswerTable) -> str:
 
 def _render_plain(content: ReportContent, answer: AnswerTable, part: NamedEstimate) -> str:
     """A table of different quantities; means have a strip that shows where they lie between their bounds."""
-    by_column, numbers = answer.name in _BY_COLUMN, {one.name: one for one in content.numbers}
+    by_column, numbers = answer.name in BY_COLUMN, {one.name: one for one in content.numbers}
     has_means = by_column or answer.name == "means"
 
     def find_number(i: int, j: int) -> Number | None:

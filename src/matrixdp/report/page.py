@@ -14,23 +14,27 @@ from matrixdp.report.stylesheet import write_page_style
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def render_document(title: str, html: str) -> str:
-    """A whole page; `html` is what stands on it."""
+def render_document(title: str, html: str, style: str = "") -> str:
+    """A whole page; `html` is what stands on it, `style` is CSS of its own after that of all pages."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape_text(title)}</title><style>{write_page_style()}</style></head>"
+        f"<title>{escape_text(title)}</title><style>{write_page_style()}{style}</style></head>"
         f"<body><main>{html}</main></body></html>\n"
     )
 
 
 def render_heading(title: str, kicker: str = "", facts: Iterable[tuple[str, str]] = ()) -> str:
-    """The title, a line above it, and facts in words below; facts without words are left out."""
+    """The title, a line above it, and facts below."""
     above = f'<p class="kicker">{escape_text(kicker)}</p>' if kicker else ""
+    return f"<header>{above}<h1>{escape_text(title)}</h1>{render_facts(facts)}</header>"
+
+
+def render_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Names and what is to be said of each; facts without words are left out."""
     listed = "".join(f"<dt>{escape_text(name)}</dt><dd>{escape_text(words)}</dd>" for name, words in facts if words)
-    below = f'<dl class="facts">{listed}</dl>' if listed else ""
-    return f"<header>{above}<h1>{escape_text(title)}</h1>{below}</header>"
+    return f'<dl class="facts">{listed}</dl>' if listed else ""
 
 
 def render_section(title: str, html: str, *, kind: str = "", anchor: str = "") -> str:
@@ -70,13 +74,12 @@ def render_list(lines: Iterable[str]) -> str:
 def render_scroll(html: str, label: str, *, wide: bool = False) -> str:
     """What may be wider than the page: it scrolls, also by keyboard."""
     kind = "scroll wide" if wide else "scroll"
-    return f'<div class="{kind}" role="region" tabindex="0" aria-label="{escape_text(label)}">{html}</div>'
+    return f'<div class="{kind}" role="group" tabindex="0" aria-label="{escape_text(label)}">{html}</div>'
 
 
-def render_figure(svg: str, label: str, caption: str = "") -> str:
-    """A picture that scrolls on a narrow screen, with a caption."""
-    below = f"<figcaption>{escape_text(caption)}</figcaption>" if caption else ""
-    return f"<figure>{render_scroll(svg, label, wide=True)}{below}</figure>"
+def render_figure(svg: str, label: str = "") -> str:
+    """A picture; one with a label is too detailed for a narrow screen, where it scrolls under that label."""
+    return f"<figure>{render_scroll(svg, label, wide=True) if label else svg}</figure>"
 
 
 def render_files(files: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def _describe_clipping(content: ReportContent) -> list[str]:
         return []
     private = "before anything was computed. How many there were is private and is not recorded."
     if query.unit in ("edge", "node"):
-        return [f"Clipping: weights outside 0 to {format_number(query.weight)} were moved into that range {private}"]  # type: ignore[attr-defined]
+        return [f"Weights outside 0 to {format_number(query.weight)} were moved into that range {private}"]  # type: ignore[attr-defined]
     if isinstance(query, TableMoments):
         numbers: tuple[Number, ...] = query.used.numbers
     elif isinstance(query, BoundedQuery):
@@ -41,7 +41,7 @@ def _describe_clipping(content: ReportContent) -> list[str]:
     if isinstance(query, TableMoments) and not numbers:
         return []
     listed = f" ({_list_bounds(numbers, content.dates)})" if numbers else ""
-    return [f"Clipping: values outside the bounds{listed} were moved to the bounds {private}"]
+    return [f"Values outside the bounds{listed} were moved to the bounds {private}"]
 
 
 def _read_bounds(bounds: Bounds) -> tuple[Number, ...]:

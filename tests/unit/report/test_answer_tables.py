@@ -53,7 +53,7 @@ GOLDEN_MEANS = [
     "age | 49.94 ± 0.30 | 17.57 ± 0.51 | 0.7985 ± 0.0085",
     "bmi | 24.97 ± 0.10 | 2.87 ± 0.47 | 1",
     "Line under a mean: from the lower to the upper bound of its column; bar: two error bars to each side.",
-    "Clipping: values outside the bounds (age 0 to 100, bmi 10 to 50) were moved to the bounds before anything was "
+    "Values outside the bounds (age 0 to 100, bmi 10 to 50) were moved to the bounds before anything was "
     "computed. How many there were is private and is not recorded.",
     "Missing values: each number is computed from the records in which all of its columns are there, and nothing is "
     "filled in. That describes all records only if values are missing at random.",
