@@ -147,7 +147,7 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
 
     Parameters
     ----------
-    aim : one of `AIMS`
+    aim : one of AIMS
     method : 'auto', 'adaptive' or 'plain'
     features, records : int
         Public numbers.
