@@ -66,7 +66,7 @@ def _declare(colours: dict[str, str]) -> str:
 # For a page that holds figures: their colours in both schemes, and which of the two drawings is shown.
 FIGURE_STYLE = (
     f":root{{{_declare({light: light for light in _DARK})}}}"
-    f"@media (prefers-color-scheme:dark){{:root{{{_declare(_DARK)}}}}}"
+    f"@media screen and (prefers-color-scheme:dark){{:root{{{_declare(_DARK)}}}}}"
     "figure .chart svg{width:100%;height:auto;background:none;border:0;padding:0;min-width:0}"
     "figure .narrow{display:none}"
     "@media screen and (max-width:640px){figure .wide{display:none}figure .narrow{display:block}}"

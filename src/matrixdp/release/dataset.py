@@ -23,6 +23,7 @@ from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writi
 from matrixdp.release.interception import current_answer
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism import check_rowwise
+from matrixdp.release.notebook import render_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.result import Guaranteed, read_facts, reading
 from matrixdp.types import Floats
@@ -71,6 +72,9 @@ class DatasetRelease(Guaranteed):
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
         guarantee += f"protects {self.design.query.protects}"
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
+
+    def _repr_html_(self) -> str:
+        return render_dataset(self)
 
     def to_json(self) -> str:
         """Return the contents of ``_release.json``."""

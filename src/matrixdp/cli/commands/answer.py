@@ -23,6 +23,11 @@ _output = combine_options(
         metavar="NAME=LEVEL,...",
         help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
     ),
+    click.option(
+        "--schema",
+        type=PATH,
+        help="Schema by which columns of dates and times are shown. [default: dates.json beside the release]",
+    ),
     click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
     json_option,
 )
