@@ -152,7 +152,7 @@ def private_moment(
     Privacy
     -------
     `privacy` for the given neighbours, all steps together. Errors in data or parameters are raised before anything is
-    charged or drawn. docs/estimators.md has the proof of each step.
+    charged or drawn. docs/adaptive.md has the proof of each step.
 
     Examples
     --------

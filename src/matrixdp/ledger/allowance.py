@@ -1,8 +1,8 @@
 """Allowances: parts of a data set's total, each set apart under a name, which only charges that name it may spend.
 
 An allowance has an amount in each of the three accounts. A charge to it is covered by its amount, which no other charge
-can use; charges without an allowance use what is not allotted. ``docs/ledger.md`` derives the guarantee of an allowance
-on its own.
+can use; charges without an allowance use what is not allotted. ``docs/composition.md`` derives the guarantee of an
+allowance on its own.
 """
 
 from __future__ import annotations
