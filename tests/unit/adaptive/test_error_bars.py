@@ -117,6 +117,20 @@ def test_one_feature():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_families_have_variances_that_fill_the_box(family):
+    mean, std = np.array([-0.86, 0.0, -0.98]), np.array([0.35, 0.97, 0.14])
+    records = simulate_records(family, mean, np.diag(std**2), 20_000, np.random.default_rng(1))
+    assert np.abs(records).max() <= 1
+    assert np.abs(records.mean(axis=0) - mean).max() < 0.01
+    assert np.abs(records.std(axis=0) / std - 1).max() < 0.05
+
+
+def test_variances_that_are_not_possible_are_lowered():
+    records = simulate_records("Gaussian", np.array([0.8]), np.eye(1), 5000, np.random.default_rng(1))
+    assert np.abs(records.std() - 0.6) < 0.02
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_families_have_the_mean_and_covariance_that_is_asked_for(family):
     mean = np.array([0.3, -0.2, 0.0])
     covariance = 0.002 * np.array([[1.0, 0.3, 0.0], [0.3, 2.0, 0.0], [0.0, 0.0, 0.5]])
