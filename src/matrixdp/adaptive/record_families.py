@@ -1,7 +1,7 @@
 """Families of simulated records in [-1, 1]^d with a given mean and covariance, from friendly to hostile.
 
 A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
-the shape. The families cover the shapes that tables have: Gaussian features, long records in all directions, features
+the shape. The families cover the shapes that tables have: Gaussian features, a few long records, features
 skewed to either side, rare values at the end of the bounds, and groups. A feature whose variance does not fit between
 its bounds in such a shape has many of its values at the bounds, as features with two values have.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.types import Floats
 
+_LONG_SHARE, _LONG_TIMES = 0.03, 7.0  # of records that are longer than the others, and how much longer
 _LOG_STD = 1.0  # of log-normal features: a skewness of 6
 _GROUPS = np.array([0.55, 0.25, 0.15, 0.05])  # shares of the records
 _CLOSE = 0.02  # share of a variance that clipping to the box may take
@@ -28,8 +29,9 @@ def gaussian_records(mean: Floats, covariance: Floats, count: int, rng: np.rando
 
 
 def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Student t records with 3 degrees of freedom: long ones are long in all features."""
-    lengths = np.sqrt(1 / rng.chisquare(3, (count, 1)))  # E 1/chi^2 = 1
+    """Gaussian records of which a few are much longer than the others, in all features."""
+    lengths = np.where(rng.random((count, 1)) < _LONG_SHARE, _LONG_TIMES, 1.0)
+    lengths /= math.sqrt(1 - _LONG_SHARE + _LONG_SHARE * _LONG_TIMES**2)
     return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
 
 

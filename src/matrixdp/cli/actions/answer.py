@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.cli.actions.output import echo_json, write_file
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
@@ -84,7 +84,10 @@ def answer_regression(path: Path, target: str, on: str | None, **options: Any) -
         "Of a category, coefficients are differences from its first level.",
     )
     facts = {"target": target, "r_squared": found.r_squared}
-    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns)
+    if np.isnan(found.noise_std).any():
+        notes += ("A dash: features are nearly collinear, and noise hides which of them matters.",)
+    reasons = np.full(value.shape, HIDDEN, object)
+    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     _print(release, _Answer(f"Regression of {target}", estimate, notes, facts), **options)
 
 
