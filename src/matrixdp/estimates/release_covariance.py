@@ -191,7 +191,8 @@ def _parse_columns(columns: Any) -> tuple[Columns, Bounds | None]:
         limits = zip(names, columns.lower.tolist(), columns.upper.tolist(), strict=True)
         return Columns([Number(*one) for one in limits]), columns
     if not isinstance(columns, Columns):
-        raise ParameterError(f"columns must be Bounds or Columns, got {type(columns).__name__} instead.")
+        hint = " Columns.from_dict takes a dict." if isinstance(columns, dict) else ""
+        raise ParameterError(f"columns must be Bounds or Columns, got {type(columns).__name__} instead.{hint}")
     if not columns.numbers:
         raise ParameterError(
             "columns must have at least one column of numbers; for tables of categories use TableMoments."

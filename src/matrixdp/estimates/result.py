@@ -143,7 +143,7 @@ class CovarianceRelease(ShownRelease, ABC):
 
 
 def choose_for(aim: str, method: str, *, features: int, records: int, mu: float) -> MethodChoice:
-    """The method for numbers without missing values: the one that was asked for, or the better one by a public rule.
+    """The method for numbers without missing values: the one that was requested, or the better one by a public rule.
 
     Parameters
     ----------
@@ -159,12 +159,12 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
     >>> choose_for("correlation", "auto", features=4, records=442, mu=0.5).method
     'adaptive'
     >>> choose_for("correlation", "plain", features=4, records=442, mu=0.5)
-    MethodChoice(method='plain', reason='It was asked for.')
+    MethodChoice(method='plain', reason='It was requested.')
     """
     check_aim(aim)
     check_method(method)
     if method != "auto":
-        return MethodChoice(method, "It was asked for.")
+        return MethodChoice(method, "It was requested.")
     if aim == "means":
         return MethodChoice(
             "plain", "Means need no learned directions: a plain release has half of its budget for them."

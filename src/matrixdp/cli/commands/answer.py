@@ -23,6 +23,11 @@ _output = combine_options(
         metavar="NAME=LEVEL,...",
         help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
     ),
+    click.option(
+        "--schema",
+        type=PATH,
+        help="Schema by which columns of dates and times are shown. [default: dates.json beside the release]",
+    ),
     click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
     json_option,
 )
@@ -86,7 +91,7 @@ def regression(release: Path, target: str, on: str | None, **options: Any) -> No
 
 @answer.command("discriminant", example="matrixdp answer discriminant out/ --target outcome --on age,bmi")
 @_release
-@click.option("--target", metavar="NAME", required=True, help="The category whose levels are told apart.")
+@click.option("--target", metavar="NAME", required=True, help="The category whose level is predicted.")
 @_on
 @_output
 def discriminant(release: Path, target: str, on: str | None, **options: Any) -> None:
