@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.adaptive.record_families import FAMILIES
+from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.simulated_fit import (
     FitOptions,
     SimulatedErrors,
@@ -109,11 +109,43 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     bars["covariance"] = np.maximum(bars["covariance"], _size_bars(found, bars))
     if sampling:
-        samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
-        for name, bar in bars.items():
-            bars[name] = np.hypot(bar, _root_mean_square(np.array([one[name] for one in samples])))
+        samples = _sampling(moment)
+        bars = {name: np.hypot(bar, samples[name]) for name, bar in bars.items()}
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors.in_units(bars, half)
+
+
+def sampling_bars(moment: PrivateMoment) -> MomentErrors:
+    """The error that the records have as a sample from a population, apart from what privacy costs.
+
+    That of records like the simulated ones, on average over their families. `error_bars` are the other part; both add
+    in squares.
+
+    Examples
+    --------
+    >>> from matrixdp import Bounds, Privacy
+    >>> from matrixdp.adaptive import private_moment
+    >>> from matrixdp.noise import Stream
+    >>> records = np.random.default_rng(0).normal(size=(10_000, 1))
+    >>> moment = private_moment(records, Bounds([-5], [5]), Privacy(3, 1e-6), stream=Stream(0), simulation=True)
+    >>> sampling_bars(moment).mean_std.round(3).tolist()  # the standard deviation over 100
+    [0.01]
+    """
+    bars = _sampling(moment)
+    np.fill_diagonal(bars["correlation"], 0.0)
+    return MomentErrors.in_units(bars, moment.bounds.halfwidths)
+
+
+def _sampling(moment: PrivateMoment) -> Statistics:
+    """Standard deviations over samples, in units of the halfwidths: root mean squares over the families."""
+    fitted, seed = moment.fitted, _seed(moment)
+    number = simulated_number(moment.records, moment.bounds.size)
+    found = []
+    for index, family in enumerate(FAMILIES):
+        rng = np.random.default_rng(seed + index)
+        records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
+        found.append(sampling_errors(records, moment.records, moment.bounds.halfwidths))
+    return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
 
 
 def _size_bars(found: Statistics, bars: Statistics) -> Floats:

@@ -81,3 +81,18 @@ def test_the_number_of_records_in_words_is_the_public_one():
     released = release(data[:900], 0, neighbours="add-remove", records=1000)
     assert released.records == 1000
     assert "1000 records" in released.reason
+
+
+@pytest.mark.parametrize("method", ["adaptive", "plain"])
+def test_sampling_errors_are_those_of_a_sample(method):
+    data = np.random.default_rng(2).normal(size=(4000, 2)) @ np.array([[1.0, 0.5], [0.0, 1.0]])
+    released = release(data, 0, method=method)
+    means, covariance, correlation = (
+        released.error_parts(kind).value for kind in ("means", "covariance", "correlation")
+    )
+    assert means[:, 2] == pytest.approx(data.std(axis=0) / np.sqrt(4000), rel=0.3)
+    assert (means[:, 3] >= np.maximum(means[:, 1], means[:, 2])).all()
+    assert covariance.shape == (3, 4)
+    assert correlation[0, 2] == pytest.approx(0.8 / np.sqrt(4000), rel=1.0)
+    with pytest.raises(ParameterError, match="kind"):
+        released.error_parts("components")
