@@ -280,6 +280,36 @@ def test_a_locked_ledger_costs_nothing(site, monkeypatch):
     assert len(find_charges(site, request)) == 1
 
 
+def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    request = site.ask(query="second-moment", method="auto", directions="learned")
+    with monkeypatch.context() as patch:
+        patch.setattr("matrixdp.cli.actions.release.release", fail)
+        found = release(site, request)
+    assert (found.status, found.payment) == (Status.FAILED, "directions")
+    assert "not enough memory" in found.error
+    assert release(site, request).status is Status.RELEASED
+    with Ledger.open(site.settings.ledger) as ledger:
+        assert len(ledger.history("clinic")) == 2
+
+
+def test_progress_is_shown_where_the_number_of_records_is_public(site, monkeypatch):
+    monkeypatch.setattr(worker, "_PROGRESS_STEP", 0.0)
+    seen = []
+    whole = worker.update_request
+
+    def note(state, request_id, **values):
+        seen.extend(value for name, value in values.items() if name == "progress" and value is not None)
+        whole(state, request_id, **values)
+
+    monkeypatch.setattr(worker, "update_request", note)
+    release(site, site.ask())
+    assert seen[-1] == 1.0
+    assert load_request(site.studio.state, site.ask().id).progress is None
+
+
 def test_a_ledger_that_is_gone_costs_nothing(site):
     request = site.ask()
     approve(site, request)
