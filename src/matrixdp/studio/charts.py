@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from matrixdp.display.numbers import format_number, make_visible, shorten
-from matrixdp.studio.forecasts import EPSILONS, Ellipse, ErrorTable
+from matrixdp.studio.error_tables import ErrorTable
+from matrixdp.studio.forecasts import EPSILONS, Ellipse
 
 Spec = dict[str, Any]
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
