@@ -43,7 +43,7 @@ def draw_table(table: ErrorTable) -> Spec | None:
                 "type": "quantitative",
                 "title": "error",
                 "scale": {"zero": True} if table.comparable else {"type": "log"},
-                "legend": {"format": ".2~g", "tickCount": 3},
+                "legend": {"format": "~g", "tickCount": 3},
             },
             "tooltip": [
                 {"field": "row", "title": "row"},

@@ -22,6 +22,7 @@ from matrixdp.studio.gauges import measure_allowance, measure_dataset
 from matrixdp.studio.planning import ReleasePlan
 from matrixdp.studio.simulations import KINDS, SimulatedRange, open_simulator
 from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.wording import write_plainly
 
 _MOST_ENTRIES = 400  # that a page offers to follow
 _MOST_SHOWN = 40  # rows or columns of a table in a page
@@ -53,6 +54,7 @@ def describe_forecast(
         "forecast": forecast,
         "plan": forecast.plan,
         "adaptive": forecast.adaptive,
+        "method_reason": "" if forecast.plan.choice is None else write_plainly(forecast.plan.choice.reason),
         "tables": [show_table(one) for one in forecast.tables],
         "entry": entry,
         "entries": list_entries(table),

@@ -152,6 +152,7 @@ def show_form(
         columns=list(enumerate(schema.columns or ())),
         numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
         records=schema.records,
+        counted="People" if schema.person is not None and schema.person.rows is None else "Records",
         queries=[(name, *QUERIES[name]) for name in queries],
         number_queries=NUMBER_QUERIES,
         grouped_queries=GROUPED_QUERIES,
