@@ -16,6 +16,7 @@ from matrixdp.release import Release
 
 MODELS = ("components", "regression")
 SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
+BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
 _MATRICES = ("covariance", "correlation")
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 

@@ -16,6 +16,7 @@ from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.method import parse_features
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_release, print_remarks
+from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease
@@ -69,7 +70,7 @@ class AdaptiveJob:
         options = self.design_options
         features = parse_features(options)
         content = make_content(release, options.kind, ledger=ledger, target=options.target, on=features)
-        return add_dates(content, self.rules)
+        return add_origin(add_dates(content, self.rules), options, self.release_options)
 
 
 def run_adaptive_release(job: AdaptiveJob) -> Callable[[], None]:

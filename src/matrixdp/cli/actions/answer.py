@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,16 @@ import click
 import numpy as np
 
 from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
+from matrixdp.estimates.reading import read_release
+from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.queries import TableMoments
+from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report import questions
+from matrixdp.report.dates import read_dates, show_dates
 from matrixdp.report.questions import Answer
 from matrixdp.report.tables import format_matrix
 
@@ -23,7 +30,9 @@ _LARGEST_FILE = 1 << 31  # bytes
 def answer_means(path: Path, by: str | None, **options: Any) -> None:
     """Print means, by level if `by` is given."""
     release, group = _read(path, options)
-    _print(release, questions.answer_means(release, by, group), **options)
+    answer = questions.answer_means(release, by, group)
+    text = show_dates(answer.estimate, options["dates"], by_column=by is not None)
+    _print(release, answer, text, **options)
 
 
 def answer_table(path: Path, rows: str, columns: str, **options: Any) -> None:
@@ -36,6 +45,19 @@ def answer_matrix(path: Path, kind: str, **options: Any) -> None:
     """Print correlations or covariances."""
     release, group = _read(path, options)
     _print(release, questions.answer_matrix(release, kind, group), **options)
+
+
+def answer_sampling(path: Path, kind: str, *, csv_file: Path | None, as_json: bool) -> None:
+    """Print what privacy costs and what sampling adds."""
+    file, text = _read_text(path)
+    try:
+        release = read_release(text)
+        if not isinstance(release, CovarianceRelease | Release):
+            raise ParameterError("RELEASE must be of means, a covariance, a correlation or the moments of a table.")
+        answer = questions.answer_sampling(release, kind)
+    except ParameterError as error:
+        raise ParameterError(f"{file}: {error}") from None
+    _write(release, answer, csv_file=csv_file, as_json=as_json)
 
 
 def answer_components(path: Path, count: int | None, **options: Any) -> None:
@@ -57,7 +79,24 @@ def answer_discriminant(path: Path, target: str, on: str | None, **options: Any)
 
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] | None]:
-    """The release of a table, and the group of --group."""
+    """The release of a table, and the group of --group; `options` get the rules of its columns of dates."""
+    file, text = _read_text(path)
+    try:
+        release = Release.from_json(text)
+    except ParameterError as error:
+        raise ParameterError(f"{file}: {error}") from None
+    if not isinstance(release.design.query, TableMoments):
+        raise ParameterError(
+            f"{file}: RELEASE must be of the moments of a table (--query everything, means or table), got "
+            f"{release.design.query.title} instead."
+        )
+    schema = options.pop("schema")
+    options["dates"] = read_dates(file.parent) if schema is None else tuple(read_schema(schema).rules.dates)
+    return release, _group(options.pop("group"))
+
+
+def _read_text(path: Path) -> tuple[Path, str]:
+    """The file of a release and its text."""
     file = path / "release.json" if path.is_dir() else path
     try:
         if file.stat().st_size > _LARGEST_FILE:
@@ -70,16 +109,7 @@ def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] 
             f"RELEASE must be a release.json, or the folder of one: {file} cannot be read: "
             f"{error.strerror or type(error).__name__}."
         ) from None
-    try:
-        release = Release.from_json(text)
-    except ParameterError as error:
-        raise ParameterError(f"{file}: {error}") from None
-    if not isinstance(release.design.query, TableMoments):
-        raise ParameterError(
-            f"{file}: RELEASE must be of the moments of a table (--query everything, means or table), got "
-            f"{release.design.query.title} instead."
-        )
-    return release, _group(options.pop("group"))
+    return file, text
 
 
 def _group(text: str | None) -> dict[str, str] | None:
@@ -95,7 +125,30 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _print(release: Release, answer: Answer, *, csv_file: Path | None, as_json: bool) -> None:
+def _print(
+    release: Release,
+    answer: Answer,
+    text: Callable[[int, int], str] = lambda _row, _column: "",
+    *,
+    dates: Sequence[DateRule],
+    csv_file: Path | None,
+    as_json: bool,
+) -> None:
+    query = release.design.query
+    assert isinstance(query, TableMoments)
+    used = [rule for rule in dates if rule.name in query.used.names]
+    counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in used]
+    _write(release, replace(answer, notes=(*answer.notes, *counted)), text, csv_file=csv_file, as_json=as_json)
+
+
+def _write(
+    release: questions.Answerable | CovarianceRelease,
+    answer: Answer,
+    text: Callable[[int, int], str] = lambda _row, _column: "",
+    *,
+    csv_file: Path | None,
+    as_json: bool,
+) -> None:
     estimate = answer.estimate
     if csv_file is not None:
         write_file(csv_file, questions.to_csv(answer), option="csv")
@@ -103,9 +156,9 @@ def _print(release: Release, answer: Answer, *, csv_file: Path | None, as_json: 
         echo_json(questions.to_facts(release, answer))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
-    bars = estimate.std if np.isfinite(estimate.std).any() else None
+    bars = estimate.std if np.isfinite(estimate.std).any() and estimate.std.any() else None
     undefined = estimate.reason
-    click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, bars, undefined=undefined))
+    click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, bars, undefined=undefined, text=text))
     click.echo()
     for note in questions.list_notes(release, answer):
         click.echo(make_visible(note))

@@ -227,7 +227,7 @@ def _print_predictions(options: DesignOptions, design: Design) -> None:
     )
     if options.query == "everything":
         lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-        _print_section("If only this were asked, with the same guarantee", "\n".join(lines))
+        _print_section("If only this were released, with the same guarantee", "\n".join(lines))
 
 
 def _describe_ratio(ratio: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import click
 import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
@@ -30,6 +31,7 @@ from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks
+from matrixdp.cli.actions.report_origin import add_origin, name_origin
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
@@ -39,12 +41,13 @@ from matrixdp.records import open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
-from matrixdp.release import Release, release, release_dataset
+from matrixdp.release import DatasetRelease, Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.files import rehearse_folder, write_folder
 
-_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files, without a report
+_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 
 _MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
 
@@ -180,7 +183,7 @@ def _show(
         notes = (f"By a plain release. {job.choice.reason}", *notes)
     features = parse_features(options)
     content = make_content(release, options.kind, ledger=ledger, notes=notes, target=options.target, on=features)
-    return add_dates(content, job.schema.rules)
+    return add_origin(add_dates(content, job.schema.rules), options, job.release_options)
 
 
 def _make_release(
@@ -245,12 +248,10 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
             f"--directions learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
             "moments, and pass them as a file."
         )
-    if options.request is not None:
-        raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
     with (
         DeferredInterrupts() as interrupts,
         open_target(options, PlannedCharge.of_design(design, job.design_options)) as target,
-        explain_charge(replace(target, request=None)),  # a data set is charged without one
+        explain_charge(replace(target, request=options.request)),  # a data set has no request id of its own
     ):
         data = _open_data(job, interrupts)
         released = release_dataset(
@@ -261,7 +262,19 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
             force=options.force,
             ledger=target.ledger,
             dataset=target.dataset,
+            request=options.request,
             allowance=target.allowance,
         )
         ledger = target.summarise()
+    _write_dataset_page(released, options, ledger)
     return partial(print_dataset, released, options, ledger)
+
+
+def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
+    """Write the report of a data set, which is complete and stays so if this fails."""
+    page = render_dataset_page(released, ledger=ledger, **name_origin(options))
+    try:
+        (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        click.echo(f"matrixdp: the data set is complete; {DATASET_PAGE} cannot be written: {reason}.", err=True)

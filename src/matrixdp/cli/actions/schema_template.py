@@ -17,7 +17,8 @@ _HEADER = """\
 #                       level for all of them.
 #   type = "yes/no"     true, yes, 1 and false, no, 0.
 #   type = "date"       lower = 1900-01-01 and upper = 2020-12-31 are its bounds; read as days since the lower one, or
-#                       in another unit = "years". type = "time" is a time of day: lower = 07:00:00, in hours.
+#                       in another unit = "years"; format = "%d.%m.%Y" if they are not written as 2020-12-31.
+#   type = "time"       a time of day: lower = 07:00:00 and upper = 19:30:00 are its bounds; read in hours.
 #   missing = true      values may be missing. Without it a missing value is an error.
 
 # Optional: the public number of records.
