@@ -258,7 +258,8 @@ def _release_dataset(job: _ReleaseJob) -> None:
 
 def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
     """Write the report of a data set, which is complete and stays so if this fails."""
-    page = render_dataset_page(released, ledger=ledger, **name_origin(options))
+    table, written = name_origin(options)
+    page = render_dataset_page(released, ledger=ledger, table=table, written=written)
     try:
         (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
     except OSError as error:
