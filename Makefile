@@ -9,7 +9,7 @@ endif
 PREFIX ?= $(HOME)/.local
 COMMAND := $(PREFIX)/bin/matrixdp
 
-.PHONY: demo install test docs nightly spark gpu bench accuracy audit mutants clean
+.PHONY: demo install test docs nightly spark gpu bench accuracy audit mutants studio-faults clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -55,6 +55,9 @@ audit: .venv/dev          ## attack all queries, replay all fits, try the broken
 
 mutants: .venv/dev        ## make small mistakes in a copy of the source, one at a time; MUTANTS='--only ... --jobs ...'
 	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
+
+studio-faults: .venv/dev  ## kill the studio at 50 moments; 50 analysts with 20 requests each against a budget for 200
+	MATRIXDP_STUDIO_FAULTS=1 $(BIN)/python -m pytest --quiet tests/unit/studio/test_faults.py
 
 .venv/python:
 	$(PYTHON) -m venv .venv

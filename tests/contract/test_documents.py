@@ -103,10 +103,10 @@ def test_versions_agree():
 def test_the_architecture_names_packages_and_functions_that_exist():
     text = (ROOT / "docs" / "architecture.md").read_text()
     source = "\n".join(path.read_text() for path in Path(matrixdp.__file__).parent.rglob("*.py"))
-    journeys = text[text.index("## Four journeys") : text.index("## Where to begin")]
-    for name in re.findall(r"`([A-Za-z_.]+)`", journeys):
+    sequences = text[text.index("## Four call sequences") : text.index("## Where to begin")]
+    for name in re.findall(r"`([A-Za-z_.]+)`", sequences):
         assert re.search(rf"(def|class) {name.split('.')[-1]}\b", source), name
-    packages = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text[: text.index("## Four journeys")], re.MULTILINE)
+    packages = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text[: text.index("## Four call sequences")], re.MULTILINE)
     listed = {name for row in packages for name in re.findall(r"`(\w+)`", row)}
     found = {path.stem for path in Path(matrixdp.__file__).parent.glob("*.py")} - {"__init__", "__main__"}
     found |= {path.parent.name for path in Path(matrixdp.__file__).parent.glob("*/__init__.py")}

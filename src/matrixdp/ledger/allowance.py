@@ -110,7 +110,9 @@ class AllowanceSize:
         assert isinstance(self.share, Fraction)
         amount = Amount(*(int(units * self.share) for units in (total.mu_squared, total.epsilon, total.delta)))
         if amount == NOTHING:
-            raise ParameterError(f"share is too small: {float(self.share):g} of the total is nothing.")
+            raise ParameterError(
+                f"share is too small: {float(self.share):g} of the total rounds to zero. Choose a larger share."
+            )
         return amount, guaranteed_epsilon(amount, privacy.delta)
 
 

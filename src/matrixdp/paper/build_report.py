@@ -30,7 +30,7 @@ _TIMES = 20
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The parts that were asked for and what was measured.
+    """The parts that were requested and what was measured.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Run:
 
     @cached_property
     def timings(self) -> runtime.Timings:
-        """Seconds of the runtime table; empty if it was not asked for."""
+        """Seconds of the runtime table; empty if it was not requested."""
         return runtime.load_or_measure(self.out / "cache", _TIMES) if "runtime" in self.chosen else {}
 
     @property
@@ -66,7 +66,7 @@ class Run:
 
     @cached_property
     def claims(self) -> ReportTable | None:
-        """The table of claims, or None if it was not asked for."""
+        """The table of claims, or None if it was not requested."""
         if "claims" not in self.chosen:
             return None
         values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}

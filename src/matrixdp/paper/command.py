@@ -80,7 +80,7 @@ def reproduce(
 
 
 def _chosen(parts: Sequence[str]) -> list[str]:
-    """The parts asked for and those that they need, in the report's order."""
+    """The parts that were requested and those that they need, in the report's order."""
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")

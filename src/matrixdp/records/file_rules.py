@@ -100,7 +100,7 @@ class DateRule:
             raise DataError(
                 f"column {self.name!r} must hold {self.kind}s, written as "
                 f"{show(self.format) if self.format else self._example}, and a value is something else. Correct it, "
-                "or give the format in the schema."
+                'or give the format in the schema, as in format = "%d.%m.%Y".'
             )
         missing = counted.is_null().to_numpy(zero_copy_only=False)
         since = np.clip(counted.fill_null(0).to_numpy(), -_LARGEST, _LARGEST) - self._start

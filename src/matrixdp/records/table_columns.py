@@ -99,7 +99,7 @@ class TableBlock:
             if not getattr(column, "other", False):
                 remedy = "Add its level, or a level for all others (other = true)."
                 if isinstance(column, YesNo):
-                    remedy = "Map it to yes or no first."
+                    remedy = "It must be yes, no, true, false, y, n, t, f, 1 or 0; for other words use a category."
                 raise DataError(f"column {column.name!r} has a value that is not among its levels. {remedy}")
             found[unknown] = last - column.missing
         return found

@@ -265,16 +265,27 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     assert "Report: out/_report.html" in shown.out
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [(["--directions", "learned"], "learn them from moments"), (["--request", "week-7"], "--request must be left out")],
-)
-def test_options_that_a_large_data_set_cannot_have_are_refused(clinic, matrixdp, monkeypatch, options, words):
+def test_learned_directions_are_refused_for_a_large_data_set(clinic, matrixdp, monkeypatch):
     monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
-    done = matrixdp(*argv("clinic.parquet", "identity", *options))
+    done = matrixdp(*argv("clinic.parquet", "identity", "--directions", "learned"))
     assert done.code == 2
-    assert words in done.err
+    assert "learn them from moments" in done.err
     assert read_charges() == []
+
+
+def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, matrixdp, monkeypatch):
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    command = argv("clinic.parquet", "identity", "--request", "week-7")
+    assert matrixdp(*command).code == 0
+    first = pq.read_table("out")
+    again = matrixdp(*command)
+    assert again.code == 0, again.err
+    assert pq.read_table("out").equals(first)
+    Path("out").rename("moved")
+    lost = matrixdp(*command)
+    assert lost.code == 2
+    assert "the request 'week-7' was released before, and is not in out" in lost.err
+    assert [charge.request for charge in read_charges()] == ["week-7"]
 
 
 @pytest.mark.parametrize("workers", ["0", "many", "-2"])

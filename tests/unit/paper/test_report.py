@@ -140,7 +140,7 @@ def test_the_section_on_gains_compares_and_does_not_claim_what_two_trials_cannot
     section = text[text.index('<section id="gains">') : text.index('<section id="directions">')]
     assert "Where directional noise pays" in section
     assert "not distinguishable in these trials from" in section
-    assert "times smaller than" not in re.search(r"<li>Exp. I:.*?</li>", section)[0]
+    assert "times smaller than" not in re.search(r"<li>Exp. I, .*?</li>", section)[0]
     rows = json.loads((folder / "tables" / "gains.json").read_text("utf-8"))["rows"]
     assert {row["key"] for row in rows} >= {f"{task}/learned" for task in ("exp1", "exp2", "exp3")}
     assert all(row["half"] is not None for row in rows)
