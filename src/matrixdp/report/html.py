@@ -13,10 +13,11 @@ from matrixdp.queries import TableMoments
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_sections import render_answers
-from matrixdp.report.content import LedgerSummary, ReportContent
+from matrixdp.report.content import ReportContent
 from matrixdp.report.count_totals import add_totals
 from matrixdp.report.finding_words import EXPLANATION, join_words
 from matrixdp.report.findings import average_columns, list_findings
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts
 from matrixdp.report.number_tables import NumberTable, never_fades, render_matrix, render_numbers, tabulate
 from matrixdp.report.page import (

@@ -43,9 +43,10 @@ from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
 from matrixdp.release import DatasetRelease, Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.ledger_summary import LedgerSummary
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 
