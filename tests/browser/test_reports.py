@@ -16,6 +16,7 @@ from matrixdp.paper.report_table import ReportTable
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_page
+from matrixdp.report.dataset_page import render_dataset_page
 from matrixdp.report.stylesheet import DARK, LIGHT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -92,7 +93,16 @@ def matrix_pages():
     yield "mechanism", render(MechanismRelease(query=query, matrix=np.eye(3), **facts))
 
 
+def dataset_page(folder):
+    bounds = mdp.Bounds([18, 15], [90, 45], names=["age", "bmi"])
+    design = mdp.make_design(mdp.Identity(bounds, 500), mdp.Privacy(1, 1e-6))
+    blocks = mdp.Blocks(lambda: iter([np.zeros((500, 2))]))
+    release = mdp.release_dataset(design, blocks, folder / "noisy", **simulate())
+    return render_dataset_page(release, ledger=LEDGER, **ORIGIN)
+
+
 def other_pages(folder):
+    yield "dataset", dataset_page(folder)
     design = mdp.make_design(mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["age", "bmi"]), 8), mdp.Privacy(1, 1e-6))
     runs = measure(lambda x: x.sum() + RNG.normal(), np.zeros(2), np.ones(2), claim=mdp.Privacy(1, 1e-5), trials=2000)
     found = attack(design, starts=1, seconds=1)

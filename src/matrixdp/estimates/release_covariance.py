@@ -51,7 +51,7 @@ def release_covariance(
 
     Parameters
     ----------
-    data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
+    data : array, pandas, polars or Arrow table of shape (n, m), or what open_records takes
         Values outside the bounds are moved to them.
     columns : Bounds or Columns
         What is public about the columns; never taken from the data. With categories or missing values, the release is

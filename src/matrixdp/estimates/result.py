@@ -119,6 +119,15 @@ class CovarianceRelease(ShownRelease, ABC):
     def regression(self, target: str, on: Sequence[str] | None = None) -> Regression:
         """Regression of one number on other columns, by default on all, with standard errors."""
 
+    def error_parts(self, kind: str = "means") -> NamedEstimate:
+        """Each number with the error that privacy causes, the error of the records as a sample, and both together.
+
+        `kind` is 'means', 'covariance' or 'correlation'.
+        """
+        from matrixdp.estimates.error_parts import error_parts
+
+        return error_parts(self, kind)
+
     @abstractmethod
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
@@ -147,7 +156,7 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
 
     Parameters
     ----------
-    aim : one of `AIMS`
+    aim : one of AIMS
     method : 'auto', 'adaptive' or 'plain'
     features, records : int
         Public numbers.

@@ -79,7 +79,7 @@ class ReportContent:
         Largest absolute value that each entry can have; pictures show entries relative to it.
     release : Release, MechanismRelease or AdaptiveRelease
     mechanism : MechanismFacts
-    kind : one of `KINDS`
+    kind : one of KINDS
     mean : Estimate, optional
         Means of the features, where they follow from the release.
     ledger : LedgerSummary, optional

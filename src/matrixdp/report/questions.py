@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease
+from matrixdp.estimates.error_parts import error_parts
+from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 from matrixdp.report.content import REPLACED
@@ -80,6 +82,15 @@ def answer_matrix(release: Answerable, kind: str, group: Group = None) -> Answer
     return Answer(kind.capitalize(), "column", named, (_BARS,))
 
 
+def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
+    """What privacy costs and what sampling adds, apart, for 'means', 'covariance' or 'correlation'."""
+    notes = (
+        "privacy std: the error against the same records without privacy. sampling std: the error that these records "
+        "have as a sample from a population. Both add in squares.",
+    )
+    return Answer(f"Errors of the {kind}", "number", error_parts(release, kind), notes)
+
+
 def answer_components(release: Answerable, count: int | None = None, group: Group = None) -> Answer:
     """Principal components."""
     if isinstance(release, AdaptiveRelease):
@@ -101,12 +112,15 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     low, high = found.interval()
     value = np.column_stack([found.coefficients, found.noise_std, found.sampling_std, low, high])
     columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
-    notes = (
+    notes: tuple[str, ...] = (
         f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
         "Of a category, coefficients are differences from its first level.",
     )
+    if np.isnan(found.noise_std).any():
+        notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
     facts = {"target": target, "r_squared": found.r_squared}
-    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns)
+    reasons = np.full(value.shape, HIDDEN, object)
+    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     return Answer(f"Regression of {target}", "term", estimate, notes, facts)
 
 
@@ -138,7 +152,7 @@ def _require_table(release: Answerable) -> Release:
     )
 
 
-def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
+def list_notes(release: Answerable | CovarianceRelease, answer: Answer) -> tuple[str, ...]:
     """All sentences that go with an answer."""
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
     if release.simulation:
@@ -146,7 +160,7 @@ def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
     return (*answer.notes, NO_COST, *caveats)
 
 
-def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
+def to_facts(release: Answerable | CovarianceRelease, answer: Answer) -> dict[str, Any]:
     """The answer as the content of a JSON text."""
     notes = list(list_notes(release, answer))
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}

@@ -158,12 +158,13 @@ def _explain_adaptive(content: ReportContent) -> list[str]:
         "less noise. Records far away from the others were moved towards them, and variances that may be noise alone "
         "were shrunk. The error bars allow for this, as far as it can be told from noisy answers.",
         "The error bars speak of these records. How far they are from the population that they come from is a separate "
-        "question, with its own error bars.",
+        "question, with its own error bars: “matrixdp answer sampling” shows both apart.",
     ]
     if content.kind == "regression":
         lines.append(
             "Coefficients that may be noise alone are close to zero. The column “sampling std” is the standard error "
-            "of a coefficient for the population, without the noise."
+            "of a coefficient for the population, without the noise. “Hidden by noise” is a coefficient of columns "
+            "that are nearly collinear, so that noise hides which of them matters."
         )
     return lines
 
@@ -194,7 +195,7 @@ def _explain_answers(records: str) -> list[str]:
         "reads regressions, principal components and more off release.json. Counts, means and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
-        "they come from is a separate question, with its own error bars.",
+        "they come from is a separate question, with its own error bars: “matrixdp answer sampling” shows both apart.",
     ]
 
 

@@ -6,6 +6,7 @@ import logging
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 from threading import Condition, Thread
 
 from matrixdp.studio.outcomes import load_request, note_failure
@@ -73,6 +74,10 @@ class Runner:
                 self._release(request_id)
             except UnavailableError as error:  # tried again by the next look
                 _LOG.error("%s", error)
+            except OSError as error:  # no process could be started
+                _LOG.error("request %s cannot be released: %s", request_id, error.strerror)
+                with suppress(UnavailableError):
+                    note_failure(self._settings, self._state, load_request(self._state, request_id), error)
             finally:
                 with self._changed:
                     self._active.discard(request_id)
@@ -122,11 +127,12 @@ class Runner:
             start_new_session=True,  # so that Ctrl-C stops the server alone
         )
         assert process.stdin is not None
-        with process.stdin as pipe:
+        with suppress(BrokenPipeError), process.stdin as pipe:  # broken if the process has ended by now
             pipe.write(pickle.dumps((self._settings, request_id)))
         while not self._stopping:
             try:
                 return process.wait(_POLL)
             except subprocess.TimeoutExpired:
                 continue
+        process.returncode = 0  # it finishes by itself; otherwise Python warns that nobody waits for it
         return None

@@ -37,8 +37,11 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def cookie_name(settings: Settings) -> str:
-    """Name of the cookie; by HTTPS, browsers accept one with this prefix from this host alone."""
-    return "__Host-matrixdp-studio" if settings.secure else "matrixdp-studio"
+    """Name of the cookie; by HTTPS, browsers accept one with this prefix from this host alone.
+
+    Browsers send cookies to all ports of a host, so the port tells two studios apart.
+    """
+    return f"{'__Host-' if settings.secure else ''}matrixdp-studio-{settings.port}"
 
 
 ErrorAnswer = Callable[[Request, Exception], Awaitable[Response]]
@@ -57,6 +60,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings, answer_error: ErrorAnswer) -> None:
         self._app, self._settings, self._answer_error = app, settings, answer_error
+        headers = {**_HEADERS, "strict-transport-security": "max-age=31536000"} if settings.secure else _HEADERS
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._hosts, self._origins = settings.allowed_hosts, frozenset(settings.addresses)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,12 +76,13 @@ class Guard:
         if (problem := self._find_problem(headers)) is not None:
             await _answer(send, *problem)
             return
-        send = self._add_headers(send)
+        answer = _Answer(send, self._headers)
         try:
-            await self._app(scope, self._limit(receive), send)
+            await self._app(scope, self._limit(receive), answer.send)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
-            await response(scope, receive, send)
+            if not answer.started:
+                await response(scope, receive, answer.send)
 
     def _find_problem(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
@@ -103,18 +109,20 @@ class Guard:
 
         return receive_some
 
-    def _add_headers(self, send: Send) -> Send:
-        fixed = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-        if self._settings.secure:
-            fixed.append((b"strict-transport-security", b"max-age=31536000"))
 
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in fixed if pair[0] not in own)]
-            await send(message)
+class _Answer:
+    """Sends an answer with the security headers that it does not set itself, and knows whether it has begun."""
 
-        return send_with_headers
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._send, self._headers, self.started = send, headers, False
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            own = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
+        await self._send(message)
 
 
 async def _answer(send: Send, status: int, text: str) -> None:

@@ -92,8 +92,9 @@ def test_decimals_are_the_same_throughout():
     for words in (">0.500 ", "± 0.080<", ">0.250 ", "± 0.012<", ">123 ", "± 20<", ">7 ", "± 3<"):
         assert words in page
     assert choose_decimals(np.ones(2), np.array([1e-5, 10.0])) is None  # too different
-    assert choose_decimals(np.array([0.0484, 0.052]), None) is None
-    assert choose_decimals(np.array([0.0484, 0.052]), np.zeros(2)) == 3
+    assert choose_decimals(np.array([0.0484, 0.052]), None) == 4  # no error bars
+    assert choose_decimals(np.array([0.0484, 0.052]), np.zeros(2)) == 4
+    assert choose_decimals(np.array([3.0, 2000.0]), None) is None  # whole numbers
     assert write_estimate(26123.0, 9123.0, None) == ("26,100", "9,100")
     assert write_estimate(1e12, 1e11, None)[0] == "1e12"
     assert write_estimate(float("nan"), 1.0, 2) == ("–", "")

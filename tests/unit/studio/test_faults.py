@@ -23,11 +23,13 @@ from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
 from matrixdp.studio import outcomes, worker
 from matrixdp.studio.outcomes import load_request
+from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.state import State
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.worker import release_request
+from matrixdp.studio.worker import _hold_lock, release_request
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
 VICTIM = Path(__file__).parents[2] / "studio_victim.py"
@@ -126,6 +128,59 @@ def release(site, request):
     return load_request(site.studio.state, request.id)
 
 
+def test_a_release_runs_in_a_process_of_its_own(folder):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    approve(site, request)
+    run_until_over(site.studio, request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+
+
+def test_a_process_that_cannot_run_is_noted(folder, monkeypatch, caplog):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    for program, kind in ((shutil.which("false"), "InterruptedReleaseError"), ("missing", "FileNotFoundError")):
+        approve(site, request)
+        monkeypatch.setattr("matrixdp.studio.runner.sys.executable", program)
+        run_until_over(site.studio, request)
+        found = load_request(site.studio.state, request.id)
+        assert (found.status, found.error_kind, found.payment) == (Status.FAILED, kind, "none")
+    assert "code 1" in caplog.text
+    assert "No such file" in caplog.text
+
+
+def test_a_studio_that_stops_leaves_the_process_alone(folder, monkeypatch):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    approve(site, request)
+    with _hold_lock(site.settings.state / "locks" / request.id):
+        site.studio.runner.start()
+        wait_for(lambda: site.studio.runner._active)
+        site.studio.runner.stop()
+        assert load_request(site.studio.state, request.id).status is Status.APPROVED
+    wait_for(lambda: load_request(site.studio.state, request.id).status is Status.RELEASED)
+
+
+def test_the_studios_own_file_may_be_unusable_for_a_while(site, monkeypatch, caplog):
+    request = site.ask()
+    approve(site, request)
+    whole, failures = State.reading, [UnavailableError("locked")] * 2
+
+    def read_later(self):
+        if failures:
+            raise failures.pop()
+        return whole(self)
+
+    site.studio.runner.start()
+    wait_for(lambda: load_request(site.studio.state, request.id).is_over)
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "reading", read_later)
+        site.studio.runner.wake()
+        wait_for(lambda: not failures or site.studio.runner.wake())
+    site.studio.runner.stop()
+    assert "locked" in caplog.text
+
+
 def test_two_processes_of_one_request_release_it_once(site):
     request = site.ask()
     approve(site, request)
@@ -196,11 +251,15 @@ def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
 def run_until_over(studio, *requests):
     """Start the runner of a studio, and stop it when these requests are released or have failed."""
     studio.runner.start()
-    deadline = time.monotonic() + 60 + len(requests)
-    while not all(load_request(studio.state, request.id).is_over for request in requests):
+    wait_for(lambda: all(load_request(studio.state, request.id).is_over for request in requests), 60 + len(requests))
+    studio.runner.stop()
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    studio.runner.stop()
 
 
 def test_a_locked_ledger_costs_nothing(site, monkeypatch):

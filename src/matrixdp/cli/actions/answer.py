@@ -14,6 +14,8 @@ from matrixdp.cli.actions.output import echo_json, write_file
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
+from matrixdp.estimates.reading import read_release
+from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.queries import TableMoments
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
@@ -45,6 +47,19 @@ def answer_matrix(path: Path, kind: str, **options: Any) -> None:
     _print(release, questions.answer_matrix(release, kind, group), **options)
 
 
+def answer_sampling(path: Path, kind: str, *, csv_file: Path | None, as_json: bool) -> None:
+    """Print what privacy costs and what sampling adds."""
+    file, text = _read_text(path)
+    try:
+        release = read_release(text)
+        if not isinstance(release, CovarianceRelease | Release):
+            raise ParameterError("RELEASE must be of means, a covariance, a correlation or the moments of a table.")
+        answer = questions.answer_sampling(release, kind)
+    except ParameterError as error:
+        raise ParameterError(f"{file}: {error}") from None
+    _write(release, answer, csv_file=csv_file, as_json=as_json)
+
+
 def answer_components(path: Path, count: int | None, **options: Any) -> None:
     """Print principal components."""
     release, group = _read(path, options)
@@ -65,18 +80,7 @@ def answer_discriminant(path: Path, target: str, on: str | None, **options: Any)
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] | None]:
     """The release of a table, and the group of --group; `options` get the rules of its columns of dates."""
-    file = path / "release.json" if path.is_dir() else path
-    try:
-        if file.stat().st_size > _LARGEST_FILE:
-            raise ParameterError(f"RELEASE must be at most 2 GiB, and {file} is larger.")
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ParameterError(f"RELEASE must be a release.json, or the folder of one; {file} is not text.") from None
-    except OSError as error:
-        raise ParameterError(
-            f"RELEASE must be a release.json, or the folder of one: {file} cannot be read: "
-            f"{error.strerror or type(error).__name__}."
-        ) from None
+    file, text = _read_text(path)
     try:
         release = Release.from_json(text)
     except ParameterError as error:
@@ -89,6 +93,23 @@ def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] 
     schema = options.pop("schema")
     options["dates"] = read_dates(file.parent) if schema is None else tuple(read_schema(schema).rules.dates)
     return release, _group(options.pop("group"))
+
+
+def _read_text(path: Path) -> tuple[Path, str]:
+    """The file of a release and its text."""
+    file = path / "release.json" if path.is_dir() else path
+    try:
+        if file.stat().st_size > _LARGEST_FILE:
+            raise ParameterError(f"RELEASE must be at most 2 GiB, and {file} is larger.")
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ParameterError(f"RELEASE must be a release.json, or the folder of one; {file} is not text.") from None
+    except OSError as error:
+        raise ParameterError(
+            f"RELEASE must be a release.json, or the folder of one: {file} cannot be read: "
+            f"{error.strerror or type(error).__name__}."
+        ) from None
+    return file, text
 
 
 def _group(text: str | None) -> dict[str, str] | None:
@@ -113,18 +134,29 @@ def _print(
     csv_file: Path | None,
     as_json: bool,
 ) -> None:
-    estimate, query = answer.estimate, release.design.query
+    query = release.design.query
     assert isinstance(query, TableMoments)
     used = [rule for rule in dates if rule.name in query.used.names]
     counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in used]
-    answer = replace(answer, notes=(*answer.notes, *counted))
+    _write(release, replace(answer, notes=(*answer.notes, *counted)), text, csv_file=csv_file, as_json=as_json)
+
+
+def _write(
+    release: questions.Answerable | CovarianceRelease,
+    answer: Answer,
+    text: Callable[[int, int], str] = lambda _row, _column: "",
+    *,
+    csv_file: Path | None,
+    as_json: bool,
+) -> None:
+    estimate = answer.estimate
     if csv_file is not None:
         write_file(csv_file, questions.to_csv(answer), option="csv")
     if as_json:
         echo_json(questions.to_facts(release, answer))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
-    bars = estimate.std if np.isfinite(estimate.std).any() else None
+    bars = estimate.std if np.isfinite(estimate.std).any() and estimate.std.any() else None
     undefined = estimate.reason
     click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, bars, undefined=undefined, text=text))
     click.echo()

@@ -16,6 +16,7 @@ from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
+from matrixdp.report.dataset_page import DATASET_PAGE
 from matrixdp.report.dates import show_dates
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
@@ -87,7 +88,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     design = release.design
     rows, columns = design.query.shape
     if options.as_json:
-        facts = _collect_facts(release, options, [*release.files, "_release.json"], ledger)
+        facts = _collect_facts(release, options, [*release.files, DATASET_PAGE, "_release.json"], ledger)
         facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
         echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
         return
@@ -98,6 +99,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     if release.missing == "midpoint":
         click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
     _print_guarantee(release, ledger, design.query.protects)
+    click.echo(f"Report: {options.out / DATASET_PAGE}")
 
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
