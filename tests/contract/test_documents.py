@@ -56,6 +56,13 @@ def test_commands_of_the_readme_run_in_the_folder_of_the_demo(tmp_path, monkeypa
         assert command == "matrixdp"
         assert run(words) == 0, f"{line}\n{capsys.readouterr().err}"
     assert Path("study/report.html").is_file()
+    design = ["design", "--schema", "schema.toml", "--query", "correlation", "--epsilon", "1", "--delta", "1e-6"]
+    capsys.readouterr()
+    assert run([*design, "--records", "5000"]) == 0
+    found = dict(re.findall(r"^ +([\d.]+) +\S+ +(\S+) +\S+$", capsys.readouterr().out, re.MULTILINE))
+    shown = re.search(r"^\| 5,000 \|(.*)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)[1].split("|")
+    predicted = [float(found[epsilon]) for epsilon in ("0.5", "1", "2")]
+    assert predicted == pytest.approx(list(map(float, shown)), rel=0.3)
 
 
 def test_the_picture_of_the_readme_is_what_its_command_makes(monkeypatch):
