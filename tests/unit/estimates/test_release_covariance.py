@@ -57,6 +57,12 @@ class TestMethod:
         assert isinstance(found, PlainRelease)
         assert "one feature" in found.reason
 
+    def test_its_short_form_names_what_it_is_and_print_shows_the_numbers(self):
+        found = simulate(aim="correlation")
+        assert repr(found).startswith("<AdaptiveRelease for correlation: N = 3,000, 3 columns, (1, 1e-06)-DP, replace")
+        assert "PROTECTS NOTHING" in repr(found)
+        assert "pressure" in str(found)
+
     def test_the_method_can_be_overruled(self):
         assert simulate(method="plain").reason == "It was requested."
         assert simulate(DATA[:, :1], mdp.Bounds([0], [100]), method="adaptive").method == "adaptive"
