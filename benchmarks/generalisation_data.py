@@ -124,6 +124,19 @@ def _boxed(name: str, records: Floats, width: float) -> DataSet:
     return DataSet(name, records, Bounds(middle - half, middle + half))
 
 
+def _sizes(rng: np.random.Generator, records: int, features: int) -> Floats:
+    """Features that all grow with one skewed factor."""
+    size = 1.1 * rng.standard_normal((records, 1)) + 0.2 * rng.standard_normal((records, features))
+    return np.asarray(np.exp(size) * rng.uniform(0.5, 2, features))
+
+
+def _few_large(rng: np.random.Generator, records: int, features: int) -> Floats:
+    """Features that are large, all together, in few records."""
+    large = rng.random((records, 1)) < 0.06
+    size = np.where(large, rng.uniform(0.8, 1.2, (records, 1)), rng.gamma(2, 0.05, (records, 1)))
+    return np.asarray(size * rng.uniform(0.8, 1.2, (records, features)))
+
+
 def _design_families() -> list[DataSet]:
     rng = np.random.default_rng(11)
     normal = rng.standard_normal
@@ -140,6 +153,11 @@ def _design_families() -> list[DataSet]:
         _boxed("clusters", centres[rng.integers(4, size=800)] + normal((800, 5)) * [0.3, 0.5, 1, 1, 2], 4.0),
         rounded("uniform", rng.uniform(-1, 1, (1000, 4))),
         rounded("one skewed", rng.lognormal(0, 1.2, (1000, 1))),
+        rounded("sizes", np.exp(normal((800, 1)) + normal((800, 3)) @ normal((3, 9)) / 4)),
+        rounded("size and time", np.column_stack([_sizes(rng, 900, 6), rng.uniform(0, 1, (900, 2))])),
+        rounded("few large", np.column_stack([_few_large(rng, 900, 6), rng.beta(2, 2, 900), normal(900)])),
+        rounded("two sizes", np.exp(normal((400, 2)) @ [[1.0, 0.4], [0, 0.9]])),
+        rounded("rare events", (rng.random((4000, 6)) < [0.01, 0.03, 0.05, 0.1, 0.2, 0.4]).astype(float)),
     ]
 
 
