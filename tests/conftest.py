@@ -27,6 +27,7 @@ def pytest_report_header():
 
 _system_stream = Stream.__init__
 _streams = itertools.count()
+_process = os.getpid()
 
 
 def pytest_runtest_protocol():
@@ -39,11 +40,11 @@ def _repeatable_stream(stream, seed=None):
     """Start a stream that is the same in every run, though it counts as one keyed by the operating system.
 
     The noise of a release cannot be seeded, and a test of what it shows must not fail by chance. What is set up for
-    a whole module gets the same keys whichever of its tests is the first. Forked processes draw new keys.
+    a whole module gets the same keys whichever of its tests is the first. Other processes draw their own keys.
     """
     _system_stream(stream, seed)
-    test = os.environ.get("PYTEST_CURRENT_TEST", "")
-    if seed is None:
+    if seed is None and os.getpid() == _process:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "")
         key = test.split("::")[0] if test.endswith("(setup)") else test
         stream._start(hashlib.sha256(f"{SEED} {key} {next(_streams)}".encode()).digest(), seeded=False)
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from matrixdp.release import DatasetRelease, Release, compare, release_dataset
     from matrixdp.sensitivity import Distance, FrobeniusBall, Sensitivity, Vertices
     from matrixdp.serialise import register
+    from matrixdp.studio.client import Studio
 
 __all__ = [
     "Adjacency",
@@ -105,6 +106,7 @@ __all__ = [
     "Sensitivity",
     "Stream",
     "StreamError",
+    "Studio",
     "TableMoments",
     "Vertices",
     "YesNo",
@@ -187,6 +189,7 @@ _HOMES = {
     "matrixdp.release": ("DatasetRelease", "Release", "compare", "release_dataset"),
     "matrixdp.sensitivity": ("Distance", "FrobeniusBall", "Sensitivity", "Vertices"),
     "matrixdp.serialise": ("register",),
+    "matrixdp.studio.client": ("Studio",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = frozenset(

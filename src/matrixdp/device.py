@@ -50,7 +50,7 @@ def load_cupy() -> Any:
         import cupy
     except ImportError:
         raise MissingExtraError(
-            f"CuPy must be installed for arrays on a GPU. {install_hint('cuda')} Or move the data to the host."
+            f"arrays on a GPU need CuPy; or move the data to the host. {install_hint('cuda')}"
         ) from None
     try:
         count = cupy.cuda.runtime.getDeviceCount()

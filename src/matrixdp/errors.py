@@ -17,6 +17,7 @@ Messages name the parameter, the limit, the value and the remedy. They never sho
 """
 
 import numbers
+import sys
 from typing import Any
 
 
@@ -35,17 +36,16 @@ def show(value: Any) -> str:
 
 
 def install_hint(extra: str) -> str:
-    """The sentence that says how to install an extra, from a clone or from a package index.
+    """The sentence that says how to install an extra from a clone, with the Python that runs.
 
     Examples
     --------
-    >>> install_hint("files")
-    "Install it: pip install '.[files]' in a clone of the repository, or pip install 'matrixdp[files]' from an index."
+    >>> install_hint("files").replace(sys.executable, "python")
+    "Install it in a clone of the repository: python -m pip install '.[files]'"
     """
-    return (
-        f"Install it: pip install '.[{extra}]' in a clone of the repository, or pip install 'matrixdp[{extra}]' from "
-        "an index."
-    )
+    python = sys.executable or "python"
+    quoted = f'"{python}"' if " " in python else python
+    return f"Install it in a clone of the repository: {quoted} -m pip install '.[{extra}]'"
 
 
 class MatrixDPError(Exception):

@@ -1,13 +1,15 @@
-"""Python blocks of the documents run, their output is as shown, links lead somewhere, and decisions are indexed."""
+"""Code blocks of the documents run, their output is as shown, links lead somewhere, and decisions are indexed."""
 
-import contextlib
-import io
+import importlib
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import matrixdp
+from document_blocks import BLOCK, run_blocks
+from matrixdp.cli.main import run
 from matrixdp.release import registry
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +18,7 @@ DOCUMENTS = [
     *sorted(ROOT.glob("docs/**/*.md")),
 ]
 DECISIONS = ROOT / "docs" / "decisions"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LESSONS = [ROOT / "docs" / "index.md", *sorted(ROOT.glob("docs/tutorials/*.md")), *sorted(ROOT.glob("docs/howto/*.md"))]
 
 
 def name(document):
@@ -27,26 +29,51 @@ def name(document):
 def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_MECHANISMS", dict(registry._MECHANISMS))  # what a document registers ends with it
-    blocks = BLOCK.findall(document.read_text())
-    scope = {"__name__": document.stem}
-    for i, (language, code) in enumerate(blocks):
-        if language != "python":
-            continue
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, f"{document.name}[{i}]", "exec"), scope)
-        if i + 1 < len(blocks) and blocks[i + 1][0] == "text":
-            assert printed.getvalue().strip() == blocks[i + 1][1].strip()
-    for value in scope.values():
-        if isinstance(value, matrixdp.Ledger):
-            value.close()
+    run_blocks(document, {"python", "sh", "toml"} if document in LESSONS else {"python"})
+
+
+@pytest.mark.parametrize("document", [d for d in LESSONS if "```python" not in d.read_text()], ids=name)
+def test_commands_of_lessons_run(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(document, {"sh", "toml"})
+
+
+def anchors(document):
+    """What headings of a document are called in links: as on GitHub, and on the documentation site."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", document.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_commands_of_the_readme_run_in_the_folder_of_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo"]) == 0
+    monkeypatch.chdir(tmp_path / "matrixdp-demo")
+    blocks = [code for language, code in BLOCK.findall((ROOT / "README.md").read_text()) if language == "sh"]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(lines) >= 4
+    for line in lines:
+        command, *words = shlex.split(line, comments=True)
+        assert command == "matrixdp"
+        assert run(words) == 0, f"{line}\n{capsys.readouterr().err}"
+    assert Path("study/report.html").is_file()
+
+
+def test_the_picture_of_the_readme_is_what_its_command_makes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    picture = importlib.import_module("benchmarks.picture")
+    assert picture.PLACE.read_text() == picture.make_picture()
+    assert str(picture.PLACE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_links_lead_somewhere(document):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
-        if not target.startswith("http"):
-            assert (document.parent / target).exists(), target
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.M | re.S)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text):
+        if "generated/" in target or target.startswith("http"):  # pictures are made when the site is built
+            continue
+        found = document.parent / target if target else document
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
@@ -76,10 +103,10 @@ def test_versions_agree():
 def test_the_architecture_names_packages_and_functions_that_exist():
     text = (ROOT / "docs" / "architecture.md").read_text()
     source = "\n".join(path.read_text() for path in Path(matrixdp.__file__).parent.rglob("*.py"))
-    journeys = text[text.index("## Four journeys") : text.index("## Where to begin")]
-    for name in re.findall(r"`([A-Za-z_.]+)`", journeys):
+    sequences = text[text.index("## Four call sequences") : text.index("## Where to begin")]
+    for name in re.findall(r"`([A-Za-z_.]+)`", sequences):
         assert re.search(rf"(def|class) {name.split('.')[-1]}\b", source), name
-    packages = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text[: text.index("## Four journeys")], re.MULTILINE)
+    packages = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text[: text.index("## Four call sequences")], re.MULTILINE)
     listed = {name for row in packages for name in re.findall(r"`(\w+)`", row)}
     found = {path.stem for path in Path(matrixdp.__file__).parent.glob("*.py")} - {"__init__", "__main__"}
     found |= {path.parent.name for path in Path(matrixdp.__file__).parent.glob("*/__init__.py")}

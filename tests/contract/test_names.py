@@ -14,7 +14,7 @@ NAMES = {
     "MechanismError", "MechanismRelease", "MissingExtraError", "Moments", "Neighbours", "Number", "ParameterError",
     "Person", "PrincipalDirections", "Privacy", "Query", "Records", "Release", "RequestPendingError", "SecondMoment",
     "Sensitivity", "Stream",
-    "StreamError", "TableMoments", "Vertices", "YesNo", "__version__", "binary", "compare", "draw_gaussian",
+    "StreamError", "Studio", "TableMoments", "Vertices", "YesNo", "__version__", "binary", "compare", "draw_gaussian",
     "equimodal", "error_curve",
     "gdp_delta", "gdp_epsilon", "gdp_mu", "isotropic", "isotropic_scale", "make_design", "open_records", "optimal",
     "principal_directions", "read_release", "register", "register_engine", "register_mechanism", "register_source",

@@ -117,7 +117,7 @@ BROKEN = {
         {"cost": lambda privacy: Approximate(0.5, 1e-9), "delta": 1e-8},
         "weaker than its cost",
     ),
-    "beyond the budget": ({"epsilon": 0.6}, "at most those asked for"),
+    "beyond the budget": ({"epsilon": 0.6}, "at most those of the budget"),
     "another shape": ({"matrix": np.zeros((3, 2)), "std": None}, "shape"),
     "not finite": ({"matrix": np.full((2, 2), np.nan)}, "finite"),
     "another query": ({"query": mdp.Identity(QUERY.bounds, 30)}, "return query"),

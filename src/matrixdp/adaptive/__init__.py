@@ -1,6 +1,6 @@
 """Adaptive fits: a part of the budget learns where the data lie, the rest measures them there.
 
-Pure functions on NumPy arrays, without scikit-learn; `matrixdp.estimators` wraps them. `docs/estimators.md` has the
+Pure functions on NumPy arrays, without scikit-learn; `matrixdp.estimators` wraps them. `docs/adaptive.md` has the
 method and its proofs.
 """
 

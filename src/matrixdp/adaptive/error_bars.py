@@ -2,9 +2,9 @@
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
-once with variances raised until the *fit* of them has about the private ones. An error bar combines the largest of
-these errors, the noise, what was taken from a covariance because it may be noise, and what one record at the end of its
-bounds contributes, which private answers can hardly tell from none.
+twice with variances raised until the *fit* of them has about the private ones. An error bar is the root mean square of
+these errors, but no less than the noise; in squares, it adds what was taken from a covariance because it may be noise,
+and what a few records at the end of their bounds contribute, which no private answer tells from none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.adaptive.record_families import FAMILIES
+from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.simulated_fit import (
     FitOptions,
     SimulatedErrors,
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from matrixdp.adaptive.moment import PrivateMoment
 
 NORMAL = 1.96  # error bars in half a 95% interval
-_REPETITIONS = 3  # fits of the same simulated records
-_LARGEST = 4  # errors of which the root mean square is taken, of all twelve
-_MOST_RAISED = 4.0  # factor on a variance
+_REPETITIONS = 2  # fits of the same simulated records
+_RAISED = 2  # times that variances are raised
+_MOST_RAISED = 4.0  # factor on a variance, each time
+_UNSEEN = 2.0  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
+_TOGETHER = 0.5  # part of the error bars of two variances that is expected to move their covariance
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ class MomentErrors:
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
     """Error bars for everything that is read off a private moment.
 
-    Takes as long as 39 fits of at most some thousand records. The same moment has the same error bars.
+    Takes as long as 38 fits of at most some thousand records. The same moment has the same error bars.
 
     Parameters
     ----------
@@ -102,37 +104,58 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
-        errors = np.sort([one.errors[name] for one in simulated], axis=0)
-        if name == "correlation":  # a ratio, in which much of what clipping does cancels
-            bar = np.maximum(_root_mean_square(errors), noise[name])
-        else:
-            bar = np.hypot(_add_noise(_root_mean_square(errors[-_LARGEST:]), noise[name]), known[name])
+        errors = _root_mean_square(np.array([one.errors[name] for one in simulated]))
+        bar = np.hypot(np.maximum(errors, noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
-    bars["covariance"] = np.maximum(bars["covariance"], _product_bars(found, bars))
+    bars["covariance"] = np.maximum(bars["covariance"], _size_bars(found, bars))
     if sampling:
-        samples = [sampling_errors(one.records, moment.records, half) for one in simulated]
-        for name, bar in bars.items():
-            bars[name] = np.hypot(bar, _root_mean_square(np.sort([one[name] for one in samples], axis=0)[-_LARGEST:]))
+        samples = _sampling(moment)
+        bars = {name: np.hypot(bar, samples[name]) for name, bar in bars.items()}
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors.in_units(bars, half)
 
 
-def _add_noise(simulated: Floats, noise: Floats) -> Floats:
-    """Root of the sum of squares for numbers of one feature, which clipping changes most; else the larger one."""
-    bar = np.hypot(simulated, noise)
-    if simulated.ndim == 1:
-        return bar
-    return np.where(np.eye(len(bar), dtype=bool), bar, np.maximum(simulated, noise))
+def sampling_bars(moment: PrivateMoment) -> MomentErrors:
+    """The error that the records have as a sample from a population, apart from what privacy costs.
+
+    That of records like the simulated ones, on average over their families. `error_bars` are the other part; both add
+    in squares.
+
+    Examples
+    --------
+    >>> from matrixdp import Bounds, Privacy
+    >>> from matrixdp.adaptive import private_moment
+    >>> from matrixdp.noise import Stream
+    >>> records = np.random.default_rng(0).normal(size=(10_000, 1))
+    >>> moment = private_moment(records, Bounds([-5], [5]), Privacy(3, 1e-6), stream=Stream(0), simulation=True)
+    >>> sampling_bars(moment).mean_std.round(3).tolist()  # the standard deviation over 100
+    [0.01]
+    """
+    bars = _sampling(moment)
+    np.fill_diagonal(bars["correlation"], 0.0)
+    return MomentErrors.in_units(bars, moment.bounds.halfwidths)
 
 
-def _product_bars(found: Statistics, bars: Statistics) -> Floats:
-    """Error bars of covariances as products of a correlation and two standard deviations, of shape (d, d)."""
-    own, variances = np.diagonal(bars["covariance"]), np.diagonal(found["covariance"])
-    by_size, most = np.sqrt(own), np.sqrt(np.maximum(variances, 0.0) + own)
-    from_size = found["correlation"] * np.multiply.outer(by_size, by_size)
-    from_correlation = bars["correlation"] * np.multiply.outer(most, most)
-    product = np.hypot(from_size, from_correlation)
-    return np.where(np.eye(len(own), dtype=bool), 0.0, np.minimum(product, (1 + np.abs(found["covariance"])) / NORMAL))
+def _sampling(moment: PrivateMoment) -> Statistics:
+    """Standard deviations over samples, in units of the halfwidths: root mean squares over the families."""
+    fitted, seed = moment.fitted, _seed(moment)
+    number = simulated_number(moment.records, moment.bounds.size)
+    found = []
+    for index, family in enumerate(FAMILIES):
+        rng = np.random.default_rng(seed + index)
+        records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
+        found.append(sampling_errors(records, moment.records, moment.bounds.halfwidths))
+    return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
+
+
+def _size_bars(found: Statistics, bars: Statistics) -> Floats:
+    """How far covariances move with the sizes of their features, of shape (d, d), zero on the diagonal."""
+    variances = np.maximum(np.diagonal(found["covariance"]), 0.0)
+    most = variances + np.diagonal(bars["covariance"])
+    moved = np.sqrt(np.multiply.outer(most, most)) - np.sqrt(np.multiply.outer(variances, variances))
+    size = _TOGETHER * np.abs(found["correlation"]) * moved
+    np.fill_diagonal(size, 0.0)
+    return np.asarray(np.minimum(size, (1 + np.abs(found["covariance"])) / NORMAL))
 
 
 def _found(moment: PrivateMoment) -> Statistics:
@@ -141,16 +164,21 @@ def _found(moment: PrivateMoment) -> Statistics:
 
 
 def _known_errors(moment: PrivateMoment) -> Statistics:
-    """What one record at the further end of its bounds contributes, and what was taken from a covariance in doubt."""
+    """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
+
+    For pairs of features it is one record: others are rarely at the end of the bounds of both.
+    """
     fitted, half = moment.fitted, moment.bounds.halfwidths
-    reach = 1 + np.abs(fitted.mean)
+    reach, unseen = 1 + np.abs(fitted.mean), max(_UNSEEN / moment.privacy.mu, 1.0)
     record = np.multiply.outer(reach, reach) / moment.records
+    np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))
     taken = likeliest(fitted) - fitted.covariance
     return {
-        "mean": reach / moment.records,
+        "mean": np.minimum(unseen / moment.records, 1.0) * reach,
         "second_moment": record,
         "covariance": np.hypot(record, taken) + np.diag(_short_of_corners(moment)),
-        "eigenvalue": np.hypot((half * reach) @ (half * reach) / moment.records, _eigenvalues(taken, half)),
+        "correlation": np.zeros_like(record),
+        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), _eigenvalues(taken, half)),
     }
 
 
@@ -187,20 +215,21 @@ def _root_mean_square(errors: Floats) -> Floats:
 
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
     """Errors of the fit for each family, as it is and with its variances raised."""
-    mean, covariance = moment.fitted.mean, likeliest(moment.fitted)
-    options, seed, found = _options(moment), _seed(moment), []
-    for index, family in enumerate(FAMILIES):
-        as_it_is = simulate_errors(family, mean, covariance, options, seed + 2 * index, _REPETITIONS)
-        raised = _raise_variances(covariance, as_it_is.variances)
-        found += [as_it_is, simulate_errors(family, mean, raised, options, seed + 2 * index + 1, _REPETITIONS)]
+    fitted, options, seed = moment.fitted, _options(moment), _seed(moment)
+    wanted, found = np.diagonal(likeliest(fitted)), []
+    for family in FAMILIES:
+        covariance = likeliest(fitted)
+        for _ in range(1 + _RAISED):
+            one = simulate_errors(family, fitted.mean, covariance, options, seed + len(found), _REPETITIONS)
+            covariance = _raise_variances(covariance, wanted, one.variances)
+            found.append(one)
     return found
 
 
-def _raise_variances(wanted: Floats, found: Floats) -> Floats:
-    """The private covariance with its variances raised by what a fit lost of them."""
-    lost = np.diagonal(wanted) / np.maximum(found, np.finfo(float).tiny)
-    factor = np.sqrt(np.clip(lost, 1.0, _MOST_RAISED))
-    return np.asarray(wanted * np.multiply.outer(factor, factor))
+def _raise_variances(covariance: Floats, wanted: Floats, found: Floats) -> Floats:
+    """A covariance with its variances raised by what a fit of such records lacks of the wanted ones."""
+    factor = np.sqrt(np.clip(wanted / np.maximum(found, np.finfo(float).tiny), 1.0, _MOST_RAISED))
+    return np.asarray(covariance * np.multiply.outer(factor, factor))
 
 
 def noise_bars(moment: PrivateMoment) -> Statistics:

@@ -120,7 +120,7 @@ def private_moment(
 
     Parameters
     ----------
-    data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
+    data : array, pandas, polars or Arrow table of shape (n, m), or what open_records takes
         Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to seven times.
     bounds : Bounds
         Public; never taken from the data.
@@ -152,7 +152,7 @@ def private_moment(
     Privacy
     -------
     `privacy` for the given neighbours, all steps together. Errors in data or parameters are raised before anything is
-    charged or drawn. docs/estimators.md has the proof of each step.
+    charged or drawn. docs/adaptive.md has the proof of each step.
 
     Examples
     --------

@@ -127,6 +127,8 @@ def _fitted(
     """Map everything back from the coordinates u to [-1, 1]^d, and make the covariance a possible one."""
     back = coordinates.inverse
     squares = back**2
+    noise = squares @ variances[1:, 1:] @ squares.T
+    np.fill_diagonal(noise, 2 * np.diagonal(noise) - squares**2 @ np.diagonal(variances)[1:])  # pairs count twice
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
     possible = nearest_possible(back @ covariance @ back.T)
     return Fitted(
@@ -135,7 +137,7 @@ def _fitted(
         evident=evident,
         second=possible + np.multiply.outer(location, location),
         mean_std=np.sqrt(squares @ variances[0, 1:]),
-        std=np.sqrt(squares @ variances[1:, 1:] @ squares.T),
+        std=np.sqrt(noise),
         unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,
         noise_shape=back @ back.T,
         noise_std=noise_std,

@@ -1,8 +1,9 @@
 """Families of simulated records in [-1, 1]^d with a given mean and covariance, from friendly to hostile.
 
 A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
-the shape. The families cover the shapes that tables have: Gaussian features, long records in all directions, features
-skewed to either side, rare values at the end of the bounds, and groups.
+the shape. The families cover the shapes that tables have: Gaussian features, a few long records, features
+skewed to either side, rare values at the end of the bounds, and groups. A feature whose variance does not fit between
+its bounds in such a shape has many of its values at the bounds, as features with two values have.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import ndtri
 
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.types import Floats
 
+_LONG_SHARE, _LONG_TIMES = 0.03, 7.0  # of records that are longer than the others, and how much longer
 _LOG_STD = 1.0  # of log-normal features: a skewness of 6
 _GROUPS = np.array([0.55, 0.25, 0.15, 0.05])  # shares of the records
+_CLOSE = 0.02  # share of a variance that clipping to the box may take
 _WITHIN = 0.2  # share of the variance within groups, in the directions that separate them
 
 
@@ -27,8 +29,9 @@ def gaussian_records(mean: Floats, covariance: Floats, count: int, rng: np.rando
 
 
 def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Student t records with 3 degrees of freedom: long ones are long in all features."""
-    lengths = np.sqrt(1 / rng.chisquare(3, (count, 1)))  # E 1/chi^2 = 1
+    """Gaussian records of which a few are much longer than the others, in all features."""
+    lengths = np.where(rng.random((count, 1)) < _LONG_SHARE, _LONG_TIMES, 1.0)
+    lengths /= math.sqrt(1 - _LONG_SHARE + _LONG_SHARE * _LONG_TIMES**2)
     return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
 
 
@@ -49,7 +52,8 @@ def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Ge
     reach = 1 - side * mean  # to the bound on that side
     share = std**2 / (std**2 + reach**2)
     normal = _correlated(np.multiply.outer(side, side) * correlation, count, rng)
-    rare = normal > ndtri(1 - np.clip(share, 1e-12, 0.5))
+    ranks = count - 1 - np.argsort(np.argsort(normal, axis=0), axis=0)
+    rare = ranks < np.maximum(np.round(count * share), 1)
     common = np.divide(std**2, reach, out=np.zeros_like(std), where=reach > 0)
     return mean + side * np.where(rare, reach, -common)
 
@@ -77,7 +81,9 @@ FAMILIES: dict[str, Family] = {
 
 
 def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Records of one family within [-1, 1]^d, of shape (count, d). Clipping to the box may lower their variance.
+    """Records of one family within [-1, 1]^d, of shape (count, d), with the given means and variances.
+
+    Variances beyond what is possible in the box at these means are lowered to it.
 
     Parameters
     ----------
@@ -93,7 +99,42 @@ def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, 
     >>> bool((records == 1).any()), len(np.unique(records))
     (True, 2)
     """
-    return np.clip(FAMILIES[family](mean, covariance, count, rng), -1.0, 1.0)
+    records = FAMILIES[family](mean, covariance, count, rng)
+    return fit_into_box(records, mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), rng)
+
+
+def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Generator) -> Floats:
+    """Records within [-1, 1]^d with this mean and standard deviation of each feature.
+
+    Values are clipped. What that takes from a variance is restored by moving some values to the bounds, those above a
+    threshold to the upper one and the others to the lower one.
+
+    Parameters
+    ----------
+    records : float64 array of shape (n, d)
+    mean, std : float64 arrays of shape (d,)
+        At most ``sqrt(1 - mean^2)`` is possible for the standard deviation.
+    rng : numpy Generator
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> records = fit_into_box(rng.normal(size=(10_000, 1)), np.array([0.6]), np.array([0.7]), rng)
+    >>> records.mean().round(1).item(), records.std().round(1).item(), np.abs(records).max().item()
+    (0.6, 0.7, 1.0)
+    """
+    own, std = records.std(axis=0), np.minimum(std, np.sqrt(np.maximum(1 - mean**2, 0.0)))
+    shape = (records - records.mean(axis=0)) / np.where(own > 0, own, 1.0)
+    result = np.clip(mean + std * shape, -1.0, 1.0)
+    square, wanted = (result**2).mean(axis=0), std**2 + mean**2
+    for k in np.flatnonzero(wanted - square > _CLOSE * std**2):
+        moved = (wanted[k] - square[k]) / (1 - square[k])
+        upper = (1 + (mean[k] - (1 - moved) * result[:, k].mean()) / moved) / 2  # share of those moved
+        chosen = rng.random(len(result)) < moved
+        above = shape[chosen, k]
+        if above.size:
+            result[chosen, k] = np.where(above > np.quantile(above, np.clip(1 - upper, 0.0, 1.0)), 1.0, -1.0)
+    return np.asarray(result)
 
 
 def _lognormal(mean: Floats, covariance: Floats, side: Floats, count: int, rng: np.random.Generator) -> Floats:

@@ -85,14 +85,11 @@ class SimulatedErrors:
     ----------
     errors : dict of float64 arrays
         One for each of the statistics of `read_off`.
-    records : float64 array of shape (n, d)
-        The simulated records.
     variances : float64 array of shape (d,)
         The fitted ones, on average.
     """
 
     errors: Statistics
-    records: Floats
     variances: Floats
 
 
@@ -120,7 +117,7 @@ def simulate_errors(
     truth = read_off(*moments_of(records), units)
     found = [read_off(fit.mean, fit.covariance, units, fit.second) for fit in fits]
     errors = {name: _root_mean_square([one[name] - truth[name] for one in found]) for name in truth}
-    return SimulatedErrors(errors, records, np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0))
+    return SimulatedErrors(errors, np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0))
 
 
 def likeliest(fitted: Fitted) -> Floats:

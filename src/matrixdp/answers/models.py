@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from matrixdp.answers.named import NOISE_NOTE, NamedEstimate
+from matrixdp.answers.named import HIDDEN, NOISE_NOTE, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
 from matrixdp.answers.tables import select_groups
@@ -26,6 +26,9 @@ from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import clean_label, plot_bars
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
+
+_NORMAL = 1.96
+_REACH = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,8 @@ class Regression:
         "intercept", the numbers, and "column=level" for all levels of a category but the first, its reference.
     coefficients : float64 array of shape (m + 1,)
     noise_std : float64 array of shape (m + 1,)
-        Standard deviation of the privacy noise in each coefficient.
+        Standard deviation of the error that privacy causes in each coefficient. NaN where noise hides the coefficient:
+        features are nearly collinear, and the interval would be wider than what slopes can be (`hide_undetermined`).
     sampling_std : float64 array of shape (m + 1,)
         Standard error of each coefficient for the population from which the records are a sample.
     r_squared : float
@@ -59,7 +63,7 @@ class Regression:
         return np.hypot(self.noise_std, self.sampling_std)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Bounds that contain the coefficient of the population with probability `level`."""
+        """Bounds that contain the coefficient of the population with probability `level`; NaN where noise hides it."""
         reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * self.std
         return self.coefficients - reach, self.coefficients + reach
 
@@ -89,7 +93,7 @@ class Regression:
         low, high = self.interval()
         value = np.column_stack([self.coefficients, self.noise_std, self.sampling_std, low, high])
         columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
-        table = NamedEstimate(value, np.zeros_like(value), self.names, columns)
+        table = NamedEstimate(value, np.zeros_like(value), self.names, columns, np.full(value.shape, HIDDEN, object))
         return f"{self.target}, R^2 {self.r_squared:.3f}\n{table}"
 
 
@@ -147,12 +151,27 @@ class Discriminant:
         return np.asarray(np.array(self.classes)[np.argmax(self.scores(features), axis=1)])
 
 
+def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: float) -> Floats:
+    """Standard deviations of slopes, NaN where a 95% interval reaches further than a feature can matter.
+
+    That is `_REACH` times the slope with which a feature would explain the target alone.
+
+    Parameters
+    ----------
+    slope_std, feature_std : float64 arrays of shape (m,)
+    target_std : float
+    """
+    return np.where(_NORMAL * slope_std * feature_std >= _REACH * target_std, np.nan, slope_std)
+
+
 def regression(
     matrix: Floats, design: Design, target: str, features: Sequence[str] | None = None, group: Any = None
 ) -> Regression:
     """Regression of a number on numbers and categories; by default on all other columns.
 
     Where noise makes the moments of the features indefinite or nearly so, directions that noise hides get no weight.
+    What this may take from a coefficient is part of `noise_std`: there, a slope may be anything that the variance of
+    the target allows.
     """
     view = select_groups(matrix, design, group)
     place = view.number(target)
@@ -179,13 +198,18 @@ def regression(
     centre = moments.mean[:-1] + middles
     intercept = sampling * (1 + float(centre @ inverse @ centre))
     sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * np.maximum(np.diagonal(inverse), 0.0)]))
+    least = np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise))  # variances, or their noise
+    hidden = least[-1] * moments.hidden_inverse(len(variables))
+    hidden_std = np.sqrt(np.maximum(np.append(centre @ hidden @ centre, np.diagonal(hidden)), 0.0))
+    noise_std = np.hypot(robust_spread(np.array([fit(noisy) for noisy in draw_again(view)])), hidden_std)
+    noise_std[1:] = hide_undetermined(noise_std[1:], np.sqrt(least[:-1]), float(np.sqrt(least[-1])))
     names = ("intercept", *(variable.name for variable in variables))
     explained = 1 - residual / total if total > 0 else 0.0
     return Regression(
         target,
         names,
         coefficients,
-        robust_spread(np.array([fit(noisy) for noisy in draw_again(view)])),
+        noise_std,
         sampling_std,
         float(explained),
     )

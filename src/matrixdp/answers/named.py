@@ -62,10 +62,10 @@ class NamedEstimate:
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""
         row, column = key if isinstance(key, tuple) else (key, None)
-        i = self.rows.index(row)
+        i = _find(self.rows, row, "row")
         if column is None:
             return dict(zip(self.columns, self.value[i].tolist(), strict=True))
-        return float(self.value[i, self.columns.index(column)])
+        return float(self.value[i, _find(self.columns, column, "column")])
 
     def to_dict(self) -> dict[str, Any]:
         """Rows, columns, values and standard deviations as lists; None where a number could not be computed.
@@ -149,6 +149,12 @@ class NamedEstimate:
     def _cell(self, i: int, j: int) -> str:
         value, std = self.value[i, j], self.std[i, j]
         return self.reason(i, j) or f"{value:.4g}" + (f" ± {std:.2g}" if std else "")
+
+
+def _find(names: tuple[str, ...], name: Any, what: str) -> int:
+    if name not in names:
+        raise ParameterError(f"there is no {what} {show(name)}; the {what}s are {', '.join(names[:20])}.")
+    return names.index(name)
 
 
 def relate_to_diagonal(value: Floats, std: Floats) -> tuple[Floats, str]:

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.answers.tables import TableView
 from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import Place
 from matrixdp.types import Floats
+
+_HIDDEN = 1.5  # standard deviations of the noise, for a variance that it hides
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class PairMoments:
     def inverse(self, count: int) -> Floats:
         """`pseudo_inverse` of the covariance of the first `count` variables."""
         return pseudo_inverse(self.covariance[:count, :count], self.noise[:count, :count])
+
+    def hidden_inverse(self, count: int) -> Floats:
+        """`hidden_inverse` of the covariance of the first `count` variables."""
+        return hidden_inverse(self.covariance[:count, :count], self.noise[:count, :count])
 
 
 class Pairs:
@@ -107,11 +114,25 @@ def choose_variables(view: TableView, features: Sequence[str] | None, target: st
 
 def pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
     """Inverse over the directions whose variance stands out from the noise, in units of the noise."""
+    values, directions, kept, _ = _split_directions(covariance, noise)
+    return np.asarray((directions[:, kept] / values[kept]) @ directions[:, kept].T)
+
+
+def hidden_inverse(covariance: Floats, noise: Floats) -> Floats:
+    """Inverse over the other directions, as if their variance were `_HIDDEN` standard deviations of the noise.
+
+    Noise leaves open what it is. Times the variance of a target, this is how far slopes may be from zero there.
+    """
+    _, directions, kept, unit = _split_directions(covariance, noise)
+    return np.asarray(directions[:, ~kept] @ directions[:, ~kept].T / max(_HIDDEN * unit, 1e-300))
+
+
+def _split_directions(covariance: Floats, noise: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], float]:
+    """Eigenvalues and directions of scaled variables, which of them stand out, and the noise of a scaled product."""
     scale = np.sqrt(np.maximum(np.diagonal(covariance), np.diagonal(noise)))
     values, vectors = np.linalg.eigh(covariance / scale / scale[:, None])
-    level = float(np.median(noise / scale / scale[:, None])) * np.sqrt(len(covariance))
-    kept = values > max(level, 1e-12)
+    unit = float(np.median(noise / scale / scale[:, None]))
+    kept = values > max(unit * np.sqrt(len(covariance)), 1e-12)
     if not kept.any():
         kept[-1] = values[-1] > 0
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    return np.asarray(inverse / scale / scale[:, None])
+    return values, vectors / scale[:, None], kept, unit

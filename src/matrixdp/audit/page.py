@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,36 @@ from matrixdp.audit.attack import Attack
 from matrixdp.audit.measure import Measurement
 from matrixdp.audit.tally import Tally
 from matrixdp.audit.tradeoff import draw_tradeoff
-from matrixdp.display.html import FONT
+from matrixdp.display.html import escape_text
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
+from matrixdp.report.page import (
+    render_document,
+    render_facts,
+    render_figure,
+    render_fold,
+    render_heading,
+    render_paragraphs,
+    render_section,
+)
 from matrixdp.version import __version__
 
 _LARGEST = 400  # entries of a data set that a report shows
-_STYLE = f"""
-:root{{color-scheme:light dark}} body{{margin:0 auto;max-width:920px;padding:28px 18px;font:16px/1.5 {FONT}}}
-section{{border:1px solid #8886;border-radius:10px;padding:14px 22px;margin:16px 0}} h2{{margin:.2em 0}}
-.broken{{border:2px solid #c2410c}} pre{{overflow-x:auto;font-size:.85rem}}
-"""
+_NAMES = {  # of facts, for readers
+    "claim": "Claimed",
+    "distance": "Found",
+    "ratio": "Found over claimed",
+    "pairs": "Pairs of neighbours tried",
+    "refused": "Pairs refused by the query",
+    "replays": "Fits replayed",
+    "seeds": "Seeds of broken fits",
+    "epsilon_at_least": "Epsilon is at least",
+    "mu_at_least": "Mu is at least",
+    "delta": "Delta",
+    "level": "Probability that the bound is wrong",
+    "trials": "Runs on each data set",
+}
+_FOLDED = {"data": "The data set of the worst pair", "neighbour": "Its neighbour"}
 _LIMITS = (
     "An audit that finds nothing is no proof: it tries the data sets and events that it can think of. "
     "A pair above its claim proves the claim wrong; so does a replayed fit that is above its claim or differs in more "
@@ -47,7 +65,9 @@ class Finding:
     facts : dict
         The result as JSON.
     picture : str
-        SVG, or an empty string.
+        SVG as a file of its own, or an empty string.
+    inline : str
+        The same for a page.
     """
 
     subject: str
@@ -55,6 +75,7 @@ class Finding:
     text: str
     facts: dict[str, Any]
     picture: str = ""
+    inline: str = ""
 
 
 def describe_attack(subject: str, found: Attack) -> Finding:
@@ -92,7 +113,7 @@ def describe_measurement(subject: str, found: Measurement) -> Finding:
         "trials": found.trials,
         "claim": {"epsilon": claim.epsilon, "delta": claim.delta} if isinstance(claim, Privacy) else claim,
     }
-    return Finding(subject, found.broken, str(found), facts, draw_tradeoff(found))
+    return Finding(subject, found.broken, str(found), facts, draw_tradeoff(found), draw_tradeoff(found, inline=True))
 
 
 def audit_facts(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -103,25 +124,42 @@ def audit_facts(findings: Sequence[Finding]) -> dict[str, Any]:
 
 def render_audit(findings: Sequence[Finding]) -> str:
     """All findings as an HTML document without scripts or external resources."""
-    verdict = "At least one claim does not hold." if _any_broken(findings) else "No claim was found to be exceeded."
-    sections = "".join(map(_render_finding, findings))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Privacy audit</title><style>{_STYLE}</style></head><body><h1>Privacy audit</h1><p>{verdict}</p>"
-        f"{sections}<section><h2>What this shows, and what it does not</h2><p>{_LIMITS}</p></section>"
-        f"<footer>Made by matrixdp {__version__}.</footer></body></html>\n"
-    )
+    broken = [found.subject for found in findings if found.broken]
+    verdict = "No claim was found to be exceeded."
+    if broken:
+        verb = "does" if len(broken) == 1 else "do"
+        verdict = f"{len(broken):,} of {len(findings):,} claims {verb} not hold: {', '.join(broken)}."
+    body = [
+        render_heading("Privacy audit", f"{len(findings):,} subject{'s' * (len(findings) != 1)} audited"),
+        render_section("Findings", render_paragraphs([verdict]), kind="findings"),
+        *map(_render_finding, findings),
+        render_section("What this shows, and what it does not", render_paragraphs([_LIMITS])),
+        f"<footer>Made by matrixdp {__version__}.</footer>",
+    ]
+    return render_document("Privacy audit", "".join(body))
 
 
 def _render_finding(found: Finding) -> str:
-    rows = "".join(f"{name}: {value}\n" for name, value in found.facts.items() if value is not None)
-    kind = ' class="broken"' if found.broken else ""
-    return (
-        f"<section{kind}><h2>{escape(found.subject)}</h2><p>{escape(found.text)}</p>{found.picture}"
-        f"<pre>{escape(rows)}</pre></section>"
+    """The result in words, the picture, the numbers, and the data that prove it in a fold."""
+    picture = render_figure(found.inline) if found.inline else ""
+    known = {name: value for name, value in found.facts.items() if value is not None}
+    facts = [(title, _show(known[name])) for name, title in _NAMES.items() if name in known]
+    folds = "".join(
+        render_fold(title, f'<pre tabindex="0">{escape_text(str(known[name]))}</pre>')
+        for name, title in _FOLDED.items()
+        if name in known
     )
+    body = render_paragraphs([found.text]) + picture + render_facts(facts) + folds
+    return render_section(found.subject, body, kind="broken" if found.broken else "")
+
+
+def _show(value: Any) -> str:
+    """A fact as text; an empty list is none."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_show(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}"
 
 
 def _any_broken(findings: Sequence[Finding]) -> bool:

@@ -49,19 +49,19 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
     """
     alpha = np.concatenate([np.logspace(-4, -2, 40), np.linspace(0.01, 1, 100)])
     elements = [
-        element("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, fill="none", stroke="currentColor"),
-        _line(np.array([[0.0, 1.0], [1.0, 0.0]]), stroke="#8a93a0", stroke_dasharray="3 4"),
-        _line(measured.curve, stroke="#b2182b", stroke_width=2),
+        element("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, class_="p-frame"),
+        _line(np.array([[0.0, 1.0], [1.0, 0.0]]), "p-guide"),
+        _line(measured.curve, "p-other p-line"),
         text(_LEFT + _SIDE / 2, _TOP + _SIDE + 34, "false positive rate", text_anchor="middle"),
         text(-_TOP - _SIDE / 2, 12, "false negative rate", text_anchor="middle", transform="rotate(-90)"),
-        text(_LEFT + 110, _TOP + 40, "measured", fill="#b2182b"),
-        text(_LEFT + 110, _TOP + 58, "dashed: no information", fill="#8a93a0"),
+        *_draw_key(40, "p-other p-line", "measured"),
+        *_draw_key(58, "p-guide", "no information"),
     ]
     if measured.claim is not None:
         curve = np.column_stack([alpha, tradeoff(measured.claim, alpha)])
         elements += [
-            _line(curve, stroke="#2166ac", stroke_width=2),
-            text(_LEFT + 110, _TOP + 22, "claimed: no test may be below", fill="#2166ac"),
+            _line(curve, "p-mark p-line"),
+            *_draw_key(22, "p-mark p-line", "claimed: no test may be below"),
         ]
     for value in (0.0, 0.5, 1.0):
         elements += [
@@ -69,9 +69,15 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
             text(_LEFT - 6, _TOP + (1 - value) * _SIDE + 4, f"{value:g}", size=11, text_anchor="end"),
         ]
     drawing = Drawing(tuple(elements), _LEFT + _SIDE, _TOP + _SIDE + 40)
-    return make_image([drawing], "Trade-off curve, claimed and measured", inline=inline)
+    return make_image([drawing], "Trade-off curve, claimed and measured", str(measured), inline=inline)
 
 
-def _line(points: Floats, **style: str | float) -> str:
+def _draw_key(y: float, kind: str, words: str) -> list[str]:
+    """A line of the legend."""
+    line = element("line", x1=_LEFT + 88, x2=_LEFT + 112, y1=_TOP + y - 4, y2=_TOP + y - 4, class_=kind)
+    return [line, text(_LEFT + 120, _TOP + y, words)]
+
+
+def _line(points: Floats, kind: str) -> str:
     places = " ".join(f"{_LEFT + x * _SIDE:.1f},{_TOP + (1 - y) * _SIDE:.1f}" for x, y in points)
-    return element("polyline", "", points=places, fill="none", **style)
+    return element("polyline", points=places, class_=kind)

@@ -16,6 +16,7 @@ from matrixdp.cli.commands.ledger import ledger
 from matrixdp.cli.commands.release import release
 from matrixdp.cli.commands.reproduce import reproduce
 from matrixdp.cli.commands.schema import schema
+from matrixdp.cli.commands.studio import studio
 from matrixdp.cli.exits import run_safely
 from matrixdp.cli.styles import Group
 from matrixdp.version import __version__
@@ -41,7 +42,7 @@ def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-for _command in (schema, design, release, answer, ledger, audit, demo, reproduce, bench, completion):
+for _command in (schema, design, release, answer, ledger, studio, audit, demo, reproduce, bench, completion):
     cli.add_command(_command)
 
 

@@ -73,8 +73,8 @@ def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
         xlrd = importlib.import_module("xlrd")
     except ImportError:
         raise MissingExtraError(
-            f"CTG.xls is read with xlrd, which is not installed. {install_hint('paper')} Or put ctg.csv into the "
-            "folder that MATRIXDP_DATA names."
+            "CTG.xls is read with xlrd, which is not installed; or put ctg.csv into the folder that MATRIXDP_DATA "
+            f"names. {install_hint('paper')}"
         ) from None
     table = xlrd.open_workbook(file_contents=raw).sheet_by_name(sheet)
     return [table.row_values(i) for i in range(table.nrows)]

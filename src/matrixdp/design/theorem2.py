@@ -45,7 +45,8 @@ def precision_budget(
 
     Privacy
     -------
-    Sufficient, not necessary: it requires 10^3 to 10^7 times the noise of the exact condition.
+    Sufficient, not necessary: it requires 50 to 2 x 10^9 times the noise of the exact condition
+    (`benchmarks/calibrations.py`).
 
     Examples
     --------

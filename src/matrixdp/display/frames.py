@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from matrixdp.checks import check_number
-from matrixdp.errors import MissingExtraError
+from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.types import Floats
 
 
@@ -18,7 +18,7 @@ def load_pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise MissingExtraError("pandas must be installed for data frames: pip install 'matrixdp[plot]'.") from None
+        raise MissingExtraError(f"data frames need pandas. {install_hint('plot')}") from None
     return pandas
 
 

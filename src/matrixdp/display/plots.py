@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.display.frames import interval
 from matrixdp.display.numbers import format_estimate, format_number, make_visible, shorten
-from matrixdp.errors import MissingExtraError, ParameterError
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 from matrixdp.types import Floats
 
 MOST_SIDE = 60  # rows and columns of a matrix that a plot shows
@@ -27,7 +27,7 @@ def load_pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise MissingExtraError("matplotlib must be installed for plots: pip install 'matrixdp[plot]'.") from None
+        raise MissingExtraError(f"plots need matplotlib. {install_hint('plot')}") from None
     return pyplot
 
 

@@ -36,9 +36,10 @@ def check_records(bounds: Bounds, records: ArrayLike, *, clip: bool, missing: st
             i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
             name = f"column {bounds.names[i]!r}" if bounds.names else bounds.label(i)
             raise DataError(
-                f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records or "
-                "fill them in. (A release can replace them by the midpoint of their bounds: missing='midpoint', or "
-                "--missing midpoint.)"
+                f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records, fill "
+                "them in, or declare that values may be missing: Number(..., missing=True) in Columns, missing = true "
+                "in a schema. (The release of a design can also put the midpoint of the bounds in their place: "
+                "missing='midpoint', or --missing midpoint.)"
             )
         array = np.where(np.isfinite(array), array, bounds.midpoint)
     if not clip and not np.array_equal(np.clip(array, bounds.lower, bounds.upper), array):

@@ -12,14 +12,14 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.adaptive.hidden_directions import hidden_std
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
-from matrixdp.adaptive.regression import solve_regression
-from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.adaptive.regression import joint_moment, solve_regression
 from matrixdp.adaptive.simulated_fit import FitOptions, repeat_fit, simulated_number
 from matrixdp.adaptive.statistics import moments_of
-from matrixdp.answers.models import Regression
+from matrixdp.answers.models import Regression, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.checks import check_integer
@@ -77,7 +77,9 @@ def fit_regression(
     part = _select(moment, order)
     coefficients = _coefficients(part)
     sampling, explained = _sampling(part, coefficients)
-    privacy_std = np.maximum(_simulate_errors(moment, error), _hidden_std(part, coefficients))
+    stds = np.sqrt(np.maximum(np.diagonal(part.covariance), np.diagonal(part.fitted.std) * part.bounds.halfwidths**2))
+    privacy_std = np.maximum(_simulate_errors(moment, error), hidden_std(joint_moment(part), coefficients[1:]))
+    privacy_std[1:] = hide_undetermined(privacy_std[1:], stds[:-1], float(stds[-1]))
     return Regression(target, ("intercept", *chosen), coefficients, privacy_std, sampling, explained)
 
 
@@ -113,31 +115,6 @@ def _coefficients(moment: PrivateMoment) -> Floats:
     """Intercept and slopes for the last column."""
     slopes, intercept = solve_regression(moment, 1)
     return np.concatenate([intercept, slopes[0]])
-
-
-def _hidden_std(moment: PrivateMoment, coefficients: Floats) -> Floats:
-    """Standard deviation of intercept and slopes that noise leaves open, of shape (m + 1,).
-
-    Simulated records have the private covariance, so they do not show what lies in directions that noise hides: there a
-    slope may be anything that the variance of the target allows. Along each direction in which the noise is isotropic,
-    with variance v and noise n in the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance
-    p of the slope would let it explain the target alone.
-    """
-    fitted, half, m = moment.fitted, moment.bounds.halfwidths, moment.bounds.size - 1
-    seen = nearest_of_same_trace(fitted.unshrunk)
-    lengths, axes = np.linalg.eigh(fitted.noise_shape[:m, :m])
-    whiten = axes / np.sqrt(np.maximum(lengths, max(float(lengths[-1]) * 1e-15, 1e-300)))
-    values, vectors = np.linalg.eigh(whiten.T @ seen[:m, :m] @ whiten)
-    turn = whiten @ vectors
-    slopes = np.linalg.solve(turn, coefficients[1:] * half[:m] / half[m])
-    centre = fitted.noise_shape[:m, m] @ turn
-    own = max(float(fitted.noise_shape[m, m]) - float(centre @ centre), 0.0)
-    noise = fitted.noise_std**2 * (own + float(((centre - slopes) ** 2).sum()))
-    prior = max(float(seen[m, m]), 1e-300) / np.maximum(values, fitted.noise_std * np.sqrt(m))
-    variances = 1 / (np.square(np.maximum(values, 0.0)) / max(noise, 1e-300) + 1 / prior)
-    spread = (turn * variances) @ turn.T * half[m] ** 2 / np.multiply.outer(half[:m], half[:m])
-    location = moment.mean[:m]
-    return np.asarray(np.sqrt(np.append(location @ spread @ location, np.diagonal(spread))))
 
 
 def _least_squares(mean: Floats, covariance: Floats) -> Floats:

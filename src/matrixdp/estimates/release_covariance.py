@@ -53,7 +53,7 @@ def release_covariance(
 
     Parameters
     ----------
-    data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
+    data : array, pandas, polars or Arrow table of shape (n, m), or what open_records takes
         Values outside the bounds are moved to them.
     columns : Bounds or Columns
         What is public about the columns; never taken from the data. With categories or missing values, the release is
@@ -198,7 +198,8 @@ def _parse_columns(columns: Any) -> tuple[Columns, Bounds | None]:
         limits = zip(names, columns.lower.tolist(), columns.upper.tolist(), strict=True)
         return Columns([Number(*one) for one in limits]), columns
     if not isinstance(columns, Columns):
-        raise ParameterError(f"columns must be Bounds or Columns, got {type(columns).__name__} instead.")
+        hint = " Columns.from_dict takes a dict." if isinstance(columns, dict) else ""
+        raise ParameterError(f"columns must be Bounds or Columns, got {type(columns).__name__} instead.{hint}")
     if not columns.numbers:
         raise ParameterError(
             "columns must have at least one column of numbers; for tables of categories use TableMoments."

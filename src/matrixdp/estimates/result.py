@@ -119,6 +119,15 @@ class CovarianceRelease(ShownRelease, ABC):
     def regression(self, target: str, on: Sequence[str] | None = None) -> Regression:
         """Regression of one number on other columns, by default on all, with standard errors."""
 
+    def error_parts(self, kind: str = "means") -> NamedEstimate:
+        """Each number with the error that privacy causes, the error of the records as a sample, and both together.
+
+        `kind` is 'means', 'covariance' or 'correlation'.
+        """
+        from matrixdp.estimates.error_parts import error_parts
+
+        return error_parts(self, kind)
+
     @abstractmethod
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
@@ -143,11 +152,11 @@ class CovarianceRelease(ShownRelease, ABC):
 
 
 def choose_for(aim: str, method: str, *, features: int, records: int, mu: float) -> MethodChoice:
-    """The method for numbers without missing values: the one that was asked for, or the better one by a public rule.
+    """The method for numbers without missing values: the one that was requested, or the better one by a public rule.
 
     Parameters
     ----------
-    aim : one of `AIMS`
+    aim : one of AIMS
     method : 'auto', 'adaptive' or 'plain'
     features, records : int
         Public numbers.
@@ -159,12 +168,12 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
     >>> choose_for("correlation", "auto", features=4, records=442, mu=0.5).method
     'adaptive'
     >>> choose_for("correlation", "plain", features=4, records=442, mu=0.5)
-    MethodChoice(method='plain', reason='It was asked for.')
+    MethodChoice(method='plain', reason='It was requested.')
     """
     check_aim(aim)
     check_method(method)
     if method != "auto":
-        return MethodChoice(method, "It was asked for.")
+        return MethodChoice(method, "It was requested.")
     if aim == "means":
         return MethodChoice(
             "plain", "Means need no learned directions: a plain release has half of its budget for them."

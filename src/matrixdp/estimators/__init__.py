@@ -1,6 +1,6 @@
 """Private covariance, principal components, regression and discriminant analysis, as scikit-learn estimators.
 
-The functions behind them are in `matrixdp.adaptive`; `docs/estimators.md` describes the method and proves its
+The functions behind them are in `matrixdp.adaptive`; `docs/adaptive.md` describes the method and proves its
 guarantee.
 """
 

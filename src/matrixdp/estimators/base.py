@@ -38,9 +38,7 @@ try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import validate_data
 except ImportError:
-    raise MissingExtraError(
-        f"scikit-learn must be installed for the estimators. {install_hint('estimators')}"
-    ) from None
+    raise MissingExtraError(f"the estimators need scikit-learn. {install_hint('estimators')}") from None
 
 
 class RepeatedFitWarning(UserWarning):

@@ -10,8 +10,10 @@ from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from matrixdp.adaptive.hidden_directions import hidden_std
 from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.adaptive.regression import regression_std, solve_regression
+from matrixdp.adaptive.regression import joint_moment, regression_std, solve_regression
+from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_number
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.estimators.inputs import (
@@ -133,7 +135,10 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
     @property
     def coef_std_(self) -> Floats:
-        """Standard deviation of the error of each coefficient, of the shape of `coef_`."""
+        """Standard deviation of the error of each coefficient, of the shape of `coef_`.
+
+        NaN where noise hides the coefficient, as it does if features are nearly collinear.
+        """
         return self._compute_error_bars()[0]
 
     @property
@@ -145,7 +150,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     def coef_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain each coefficient without privacy with probability `level`, each of the shape of `coef_`.
 
-        They cover noise and shrinkage, but neither the bias of clipping nor sampling.
+        They cover noise and shrinkage, but neither the bias of clipping nor sampling. NaN where noise hides it.
         """
         reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * self.coef_std_
         return self.coef_ - reach, self.coef_ + reach
@@ -155,10 +160,18 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         check_is_fitted(self)
         if self._error_bars is None:
             moment, single = self._moment, np.ndim(self.intercept_) == 0
+            slopes = np.atleast_2d(self.coef_)
             if isinstance(moment, TableFit):
-                stds = moment.joint.coefficient_std(self.coef_.shape[-1], moment.draws(), alpha=self.alpha)
+                joint = moment.joint
+                stds = joint.coefficient_std(slopes.shape[1], moment.draws(), alpha=self.alpha)
             else:
-                stds = regression_std(moment, 1 if single else len(self.coef_), alpha=self.alpha)
+                joint, stds = joint_moment(moment), regression_std(moment, len(slopes), alpha=self.alpha)
+            hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha) for k, one in enumerate(slopes)])
+            own = np.sqrt(np.maximum(np.diagonal(joint.covariance), joint.noise_std * np.diagonal(joint.noise_shape)))
+            own, m = own * joint.half, slopes.shape[1]
+            bars = np.maximum(stds[0], hidden[:, 1:])
+            shown = [hide_undetermined(bar, own[:m], float(own[m + k])) for k, bar in enumerate(bars)]
+            stds = np.array(shown), np.maximum(stds[1], hidden[:, 0])
             self._error_bars = (stds[0][0], stds[1][0]) if single else stds
         return self._error_bars
 

@@ -2,7 +2,7 @@
 
 A data set has three accounts, ``mu^2``, epsilon and delta, each with a total that is fixed at registration. An event
 has one or more payment options, each with an amount for every account; an option is allowed if no account exceeds its
-total. ``docs/ledger.md`` proves that the three totals together guarantee the data set's (epsilon, delta) for any
+total. ``docs/composition.md`` proves that the three totals together guarantee the data set's (epsilon, delta) for any
 adaptive choice of events. In short: the first account is a stretch of Brownian motion, the second composes by addition,
 and the third bounds the probability of everything else.
 

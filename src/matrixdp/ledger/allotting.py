@@ -50,7 +50,7 @@ class LedgerAllotter(LedgerWriter):
         Privacy
         -------
         What charges to the allowance add to all other releases is (epsilon, delta)-DP, at the data set's delta.
-        ``docs/ledger.md`` has the proof.
+        ``docs/composition.md`` has the proof.
 
         Examples
         --------

@@ -1,8 +1,8 @@
 """Allowances: parts of a data set's total, each set apart under a name, which only charges that name it may spend.
 
 An allowance has an amount in each of the three accounts. A charge to it is covered by its amount, which no other charge
-can use; charges without an allowance use what is not allotted. ``docs/ledger.md`` derives the guarantee of an allowance
-on its own.
+can use; charges without an allowance use what is not allotted. ``docs/composition.md`` derives the guarantee of an
+allowance on its own.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class AllowanceSize:
         assert isinstance(self.share, Fraction)
         amount = Amount(*(int(units * self.share) for units in (total.mu_squared, total.epsilon, total.delta)))
         if amount == NOTHING:
-            raise ParameterError(f"share is too small: {float(self.share):g} of the total is nothing.")
+            raise ParameterError(
+                f"share is too small: {float(self.share):g} of the total rounds to zero. Choose a larger share."
+            )
         return amount, guaranteed_epsilon(amount, privacy.delta)
 
 

@@ -226,8 +226,8 @@ class Journal:
         row = self.row("registration", dataset)
         if row is None:
             raise LedgerError(
-                f"{self.location} has no data set {show(dataset)}. Check the name, or register it first: "
-                f"ledger.register({show(dataset)}, privacy, neighbours=...)."
+                f"{self.location} has no data set {show(dataset)}. Check the name, or register it first: matrixdp "
+                f"ledger add, or ledger.register({show(dataset)}, privacy, neighbours=...) in Python."
             )
         content = row.content()
         last, counters = self.row("state", dataset), self.counters(dataset)

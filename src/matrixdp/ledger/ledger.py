@@ -304,7 +304,7 @@ class Ledger(LedgerAllotter):
         Parameters
         ----------
         dataset : str
-        spent : float, event or ``"all"``
+        spent : float, event or "all"
             An epsilon, at the delta of the data set; an event; or ``"all"`` to treat all that is left as spent. If it
             is not known for sure, use ``"all"``. If anything was spent, any allowance may have paid for it: existing
             ones can be returned, and accept no further charges.

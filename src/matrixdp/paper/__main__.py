@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matrixdp.errors import MatrixDPError
-from matrixdp.paper.command import PARTS, reproduce
+from matrixdp.paper.command import DEFAULT_FOLDER, PARTS, reproduce
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, run, and print the path of the report."""
     parser = argparse.ArgumentParser(prog="python -m matrixdp.paper", description="Repeat the paper's experiments.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all by default")
-    parser.add_argument("--trials", type=int, default=100, help="trials of each row (default: 100)")
+    parser.add_argument("--trials", type=int, default=100, help="trials of each row, at least 2 (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the simulated noise (default: 0)")
-    parser.add_argument("--out", type=Path, default=Path("reproduction"), help="folder (default: reproduction)")
+    parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help=f"folder (default: {DEFAULT_FOLDER})")
     parser.add_argument("--plugin", action="append", default=[], metavar="MODULE", help="registers mechanisms")
     options = parser.parse_args(arguments)
     try:

@@ -12,6 +12,7 @@ from matrixdp.paper import (
     design_space_figure,
     directions_figure,
     experiment_tables,
+    gains_report,
     noise_figure,
     runtime,
     setup_readings,
@@ -29,7 +30,7 @@ _TIMES = 20
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The parts that were asked for and what was measured.
+    """The parts that were requested and what was measured.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class Run:
 
     @cached_property
     def timings(self) -> runtime.Timings:
-        """Seconds of the runtime table; empty if it was not asked for."""
+        """Seconds of the runtime table; empty if it was not requested."""
         return runtime.load_or_measure(self.out / "cache", _TIMES) if "runtime" in self.chosen else {}
 
     @property
@@ -65,7 +66,7 @@ class Run:
 
     @cached_property
     def claims(self) -> ReportTable | None:
-        """The table of claims, or None if it was not asked for."""
+        """The table of claims, or None if it was not requested."""
         if "claims" not in self.chosen:
             return None
         values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}
@@ -99,8 +100,10 @@ def _experiments(run: Run) -> list[Section]:
 
 
 def _discussion(run: Run) -> list[Section]:
-    """Directions, runtime, projection, and the claims."""
+    """Where directional noise pays, directions, runtime, projection, and the claims."""
     listed, best = [], run.best
+    if "gains" in best:
+        listed.append(gains_report.section(best, run.out / "figures"))
     if "directions" in best:
         figure = directions_figure.draw(best["directions"], run.out / "figures")
         listed.append(Section("directions", "Noise directions", [figure, directions_figure.table(best["directions"])]))

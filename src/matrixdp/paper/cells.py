@@ -16,7 +16,7 @@ import numpy as np
 
 from matrixdp.datasets import load_table
 from matrixdp.noise import Stream
-from matrixdp.paper import component, covariance, directions, regression, regression_beyond, subspace
+from matrixdp.paper import component, covariance, directions, gains, regression, regression_beyond, subspace
 from matrixdp.paper.experiment import registered_rows
 from matrixdp.paper.files import write_atomically
 from matrixdp.paper.guarantee import check_guarantee
@@ -39,6 +39,7 @@ PART_ROWS: dict[str, Callable[[], list[Row]]] = {
     ),
     "subspace": subspace.rows,
     "directions": directions.rows,
+    "gains": gains.rows,
 }
 DATA = {
     "exp1": ("liver",),
@@ -46,6 +47,7 @@ DATA = {
     "exp3": ("ctg",),
     "subspace": ("liver",),
     "directions": ("liver", "movement", "ctg"),
+    "gains": ("liver", "movement", "ctg"),
 }
 
 

@@ -15,8 +15,10 @@ from matrixdp.paper.report_table import SIMULATED
 from matrixdp.paper.runner import run_cells
 from matrixdp.release import load_plugins
 
-PARTS = ("exp1", "exp2", "exp3", "directions", "runtime", "subspace", "readings", "pictures", "claims")
+PARTS = ("exp1", "exp2", "exp3", "gains", "directions", "runtime", "subspace", "readings", "pictures", "claims")
+DEFAULT_FOLDER = Path("matrixdp-paper")
 _NEEDS = {
+    "gains": ("exp1", "exp2", "exp3"),
     "claims": ("exp1", "exp2", "exp3", "directions", "runtime", "subspace"),
     "readings": ("exp1",),
     "subspace": ("exp1",),
@@ -27,7 +29,7 @@ def reproduce(
     parts: Sequence[str] = (),
     trials: int = 100,
     seed: int = 0,
-    out: Path | str = Path("reproduction"),
+    out: Path | str = DEFAULT_FOLDER,
     *,
     processes: int = 2,
     progress: TextIO | None = None,
@@ -40,7 +42,7 @@ def reproduce(
     parts : sequence of str
         Of `PARTS`; all by default. Parts that these need are run as well.
     trials : int
-        At least 2.
+        At least 2: an error bar needs two.
     seed : int
         Seed of the streams: the same seed gives the same figures.
     out : path
@@ -62,11 +64,12 @@ def reproduce(
     Simulations on public data with seeded noise: they protect nothing.
     """
     chosen = _chosen(parts)
-    load_plugins(plugins)
-    part_rows.cache_clear()
-    for name, value, least in (("trials", trials, 2), ("seed", seed, 0), ("processes", processes, 1)):
+    check_integer(trials, "trials", at_least=2, rule="an integer of at least 2, since an error bar needs two trials")
+    for name, value, least in (("seed", seed, 0), ("processes", processes, 1)):
         check_integer(value, name, at_least=least, rule=f"an integer of at least {least}")
     _require_extra()
+    load_plugins(plugins)
+    part_rows.cache_clear()
     out = Path(out)
     measured = [part for part in DATA if part in chosen]
     cells = [cell for part in measured for cell in part_cells(part, trials=trials, seed=seed)]
@@ -77,7 +80,7 @@ def reproduce(
 
 
 def _chosen(parts: Sequence[str]) -> list[str]:
-    """The parts asked for and those that they need, in the report's order."""
+    """The parts that were requested and those that they need, in the report's order."""
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from matrixdp.paper.best_setting import Best
 from matrixdp.paper.cells import origins
-from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
+from matrixdp.paper.plotting import AXIS, COLOURS, PAPER, Picture, draw_picture, label_rows, place_legend
 from matrixdp.paper.published import TABLES
 
 _TITLES = {"exp1": "Exp. I: regression", "exp2": "Exp. II: first component", "exp3": "Exp. III: covariance"}
@@ -25,6 +26,7 @@ _NAMES = {
     "beyond": "beyond the paper",
     "registered": "registered mechanisms",
 }
+_HOLLOW: Any = {"markerfacecolor": PAPER, "markeredgecolor": COLOURS[1], "markersize": 5}
 
 
 def draw(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
@@ -35,35 +37,36 @@ def draw(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
         key=lambda one: order.index(one.row.group),
     )
     guess, printed = best["random guess"].summary.mean, TABLES[part]
-    with canvas(10.5, 0.26 * len(listed) + 1.1) as (figure, (ax,)):
+
+    def paint(axes: list[Any], narrow: bool) -> None:
+        ax = axes[0]
         for i, one in enumerate(listed):
             mean, half = one.summary
-            ax.errorbar(
-                mean / guess, i, xerr=half / guess, fmt="o", color=_SHADES[one.row.group], markersize=5, capsize=2
-            )
-            published = printed.get(one.row.key)
-            if published:
-                relative = published.mean / printed["random guess"].mean
-                ax.plot(relative, i, "D", markerfacecolor="white", markeredgecolor=COLOURS[1], markersize=5)
+            shade = _SHADES[one.row.group]
+            ax.errorbar(mean / guess, i, xerr=half / guess, fmt="o", color=shade, markersize=5, capsize=2)
+            if published := printed.get(one.row.key):
+                ax.plot(published.mean / printed["random guess"].mean, i, "D", **_HOLLOW)
         shown = {one.row.group for one in listed}
         for group, shade in _SHADES.items():
             if group != "registered" or group in shown:
                 ax.plot([], [], "o", color=shade, label=_NAMES[group])
-        ax.plot([], [], "D", markerfacecolor="white", markeredgecolor=COLOURS[1], label="published")
-        ax.set_yticks(range(len(listed)), [one.row.label for one in listed])
-        ax.invert_yaxis()
+        ax.plot([], [], "D", **_HOLLOW, label="published")
         if part != "exp1":
             ax.set_xscale("log")
         else:
             ax.set_xlim(0)
-        ax.axvline(1.0, color="#999999", linewidth=0.8)
+        label_rows(ax, [one.row.label for one in listed], narrow=narrow)
+        ax.axvline(1.0, color=AXIS, linewidth=0.8)
         ax.set_xlabel("error / error of a random guess")
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        return save(
-            figure,
-            folder,
-            f"{part}-comparison",
-            title=f"{_TITLES[part]}: published and measured",
-            caption="Each divided by the random guess of its own source, since absolute figures differ.",
-            simulated="simulated" in origins(part),
-        )
+        place_legend(ax, narrow=narrow)
+
+    return draw_picture(
+        paint,
+        folder,
+        f"{part}-comparison",
+        title=f"{_TITLES[part]}: published and measured",
+        caption="Each divided by the random guess of its own source, since absolute figures differ.",
+        simulated="simulated" in origins(part),
+        wide=(10.5, 0.26 * len(listed) + 1.1),
+        narrow=(4.4, 0.42 * len(listed) + 2.2),
+    )

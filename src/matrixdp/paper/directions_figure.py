@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matrixdp.paper.best_setting import Best
 from matrixdp.paper.cells import origins
 from matrixdp.paper.directions import EPSILONS, PANELS, SHOWN, key
 from matrixdp.paper.mechanisms import CALIBRATIONS
-from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
+from matrixdp.paper.plotting import COLOURS, Picture, draw_picture
 from matrixdp.paper.report_table import ReportTable
+from matrixdp.paper.rows import Summary
 
 _TITLES = {
     "exp1": ("Exp. I: regression", "RMSE"),
@@ -50,23 +52,14 @@ def table(best: Mapping[str, Best]) -> ReportTable:
 
 def draw(best: Mapping[str, Best], folder: Path) -> Picture:
     """Three panels, as in the paper."""
-    with canvas(11.0, 4.0, 3) as (figure, axes):
+
+    def paint(axes: list[Any], _narrow: bool) -> None:
         for ax, (panel, sets) in zip(axes, PANELS.items(), strict=True):
             for colour, name in zip(COLOURS, sets, strict=False):
-                for calibration, line in (("exact", "-"), ("theorem2", ":")):
+                for calibration in ("exact", "theorem2"):
                     chosen = [best[key(panel, calibration, name, epsilon)].summary for epsilon in EPSILONS]
-                    ax.errorbar(
-                        EPSILONS,
-                        [one.mean for one in chosen],
-                        yerr=[one.half for one in chosen],
-                        color=colour if name != "i.i.d." else COLOURS[4],
-                        linestyle=line,
-                        marker="o" if calibration == "exact" else None,
-                        markersize=3,
-                        linewidth=1.4 if calibration == "exact" else 1.0,
-                        capsize=2,
-                        label=name if calibration == "exact" else None,
-                    )
+                    colour = colour if name != "i.i.d." else COLOURS[4]
+                    _line(ax, chosen, colour, name if calibration == "exact" else None)
             ax.set_xscale("log")
             if panel == "exp2":
                 ax.set_yscale("log")
@@ -75,11 +68,31 @@ def draw(best: Mapping[str, Best], folder: Path) -> Picture:
             ax.set_title(title)
             ax.set_ylabel(unit)
             ax.legend()
-        return save(
-            figure,
-            folder,
-            "directions",
-            title="Effect of noise directions",
-            caption=_CAPTION,
-            simulated="simulated" in origins("directions"),
-        )
+
+    return draw_picture(
+        paint,
+        folder,
+        "directions",
+        title="Effect of noise directions",
+        caption=_CAPTION,
+        simulated="simulated" in origins("directions"),
+        wide=(11.0, 4.0),
+        narrow=(4.4, 10.5),
+        panels=3,
+    )
+
+
+def _line(ax: Any, points: Sequence[Summary], colour: str, label: str | None) -> None:
+    """Errors over epsilon; a line without a label is dotted and has no marks."""
+    ax.errorbar(
+        EPSILONS,
+        [one.mean for one in points],
+        yerr=[one.half for one in points],
+        color=colour,
+        linestyle="-" if label else ":",
+        marker="o" if label else None,
+        markersize=3,
+        linewidth=1.4 if label else 1.0,
+        capsize=2,
+        label=label,
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from matrixdp.design import Design, binary, isotropic, make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.paper.plotting import COLOURS, Picture, canvas, save
+from matrixdp.paper.plotting import COLOURS, Picture, draw_picture, place_legend
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
 from matrixdp.types import Floats
@@ -33,27 +33,34 @@ def designs(angle: float) -> tuple[Design, Design]:
 
 def draw(folder: Path, seed: int) -> Picture:
     """Left along a feature's axis, right along a rotated direction."""
-    with canvas(9.0, 4.2, 2, sharex=True, sharey=True) as (figure, axes):
+    directional, plain = designs(0.0)
+    rotated = designs(_ANGLE)[0]
+    spread = [math.sqrt(float(one.colcov.variances.min())) for one in (directional, rotated)]
+    iid = math.sqrt(float(plain.colcov.variances.min()))
+
+    def paint(axes: list[Any], narrow: bool) -> None:
         for ax, angle, title in ((axes[0], 0.0, "along a feature"), (axes[1], _ANGLE, "along a rotated direction")):
             _panel(ax, angle, title, seed)
-        axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        directional, plain = designs(0.0)
-        rotated = designs(_ANGLE)[0]
-        spread = [math.sqrt(float(one.colcov.variances.min())) for one in (directional, rotated)]
-        iid = math.sqrt(float(plain.colcov.variances.min()))
-        return save(
-            figure,
-            folder,
-            "noise",
-            title="Directional and i.i.d. noise with the same guarantee",
-            caption=(
-                f"Noise in one record of two features in [-1, 1], epsilon = 1, delta = 0.001, exactly calibrated, "
-                f"{_SHARE:.0%} of the budget on the utility direction. Standard deviation along it: {spread[0]:.3g} "
-                f"where it is a feature's axis, {spread[1]:.3g} where it is rotated, {iid:.3g} for i.i.d. noise. "
-                "Ellipses contain 95%. The gain along the direction is offset by more noise across it."
-            ),
-            simulated=False,
-        )
+        place_legend(axes[1], narrow=narrow)
+
+    return draw_picture(
+        paint,
+        folder,
+        "noise",
+        title="Directional and i.i.d. noise with the same guarantee",
+        caption=(
+            f"Noise in one record of two features in [-1, 1], epsilon = 1, delta = 0.001, exactly calibrated, "
+            f"{_SHARE:.0%} of the budget on the utility direction. Standard deviation along it: {spread[0]:.3g} "
+            f"where it is a feature's axis, {spread[1]:.3g} where it is rotated, {iid:.3g} for i.i.d. noise. "
+            "Ellipses contain 95%. The gain along the direction is offset by more noise across it."
+        ),
+        simulated=False,
+        wide=(9.0, 4.2),
+        narrow=(4.4, 8.2),
+        panels=2,
+        sharex=True,
+        sharey=True,
+    )
 
 
 def _panel(ax: Any, angle: float, title: str, seed: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.paper.files import write_atomically
+from matrixdp.report.page import render_scroll
 
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
 
@@ -85,9 +86,13 @@ class ReportTable:
             body.append(f"<tr>{''.join(cells)}</tr>")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return (
-            f'{mark}<div class="scroll"><table id="table-{escape(self.name)}"><caption>{escape(self.title)}</caption>'
-            f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
-            f'<div class="notes">{notes}</div>'
+            mark
+            + render_scroll(
+                f'<table class="words" id="table-{escape(self.name)}"><caption>{escape(self.title)}</caption>'
+                f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>",
+                self.title,
+            )
+            + f'<div class="notes">{notes}</div>'
         )
 
     def write(self, folder: Path) -> None:

@@ -37,7 +37,7 @@ class Row:
         Unique in its part.
     label : str
     group : str
-        'reference', 'paper', 'calibration', 'beyond' or 'registered'.
+        'reference', 'paper', 'calibration', 'beyond', 'registered', 'adaptive' or 'weights'.
     column : Guarantee or None
         What the table states for it; None where nothing is private.
     build : callable

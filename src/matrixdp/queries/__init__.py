@@ -1,4 +1,4 @@
-"""Queries: matrices to release, each with its public domain and the changes that one person can make."""
+"""Queries: matrices to release, each with its public domain and the changes that one record or person can make."""
 
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.queries.counts import ContingencyTable

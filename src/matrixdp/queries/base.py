@@ -65,7 +65,7 @@ class MatrixQuery(ABC):
 
         @property
         def sensitivity(self) -> Sensitivity:
-            """The changes that one person can make."""
+            """The changes that one record or person can make."""
 
     # What a design needs.
 

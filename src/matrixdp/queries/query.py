@@ -26,7 +26,7 @@ def _function_name(function: Any) -> str | None:
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class Query(MatrixQuery):
-    """A function of your own, with the changes that one person can make to its value.
+    """A function of your own, with the changes that one record can make to its value.
 
     Parameters
     ----------

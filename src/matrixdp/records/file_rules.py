@@ -100,7 +100,7 @@ class DateRule:
             raise DataError(
                 f"column {self.name!r} must hold {self.kind}s, written as "
                 f"{show(self.format) if self.format else self._example}, and a value is something else. Correct it, "
-                "or give the format in the schema."
+                'or give the format in the schema, as in format = "%d.%m.%Y".'
             )
         missing = counted.is_null().to_numpy(zero_copy_only=False)
         since = np.clip(counted.fill_null(0).to_numpy(), -_LARGEST, _LARGEST) - self._start
@@ -239,9 +239,10 @@ DEFAULT_RULES = FileRules()
 def not_a_number(name: str) -> DataError:
     """The error for a text in a column of numbers."""
     return DataError(
-        f"column {name!r} must hold numbers, but it contains text. Encode it as numbers, correct the file, describe it "
-        'as "yes/no", "category" or "date", declare decimal, thousands or missing_words under [files] in the schema, '
-        "or remove the column from the schema."
+        f"column {name!r} must hold numbers, but it contains text. In the schema, give it the type of what it holds: "
+        'type = "yes/no" for TRUE and FALSE or yes and no, "category" for names, "date" for dates; declare a decimal '
+        "comma, thousands or words for missing values under [files] (decimal, thousands, missing_words); or delete the "
+        "column there."
     )
 
 

@@ -28,7 +28,7 @@ from matrixdp.records.tables import (
     read_numbers,
 )
 
-_YES, _NO = ("yes", "true", "y", "t", "1", "1.0"), ("no", "false", "n", "f", "0", "0.0")
+YES, NO = ("yes", "true", "y", "t", "1", "1.0"), ("no", "false", "n", "f", "0", "0.0")
 _UNKNOWN, _MISSING, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
 _DIGITS = {2: 11, 4: 24, 8: 53}  # binary digits of floats, by their size in bytes
@@ -99,7 +99,7 @@ class TableBlock:
             if not getattr(column, "other", False):
                 remedy = "Add its level, or a level for all others (other = true)."
                 if isinstance(column, YesNo):
-                    remedy = "Map it to yes or no first."
+                    remedy = "It must be yes, no, true, false, y, n, t, f, 1 or 0; for other words use a category."
                 raise DataError(f"column {column.name!r} has a value that is not among its levels. {remedy}")
             found[unknown] = last - column.missing
         return found
@@ -204,7 +204,7 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
     numeric: dict[Any, int]
     as_levels = isinstance(column, Category) and isinstance(column.levels[0], str)
     if isinstance(column, YesNo):
-        texts, numeric = dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0), {0: 0, 1: 1}
+        texts, numeric = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0), {0: 0, 1: 1}
     else:
         texts = {level: code for code, level in enumerate(column.levels) if isinstance(level, str)}
         numeric = {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}

@@ -163,7 +163,10 @@ def _require_numbers(columns: list[Any], numbers: list[bool]) -> None:
     """Raise a `DataError` for dates, text and other columns that NumPy might convert to numbers."""
     for name, number in zip(columns, numbers, strict=True):
         if not number:
-            raise DataError(f"column {name!r} must hold numbers. Encode text, dates and categories first.")
+            raise DataError(
+                f"column {name!r} must hold numbers. Turn dates into numbers, and describe text as a category or as "
+                'yes/no: Columns with Category or YesNo, type = "category" or "yes/no" in a schema.'
+            )
 
 
 def arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:

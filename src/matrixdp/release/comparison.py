@@ -114,7 +114,7 @@ def compare(release: Any, non_private: ArrayLike, *, answer: str | None = None, 
 
     Parameters
     ----------
-    release : Release, MechanismRelease or another release, made with ``simulation=True``
+    release : Release, MechanismRelease or another release, made with simulation=True
     non_private : array_like of the shape of the answer
         The true numbers; a data frame in the order of the answer's rows and columns.
     answer : 'matrix', 'mean', 'means', 'covariance' or 'correlation', optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.queries.base import check_count
@@ -23,6 +23,7 @@ from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writi
 from matrixdp.release.interception import current_answer
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism import check_rowwise
+from matrixdp.release.notebook import render_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.result import Guaranteed, read_facts, reading
 from matrixdp.types import Floats
@@ -49,6 +50,8 @@ class DatasetRelease(Guaranteed):
         Whether the noise can be reproduced from a seed. Such a release protects nothing.
     missing : 'error' or 'midpoint'
         Whether missing values, if there were any, were replaced by the middle of their bounds.
+    request : str or None
+        The request id under which the release was charged.
     """
 
     path: Path
@@ -57,6 +60,7 @@ class DatasetRelease(Guaranteed):
     version: str = __version__
     simulation: bool = False
     missing: str = "error"
+    request: str | None = None
 
     @property
     def std(self) -> Floats:
@@ -69,9 +73,15 @@ class DatasetRelease(Guaranteed):
         guarantee += f"protects {self.design.query.protects}"
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
 
+    def _repr_html_(self) -> str:
+        return render_dataset(self)
+
     def to_json(self) -> str:
         """Return the contents of ``_release.json``."""
-        return json.dumps({**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}, allow_nan=False)
+        content = {**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}
+        if self.request is not None:
+            content["request"] = self.request
+        return json.dumps(content, allow_nan=False)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:
@@ -90,11 +100,13 @@ class DatasetRelease(Guaranteed):
 
     @classmethod
     def _from_content(cls, place: Path, content: Any) -> DatasetRelease:
-        files = tuple(content["files"])
+        files, request = tuple(content["files"]), content.get("request")
         if content["format"] != _FORMAT or any(not isinstance(name, str) or Path(name).name != name for name in files):
             raise KeyError("format")
+        if not isinstance(request, str | None):
+            raise KeyError("request")
         design, version, simulation, missing = read_facts(content)
-        found = cls(place, design, files, version, simulation, missing)
+        found = cls(place, design, files, version, simulation, missing, request)
         check_rowwise(found.design)
         if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
             raise ParameterError("std of the text does not match its design; it was altered.")
@@ -110,6 +122,7 @@ def release_dataset(
     missing: str = "error",
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    request: str | None = None,
     allowance: str | None = None,
     workers: Any = None,
     force: bool = False,
@@ -132,6 +145,9 @@ def release_dataset(
         A new or empty folder; with a cluster, all workers must see it under this path.
     clip, missing, ledger, dataset, allowance, stream, simulation
         As for `matrixdp.release.release`.
+    request : str, optional
+        A request id that was used before returns the data set in `out`, without a charge, if it is the one that was
+        released under this id.
     workers : int, str or distributed.Client, optional
         As for `open_records`.
     force : bool
@@ -153,7 +169,11 @@ def release_dataset(
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     query = design.query
-    account = open_account(design, ledger, dataset, None, allowance, simulation=simulation)
+    account = open_account(design, ledger, dataset, request, allowance, simulation=simulation)
+    if account is not None and request is not None:
+        account = replace(account, description={**account.description, "output": "files"})
+        if (stored := account.stored()) is not None:
+            return _open_stored(out, stored, request)
     everything = require_rereadable(open_records(data, workers=workers))
     records = everything.select(query.names)
     require_public_order(records)
@@ -162,18 +182,35 @@ def release_dataset(
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
         query.check_people(everything)
-        receipt = account.charge() if account is not None else None
+        receipt = account.charge_or_find() if account is not None else None
+        if isinstance(receipt, str):
+            raise _elsewhere(out, request)
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
         places = str(folder.path), str(folder.drafts)
         task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, names)
         files = _written(records, task)
-        released = DatasetRelease(folder.place, design, files, simulation=simulation, missing=missing)
+        released = DatasetRelease(folder.place, design, files, simulation=simulation, missing=missing, request=request)
         _finish(folder, released)
         if account is not None and receipt is not None:
             account.complete(receipt, released.to_json)
     return released
+
+
+def _open_stored(out: str | os.PathLike[str], stored: str, request: str) -> DatasetRelease:
+    """The data set in `out`, if it is the one that the ledger has stored under the request id."""
+    manifest = Path(out, MANIFEST)
+    if not manifest.is_file() or manifest.read_text(encoding="utf-8", errors="replace") != stored:
+        raise _elsewhere(out, request)
+    return DatasetRelease.open(out)
+
+
+def _elsewhere(out: str | os.PathLike[str], request: str | None) -> ParameterError:
+    return ParameterError(
+        f"the data set of the request {show(request)} was released before, and is not in {Path(out)}. Give the folder "
+        "that it was written to, or use a new request id, which is charged again."
+    )
 
 
 def _written(records: Records, task: WriteTask) -> tuple[str, ...]:

@@ -168,7 +168,7 @@ def check_content(release: MechanismRelease) -> None:
         raise ParameterError(f"std must be None or a finite array of the matrix's shape {matrix.shape}.")
     if not (0 <= release.epsilon <= privacy.epsilon and 0 <= release.delta <= privacy.delta):
         raise ParameterError(
-            f"epsilon and delta must be at most those asked for, ({privacy.epsilon:g}, {privacy.delta:g}), "
+            f"epsilon and delta must be at most those of the budget, ({privacy.epsilon:g}, {privacy.delta:g}), "
             f"got ({release.epsilon:g}, {release.delta:g}) instead."
         )
     if release.mu is not None and not 0 < release.mu <= privacy.mu:

@@ -10,7 +10,16 @@ from matrixdp.answers.moments import Estimate
 from matrixdp.answers.named import NOISE_NOTE, NamedEstimate
 from matrixdp.device import is_on_device, load_cupy
 from matrixdp.display.frames import make_frame, make_long_frame
-from matrixdp.display.html import MOST_COLUMNS, MOST_ROWS, render_card, render_facts, render_note, render_numbers
+from matrixdp.display.html import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    render_card,
+    render_facts,
+    render_note,
+    render_numbers,
+    render_table,
+)
+from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import describe_guarantee
 from matrixdp.queries import MatrixQuery
@@ -69,6 +78,27 @@ class ShownRelease:
         facts += [] if mu is None else [("spent", f"mu {mu:.4g} of Gaussian differential privacy")]
         facts += [("method", f"{getattr(self, 'method', '')}: {reason}")] if reason else []
         return render_card(_title(self), render_facts(facts), *tables, render_note(note), warnings=_warnings(self))
+
+
+def render_dataset(release: Any) -> str:
+    """A noisy data set as HTML: where it is, its guarantee, and the noise of each column beside its largest value."""
+    query = release.design.query
+    names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
+    largest = np.broadcast_to(query.scale, query.shape)[0]
+    rows = [
+        (name, format_number(std), format_number(float(most), 6))
+        for name, std, most in zip(names, release.std.tolist(), largest, strict=True)
+    ]
+    facts = [
+        ("guarantee", _guarantee(release)),
+        ("spent", f"mu {release.mu:.4g} of Gaussian differential privacy"),
+        ("folder", str(release.path)),
+        ("files", f"{len(release.files):,} in Parquet, with the records in their order"),
+    ]
+    shape = " × ".join(f"{size:,}" for size in query.shape)
+    table = render_table(("column", "std of the noise", "largest value possible"), rows)
+    note = render_note("the noise of each row hides that row: use averages over many rows")
+    return render_card(f"Noisy data set, {shape}", render_facts(facts), table, note, warnings=_warnings(release))
 
 
 def find_query(release: Any) -> MatrixQuery | None:

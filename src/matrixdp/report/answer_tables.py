@@ -16,6 +16,7 @@ from matrixdp.release import Release
 
 MODELS = ("components", "regression")
 SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
+BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
 _MATRICES = ("covariance", "correlation")
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 
@@ -43,9 +44,12 @@ class AnswerTable:
     group: tuple[str, ...] = ()
 
 
-def predict_answers(design: Design, kind: str) -> tuple[AnswerTable, ...]:
-    """The tables of a report on `make_even_release`: their error bars are a prediction for any table."""
-    return make_answers(make_even_release(design), kind)
+def predict_answers(design: Design, kind: str, *, groups: bool = True) -> tuple[AnswerTable, ...]:
+    """The tables of a report on `make_even_release`: their error bars are a prediction for any table.
+
+    Without `groups`, tables of single groups are left out; the one that describes all groups is not.
+    """
+    return make_answers(make_even_release(design), kind, groups=groups)
 
 
 def make_even_release(design: Design) -> Release:
@@ -56,7 +60,7 @@ def make_even_release(design: Design) -> Release:
     return Release(make_even_moments(design.query), design)
 
 
-def make_answers(release: Release, kind: str) -> tuple[AnswerTable, ...]:
+def make_answers(release: Release, kind: str, *, groups: bool = True) -> tuple[AnswerTable, ...]:
     """The tables that a report of this kind shows; post-processing.
 
     Parameters
@@ -64,19 +68,21 @@ def make_answers(release: Release, kind: str) -> tuple[AnswerTable, ...]:
     release : Release
         Of `TableMoments`.
     kind : 'means', 'table', 'everything', 'covariance' or 'correlation'
+    groups : bool
+        Whether to include the tables of single groups.
     """
     query = release.design.query
     assert isinstance(query, TableMoments)
     with np.errstate(all="ignore"):
-        return tuple(_list_answers(release, query, kind))
+        return tuple(_list_answers(release, query, kind, groups=groups))
 
 
-def _list_answers(release: Release, query: TableMoments, kind: str) -> Iterator[AnswerTable]:
+def _list_answers(release: Release, query: TableMoments, kind: str, *, groups: bool) -> Iterator[AnswerTable]:
     yield from _answer_group(release, query, kind, ())
     if not query.by:
         return
     yield _describe_groups(release, query)
-    for group in query.group_levels:
+    for group in query.group_levels if groups else ():
         yield from _answer_group(release, query, kind, group)
 
 

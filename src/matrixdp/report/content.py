@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrixdp.answers.moments import Estimate
+from matrixdp.domain.columns import Number
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease
-from matrixdp.queries import MatrixQuery, TableMoments
+from matrixdp.queries import ContingencyTable, MatrixQuery, TableMoments
+from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
@@ -77,7 +79,7 @@ class ReportContent:
         Largest absolute value that each entry can have; pictures show entries relative to it.
     release : Release, MechanismRelease or AdaptiveRelease
     mechanism : MechanismFacts
-    kind : one of `KINDS`
+    kind : one of KINDS
     mean : Estimate, optional
         Means of the features, where they follow from the release.
     ledger : LedgerSummary, optional
@@ -85,8 +87,16 @@ class ReportContent:
         Further sentences on how the noise was generated.
     units : tuple of str
         Sentences on what the numbers of a column count.
+    dates : tuple of DateRule
+        Columns whose means are shown as dates or times.
     answers : tuple of AnswerTable
         What else follows from the release. For most kinds they are shown in place of the matrix.
+    table : str
+        What the table is called that was asked; empty if that is unknown.
+    written : str
+        When the report was written; empty if that is unknown.
+    variables : tuple of str
+        What the rows and the columns of a table of counts are; empty if that is unknown.
     """
 
     title: str
@@ -102,7 +112,11 @@ class ReportContent:
     ledger: LedgerSummary | None = None
     notes: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
+    dates: tuple[DateRule, ...] = ()
     answers: tuple[AnswerTable, ...] = ()
+    table: str = ""
+    written: str = ""
+    variables: tuple[str, str] = ("", "")
 
     @property
     def summary(self) -> bool:
@@ -120,6 +134,24 @@ class ReportContent:
     def remarks(self) -> tuple[str, ...]:
         """The caveats, and what the numbers count."""
         return self.caveats + self.units
+
+    @property
+    def counts(self) -> bool:
+        """Whether the matrix is a table of counts."""
+        return isinstance(self.mechanism.query, ContingencyTable) and self.matrix.shape == self.mechanism.query.shape
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """The columns of numbers with their bounds, where means follow from the release."""
+        query = self.mechanism.query
+        if isinstance(query, TableMoments):
+            return query.used.numbers
+        bounds = query.moment_bounds
+        if bounds is None:
+            return ()
+        names = bounds.names or tuple(f"x{i}" for i in range(bounds.size))
+        limits = zip(names, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
+        return tuple(Number(*one) for one in limits)
 
     @property
     def square(self) -> bool:

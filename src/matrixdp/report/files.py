@@ -15,6 +15,7 @@ import numpy as np
 
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent, has_equal_rows
+from matrixdp.report.dates import DATES, write_dates
 from matrixdp.report.html import render_page
 from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
 from matrixdp.types import Floats
@@ -45,6 +46,8 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
         _write_answers(place, content)
     if content.remarks:
         (place / "notes.txt").write_text("\n".join(content.remarks) + "\n", encoding="utf-8")
+    if content.dates:
+        (place / DATES).write_text(write_dates(content.dates), encoding="utf-8")
     if not content.summary:
         _write_matrix(place, content)
     names = sorted(path.name for path in place.iterdir())

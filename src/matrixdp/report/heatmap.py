@@ -1,4 +1,4 @@
-"""A heat map with named rows and columns, the numbers where they fit, and a legend."""
+"""A heat map with named rows and columns, the numbers where they fit, and a legend that names every colour."""
 
 from __future__ import annotations
 
@@ -11,24 +11,17 @@ import numpy as np
 
 from matrixdp.display.html import escape_text
 from matrixdp.display.numbers import format_number, shorten
-from matrixdp.report.svg import (
-    DIVERGING,
-    SEQUENTIAL,
-    Drawing,
-    contrast_colour,
-    element,
-    group,
-    mix_colour,
-    text,
-)
+from matrixdp.report.decimals import choose_decimals, join_estimate, write_estimate
+from matrixdp.report.legend import LegendItem, list_legend
+from matrixdp.report.shading import Shading, shade_entries
+from matrixdp.report.svg import Drawing, element, group, text
 from matrixdp.types import Floats
 
 MAX_SIDE = 60  # rows and columns of a square matrix, and columns of any other, that a picture shows
 _MAX_ROWS = 30  # rows of a matrix that is not square
 _LABEL_LENGTH = 22  # characters
-_LEGEND_WIDTH = 260.0
-_LEGEND_STEPS = 40
-_UNDEFINED = "#9aa0aa"
+_RAMP = 120.0
+_LETTER = 6.0  # mean width of a letter of the legend
 
 
 @dataclass(frozen=True)
@@ -47,32 +40,16 @@ class _Layout:
         return self.cell_width >= 40 and self.cell_height >= 16
 
 
-@dataclass(frozen=True)
-class _ColourScale:
-    """Colours for the values from `low` to `high`; if these are equal, the colour in the middle."""
-
-    low: float
-    high: float
-    colours: Sequence[str]
-
-    def colour(self, value: float) -> str:
-        """The colour of a value; that of `low` for NaN."""
-        if self.high <= self.low:
-            return mix_colour(0.5, self.colours)
-        return mix_colour(0.0 if math.isnan(value) else (value - self.low) / (self.high - self.low), self.colours)
-
-
 def draw_heatmap(
     values: Floats,
     rows: Sequence[str],
     columns: Sequence[str],
     *,
-    shade: Floats,
     title: str,
-    legend: str,
+    meaning: str,
     std: Floats | None = None,
-    diverging: bool = True,
-    percent: bool = False,
+    shown: Floats | None = None,
+    counts: bool = False,
 ) -> Drawing:
     """Heat map of a matrix; of a large one, its first rows and columns.
 
@@ -82,34 +59,37 @@ def draw_heatmap(
         The numbers to write into the cells.
     rows, columns : sequences of str
         Labels.
-    shade : float64 array of the same shape, or of the part that is shown
-        The numbers that the colours show.
-    title, legend : str
-        The legend says what the colours mean.
+    title, meaning : str
+        The title may be empty; the meaning says what the colours show.
     std : float64 array of the same shape, optional
-        Standard deviations; an entry within two standard deviations of zero gets a dot.
-    diverging : bool
-        Whether zero is the middle of the colour scale.
-    percent : bool
-        Whether the numbers of the legend are percentages.
+        Standard deviations; an entry within two of them of zero fades, and one without noise is grey.
+    shown : float64 array of the same shape, or of the part that is shown, optional
+        The numbers that the colours show, as shares; by default the values.
+    counts : bool
+        Whether colours are sequential.
     """
     height = count_shown_rows(len(rows), len(columns))
-    values, shade = np.asarray(values)[:height, :MAX_SIDE], np.asarray(shade)[:height, :MAX_SIDE]
+    values = np.asarray(values)[:height, :MAX_SIDE]
     std = None if std is None else np.asarray(std)[:height, :MAX_SIDE]
+    share = None if shown is None else np.asarray(shown)[:height, :MAX_SIDE]
     rows, columns = rows[:height], columns[:MAX_SIDE]
-    layout, scale = _make_layout(rows, columns), _make_scale(shade, diverging=diverging)
-    elements = [text(0, 18, title, size=15, font_weight=600), *_draw_labels(rows, columns, layout)]
+    layout = _make_layout(rows, columns, 40.0 if title else 10.0)
+    shading = shade_entries(values, std, shown=share, counts=counts)
+    decimals = choose_decimals(values, std, counts=counts)
+    elements = _draw_labels(rows, columns, layout)
+    if title:
+        elements.append(text(0, 18, title, size=15, kind="text bold"))
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
-            value, bar = float(values[i, j]), None if std is None else float(std[i, j])
-            fill = scale.colour(float(shade[i, j])) if math.isfinite(value) else _UNDEFINED
-            elements.append(_draw_cell(f"{row} × {column}", value, bar, fill, (i, j), layout))
+            numbers = float(values[i, j]), None if std is None else float(std[i, j])
+            elements.append(_draw_cell(f"{row} × {column}", numbers, shading, (i, j), layout, decimals))
     right = layout.left + layout.cell_width * len(columns)
     bottom = layout.top + layout.cell_height * len(rows)
-    elements.append(_draw_legend(scale, legend, layout.left, bottom + 18, percent=percent))
+    items = list_legend(shading, meaning, percent=shown is not None)
+    elements.append(_draw_legend(items, bottom + 18))
     overhang = layout.font_size * 0.62 * min(_LABEL_LENGTH, max(map(len, columns))) * 0.71
-    width = max(right + overhang, layout.left + 6.2 * len(legend), 8.5 * len(title))
-    return Drawing(tuple(elements), width, bottom + 74)
+    width = max(right + overhang, *(_RAMP + 12 + _LETTER * len(item.words) for item in items), 8.5 * len(title))
+    return Drawing(tuple(elements), width, bottom + 22 + 22 * len(items))
 
 
 def count_shown_rows(height: int, width: int) -> int:
@@ -117,31 +97,18 @@ def count_shown_rows(height: int, width: int) -> int:
     return min(height, MAX_SIDE if height == width else _MAX_ROWS)
 
 
-def _make_layout(rows: Sequence[str], columns: Sequence[str]) -> _Layout:
+def _make_layout(rows: Sequence[str], columns: Sequence[str], top: float) -> _Layout:
     width, height = _cell_size(len(columns)), _cell_size(len(rows))
     if len(rows) == len(columns) or len(rows) <= 12:
         height = min(height, width)
     size = min(13.0, max(9.5, min(width, height) * 0.62))
     row_length, column_length = (min(_LABEL_LENGTH, max(map(len, names))) for names in (rows, columns))
-    return _Layout(width, height, 14 + row_length * size * 0.62, 40 + column_length * size * 0.62 * 0.71 + size, size)
+    above = top + column_length * size * 0.62 * 0.71 + size
+    return _Layout(width, height, 14 + row_length * size * 0.62, above, size)
 
 
 def _cell_size(count: int) -> float:
-    return 54.0 if count <= 8 else 44.0 if count <= 12 else max(13.0, 560.0 / count)
-
-
-def _make_scale(shade: Floats, *, diverging: bool) -> _ColourScale:
-    finite = shade[np.isfinite(shade)]
-    colours = DIVERGING if diverging else SEQUENTIAL
-    if not finite.size:
-        return _ColourScale(0.0, 0.0, colours)
-    if diverging:
-        limit = float(np.abs(finite).max())
-        return _ColourScale(-limit, limit, colours)
-    low, high = float(finite.min()), float(finite.max())
-    if high - low <= 1e-6 * abs(high):
-        return _ColourScale(low, low, colours)
-    return _ColourScale(0.0 if low < 0.5 * high else low, high, colours)
+    return 58.0 if count <= 8 else 46.0 if count <= 12 else max(13.0, 560.0 / count)
 
 
 def _draw_labels(rows: Sequence[str], columns: Sequence[str], layout: _Layout) -> list[str]:
@@ -157,44 +124,59 @@ def _draw_labels(rows: Sequence[str], columns: Sequence[str], layout: _Layout) -
     return elements
 
 
-def _draw_cell(name: str, value: float, std: float | None, fill: str, place: tuple[int, int], layout: _Layout) -> str:
-    """A rectangle with a tooltip and, where they apply, the number and the dot of an entry that may be zero."""
-    width, height, ink = layout.cell_width, layout.cell_height, contrast_colour(fill)
+def _draw_cell(
+    name: str,
+    numbers: tuple[float, float | None],
+    shading: Shading,
+    place: tuple[int, int],
+    layout: _Layout,
+    decimals: int | None,
+) -> str:
+    """A rectangle with a tooltip and, where it fits, the number."""
+    (value, std), width, height = numbers, layout.cell_width, layout.cell_height
     x, y = layout.left + width * place[1], layout.top + height * place[0]
-    bar = "" if std is None else f" ± {format_number(std)}"
-    tooltip = element("title", escape_text(f"{name}: {format_number(value, 4)}{bar}"))
-    size: dict[str, Any] = {"width": width - 1, "height": height - 1, "rx": 1.5}
-    elements = [element("rect", tooltip, x=x + 0.5, y=y + 0.5, fill=fill, **size)]
+    hue, weak = str(shading.hue[place]), bool(shading.weak[place])
+    words = format_number(value, 4) if std is None else join_estimate(value, std, decimals)
+    tooltip = element("title", escape_text(f"{name}: {words}"))
+    size: dict[str, Any] = {"width": width - 1.5, "height": height - 1.5, "rx": 1.5}
+    if hue not in ("fixed", "hidden"):
+        size["fill_opacity"] = float(shading.strength[place])
+    elements = [element("rect", tooltip, x=x + 0.75, y=y + 0.75, class_=f"p-{hue}", **size)]
     if layout.has_numbers:
-        number = format_number(value)
-        small = min(12.5, 0.62 * height, (width - 6) / (0.58 * max(len(number), 4)))
-        middle = {"text_anchor": "middle", "fill": ink, "pointer_events": "none"}
+        number = write_estimate(value, std or 0.0, decimals)[0] if math.isfinite(value) else "–"
+        small = min(12.5, 0.62 * height, (width - 6) / (0.6 * max(len(number), 4)))
+        kind = "soft" if weak or hue in ("fixed", "hidden") else "text" if shading.doubtful[place] else "text bold"
+        middle = {"text_anchor": "middle", "pointer_events": "none", "kind": kind}
         elements.append(text(x + width / 2, y + height / 2 + 0.36 * small, number, size=small, **middle))
-    if std is not None and abs(value) < 2 * std:
-        dot: dict[str, Any] = {"r": max(1.4, height * 0.045), "fill": ink, "fill_opacity": 0.6}
-        right, top = (width - 6, 6.0) if layout.has_numbers else (width / 2, height / 2)
-        elements.append(element("circle", cx=x + right, cy=y + top, **dot))
     return "".join(elements)
 
 
-def _draw_legend(scale: _ColourScale, words: str, left: float, y: float, *, percent: bool) -> str:
-    """A strip of the scale's colours, with its ends and its middle in numbers, above the words."""
-    width, steps = _LEGEND_WIDTH, _LEGEND_STEPS
-
-    def label(value: float) -> str:
-        return f"{format_number(100 * value)} %" if percent else format_number(value)
-
-    middle, single = (scale.low + scale.high) / 2, scale.high <= scale.low
+def _draw_legend(items: Sequence[LegendItem], y: float) -> str:
+    """One line for each colour: a swatch or a ramp, and what it means."""
     elements = []
-    for k in range(steps):
-        fill = mix_colour(0.5 if single else k / (steps - 1), scale.colours)
-        elements.append(
-            element("rect", x=left + width * k / steps, y=y, width=width / steps + 0.5, height=10, fill=fill)
-        )
-    if single:
-        elements.append(text(left, y + 24, f"{label(scale.low)} everywhere", size=11))
-    else:
-        ends = ((scale.low, "start", 0.0), (middle, "middle", width / 2), (scale.high, "end", width))
-        elements += [text(left + x, y + 24, label(value), size=11, text_anchor=anchor) for value, anchor, x in ends]
-    elements.append(text(left, y + 42, words, size=11.5, opacity=0.8))
+    for k, item in enumerate(items):
+        top = y + 22 * k
+        if item.kind == "ramp":
+            elements += _draw_ramp(item.hues, top)
+        else:
+            style: dict[str, Any] = {"class_": f"p-{item.hues[0]}"}
+            if item.kind == "weak":
+                style["fill_opacity"] = item.strength
+            elements.append(element("rect", x=_RAMP - 24, y=top, width=24, height=13, **style))
+            elements.append(element("rect", x=_RAMP - 24, y=top, width=24, height=13, class_="p-frame"))
+        elements.append(text(_RAMP + 10, top + 11, item.words, size=11.5, kind="soft"))
     return group(elements)
+
+
+def _draw_ramp(hues: Sequence[str], y: float) -> list[str]:
+    """Steps from full colour to none and to full colour of the other hue, or from none to full."""
+    steps, found = 12, []
+    width = _RAMP / (steps * len(hues))
+    for side, hue in enumerate(hues):
+        for k in range(steps):
+            share = (k + 1) / steps
+            falls = len(hues) == 2 and side == 0
+            place = width * (steps - 1 - k if falls else side * steps + k)
+            bar: dict[str, Any] = {"y": y, "width": width + 0.3, "height": 13, "class_": f"p-{hue}"}
+            found.append(element("rect", x=place, fill_opacity=share, **bar))
+    return found

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from matrixdp.answers.models import Regression
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
 from matrixdp.report.answer_tables import AnswerTable
 
@@ -40,9 +40,12 @@ def tabulate_regression(found: Regression) -> tuple[AnswerTable, ...]:
 
     The error of the share is unknown.
     """
-    value = np.column_stack([found.coefficients, found.sampling_std])
+    known = ~np.isnan(found.noise_std)
+    value = np.column_stack([np.where(known, found.coefficients, np.nan), found.sampling_std])
     std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
-    terms = NamedEstimate(value, std, found.names, ("coefficient", "sampling std"))
+    terms = NamedEstimate(
+        value, std, found.names, ("coefficient", "sampling std"), np.full(value.shape, HIDDEN, object)
+    )
     share = NamedEstimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
     return (
         AnswerTable("regression", f"Regression of {found.target}", "term", terms),

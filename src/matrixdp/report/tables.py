@@ -41,10 +41,12 @@ def format_matrix(
     *,
     digits: int = 3,
     undefined: Callable[[int, int], str] = lambda _row, _column: "–",
+    text: Callable[[int, int], str] = lambda _row, _column: "",
 ) -> str:
     """Text of the first twelve rows and eight columns of a matrix, with error bars where `std` is given.
 
-    `undefined` gives what is shown for NaN in a row and column.
+    `undefined` gives what is shown for NaN in a row and column, and `text` what is shown in place of a number, such as
+    a date; an empty text is none.
 
     Examples
     --------
@@ -59,6 +61,8 @@ def format_matrix(
     def cell(i: int, j: int) -> str:
         if math.isnan(values[i, j]):
             return undefined(i, j)
+        if words := text(i, j):
+            return words
         if std is None:
             return format_number(float(values[i, j]), digits)
         number, bar = format_estimate(float(values[i, j]), float(std[i, j]))

@@ -48,8 +48,23 @@ def describe_guarantee(mechanism: MechanismFacts) -> str:
     return (
         f"{loss[0].upper()}{loss[1:]}: someone who sees this release {_LEARNED[loss]} whether "
         f"{mechanism.query.uncertainty}, whatever else they know. "
-        f"{describe_odds(mechanism.epsilon, mechanism.delta, mechanism.query.protects)} This is {mechanism.guarantee}."
+        f"{describe_odds(mechanism.epsilon, mechanism.delta, mechanism.query.protects)}"
     )
+
+
+def describe_formally(mechanism: MechanismFacts) -> list[tuple[str, str]]:
+    """The guarantee in symbols: facts with their names, and formulas without."""
+    slack = " + δ" if mechanism.delta else ""
+    value = f"with ε = {mechanism.epsilon:g}" + (f" and δ = {mechanism.delta:.3g}" if mechanism.delta else "")
+    facts = [
+        ("Guarantee", f"{mechanism.guarantee}: for all neighbours D and D′ and every set S of results,"),
+        ("", f"Pr[M(D) ∈ S] ≤ exp(ε) Pr[M(D′) ∈ S]{slack}, {value}"),
+        ("Neighbours", mechanism.query.adjacency),
+        ("Spent", mechanism.cost),
+    ]
+    if "μ" in mechanism.cost:
+        facts.append(("", "δ(ε) = Φ(−ε/μ + μ/2) − exp(ε) Φ(−ε/μ − μ/2), with the normal distribution function Φ"))
+    return facts
 
 
 def describe_protection(mechanism: MechanismFacts) -> list[str]:
@@ -104,19 +119,12 @@ def explain_error_bars(content: ReportContent) -> list[str]:
         lines = [
             "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
             "noise: the true number is within one error bar in 68 of 100 cases, and within two in 95.",
-            "An entry with a dot in the picture is within two error bars of zero: it could be noise alone.",
+            "A pale entry is within two error bars of zero: it could be noise alone.",
             "The error bars cover only the noise that protects privacy. How far these data are from the population "
             "that they come from is a separate question, with its own error bars.",
         ]
     lines += _explain_weights(content.mechanism.query)
-    if content.mechanism.clips:
-        lines.append(
-            "Values outside the bounds were moved to the bounds before anything was computed. How many there were is "
-            "private and is not recorded."
-        )
-    if content.answers:
-        lines += _explain_missing(content)
-    elif content.kind != "matrix" and not content.mechanism.adaptive:
+    if not content.answers and content.kind != "matrix" and not content.mechanism.adaptive:
         lines.append(
             f"The {content.title} and its error bars were computed from the released mean and second moment, to first "
             "order in the noise. This uses no privacy budget."
@@ -150,12 +158,13 @@ def _explain_adaptive(content: ReportContent) -> list[str]:
         "less noise. Records far away from the others were moved towards them, and variances that may be noise alone "
         "were shrunk. The error bars allow for this, as far as it can be told from noisy answers.",
         "The error bars speak of these records. How far they are from the population that they come from is a separate "
-        "question, with its own error bars.",
+        "question, with its own error bars: “matrixdp answer sampling” shows both apart.",
     ]
     if content.kind == "regression":
         lines.append(
             "Coefficients that may be noise alone are close to zero. The column “sampling std” is the standard error "
-            "of a coefficient for the population, without the noise."
+            "of a coefficient for the population, without the noise. “Hidden by noise” is a coefficient of columns "
+            "that are nearly collinear, so that noise hides which of them matters."
         )
     return lines
 
@@ -180,23 +189,13 @@ def _explain_answers(records: str) -> list[str]:
         "Each number is the true one plus noise. Its error bar, written after ±, is the standard deviation of that "
         "noise, to first order: the true number is within one error bar in about 68 of 100 cases, within two in 95.",
         f"“Too few” marks a number that would be computed from so few {records} that noise hides their number, and "
-        "“hidden by noise” a standard deviation or correlation for which noise hides a variance. A number in grey is "
-        "within two error bars of zero: it could be noise alone.",
+        "“hidden by noise” a standard deviation or correlation for which noise hides a variance. A pale number in "
+        "grey is within two error bars of zero: it could be noise alone.",
         "All numbers follow from one noisy matrix, so showing more of them uses no privacy budget: “matrixdp answer” "
         "reads regressions, principal components and more off release.json. Counts, means and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
-        "they come from is a separate question, with its own error bars.",
-    ]
-
-
-def _explain_missing(content: ReportContent) -> list[str]:
-    columns = getattr(content.mechanism.query, "columns", ())
-    if not any(column.missing for column in columns):
-        return []
-    return [
-        "Where values may be missing, each number is computed from the records in which all of its columns are there, "
-        "and nothing is filled in. That describes all records only if values are missing at random."
+        "they come from is a separate question, with its own error bars: “matrixdp answer sampling” shows both apart.",
     ]
 
 

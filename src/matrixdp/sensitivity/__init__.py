@@ -1,4 +1,4 @@
-"""Sensitivity sets: what one person can change, and how far that moves a noisy answer."""
+"""Sensitivity sets: what one record can change, and how far that moves a noisy answer."""
 
 from matrixdp.sensitivity.cell_change import CellChange
 from matrixdp.sensitivity.distance import Distance, Sensitivity

@@ -1,4 +1,4 @@
-"""Base class of sensitivity sets: how far one person can move the answer, in standard deviations of the noise."""
+"""Base class of sensitivity sets: how far one record can move the answer, in standard deviations of the noise."""
 
 from __future__ import annotations
 

@@ -80,10 +80,20 @@ def test_a_full_box_is_covered_where_few_records_cannot_show_it():
     assert (np.diagonal(many.errors.covariance_std) < 3).all()
 
 
-def test_covariances_are_known_no_better_than_their_factors(moment):
-    errors, variances = moment.errors, np.diagonal(moment.covariance)
-    most = np.sqrt(variances + np.diagonal(errors.covariance_std))
-    assert (errors.covariance_std >= errors.correlation_std * np.outer(most, most) * (1 - 1e-9)).all()
+def test_covariances_move_with_the_sizes_of_their_features():
+    rng = np.random.default_rng(9)
+    data = rng.lognormal(0.0, 1.0, (2000, 1)) * [1.0, 2.0] + 0.01 * rng.normal(size=(2000, 2))
+    found = simulate(data, mdp.Bounds([0, 0], [50, 100]))
+    own = np.diagonal(found.errors.covariance_std)
+    assert found.errors.covariance_std[0, 1] > 0.4 * np.sqrt(own[0] * own[1])
+
+
+def test_a_few_records_at_the_end_of_the_bounds_are_covered():
+    data = np.random.default_rng(10).normal(size=(2000, 3))
+    data[:3, 0] = 60.0
+    found = simulate(data, mdp.Bounds([-60] * 3, [60] * 3))
+    error = data[:, 0].var() - found.covariance[0, 0]
+    assert 0 < error < 1.96 * found.errors.covariance_std[0, 0]
 
 
 def test_sampling_adds_to_privacy(moment):
@@ -114,6 +124,20 @@ def test_one_feature():
     errors = simulate(DATA[:, :1], mdp.Bounds([-6], [6])).errors
     assert errors.covariance_std.shape == (1, 1)
     assert errors.correlation_std[0, 0] == 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_have_variances_that_fill_the_box(family):
+    mean, std = np.array([-0.86, 0.0, -0.98]), np.array([0.35, 0.97, 0.14])
+    records = simulate_records(family, mean, np.diag(std**2), 20_000, np.random.default_rng(1))
+    assert np.abs(records).max() <= 1
+    assert np.abs(records.mean(axis=0) - mean).max() < 0.01
+    assert np.abs(records.std(axis=0) / std - 1).max() < 0.05
+
+
+def test_variances_that_are_not_possible_are_lowered():
+    records = simulate_records("Gaussian", np.array([0.8]), np.eye(1), 5000, np.random.default_rng(1))
+    assert np.abs(records.std() - 0.6) < 0.02
 
 
 @pytest.mark.parametrize("family", FAMILIES)

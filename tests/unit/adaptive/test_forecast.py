@@ -51,7 +51,7 @@ def test_actual_errors_lie_in_the_range_when_the_guess_is_right():
     fits = [private_moment(data, bounds, PRIVACY, stream=Stream(i), simulation=True) for i in range(8)]
     actual = size(np.array([fit.covariance - truth for fit in fits]))
     assert size(predicted.friendly.covariance_std) / 1.5 < actual < 1.5 * size(predicted.hostile.covariance_std)
-    assert actual < 3 * size(predicted.typical.covariance_std)  # the claim of docs/estimators.md
+    assert actual < 3 * size(predicted.typical.covariance_std)  # the claim of docs/accuracy.md
 
 
 def test_impossible_spreads_are_reduced():

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.moment import private_moment
+from matrixdp.adaptive.postprocess import _fitted
 from matrixdp.privacy import compose_mu
 
 RNG = np.random.default_rng(0)
@@ -36,6 +38,13 @@ def test_the_estimate_comes_close():
     assert np.linalg.eigvalsh(moment.covariance)[0] >= -1e-12
     about = DATA - BOUNDS.midpoint
     assert np.linalg.norm(moment.second_moment - about.T @ about / len(DATA)) < 0.1 * np.linalg.norm(truth)
+
+
+def test_the_noise_of_a_variance_counts_each_pair_of_coordinates_twice():
+    coordinates = Coordinates.of(RNG.normal(size=(4, 4)), np.zeros(4))
+    isotropic = np.ones((5, 5)) + np.eye(5)  # symmetric noise with variance 1 off the diagonal
+    fitted = _fitted(np.eye(5), isotropic, np.zeros(4), np.eye(4), coordinates, 1.0, 1.0, 1.0, learned=True)
+    assert np.diagonal(fitted.std) == pytest.approx(np.sqrt(2) * np.diagonal(fitted.noise_shape))
 
 
 def test_the_noise_is_of_the_size_that_is_claimed():

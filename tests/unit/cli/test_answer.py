@@ -69,6 +69,17 @@ def test_answers_are_those_of_the_library_and_cost_nothing(released, matrixdp, c
     assert read_charges() == charges
 
 
+def test_privacy_and_sampling_are_told_apart(released, matrixdp):
+    done = matrixdp("answer", "sampling", "out", "--of", "means", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["columns"] == ["value", "privacy std", "sampling std", "both"]
+    _, privacy, sampling, both = np.array(found["value"], float).T
+    np.testing.assert_array_equal(privacy, released.means().std[:, 0])
+    np.testing.assert_allclose(both, np.hypot(privacy, sampling))
+    assert matrixdp("answer", "sampling", "out", "--of", "correlation").code == 0
+
+
 def test_a_table_of_counts(released, matrixdp):
     done = matrixdp("answer", "table", "out/release.json", "smoker", "outcome", "--json")
     found, expected = json.loads(done.out), released.table("smoker", "outcome")

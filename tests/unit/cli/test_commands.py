@@ -180,12 +180,24 @@ def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
 
     seen = []
     module = ModuleType("matrixdp.paper.command")
-    module.reproduce = lambda parts, **options: seen.append((parts, options))
+    module.reproduce = lambda parts, **options: seen.append((parts, options)) or options["out"] / "report.html"
     monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
     monkeypatch.setitem(sys.modules, "matrixdp.paper.command", module)
     asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path, "--plugin", "mine")
-    assert matrixdp("reproduce", *asked).code == 0
+    monkeypatch.chdir(tmp_path)
+    found = matrixdp("reproduce", *asked)
+    assert found.code == 0
+    assert found.out == f"Report: {tmp_path.resolve() / 'report.html'}\n"
     assert seen == [(["table1"], {"trials": 3, "seed": 7, "out": tmp_path, "plugins": ["mine"]})]
+
+
+@pytest.mark.parametrize("trials", ["1", "0", "-3"])
+def test_reproduce_refuses_less_than_two_trials_as_its_help_says(matrixdp, trials):
+    found = matrixdp("reproduce", "--trials", trials)
+    assert found.code == 2
+    assert "--trials" in found.err
+    assert f"{trials} is too few; an error bar needs at least 2 trials." in found.err
+    assert "at least 2" in matrixdp("reproduce", "--help").out
 
 
 def test_bench_runs_the_repository_s_table(monkeypatch, matrixdp, tmp_path):

@@ -101,7 +101,7 @@ def test_a_plain_release_can_be_asked_for(clinic, matrixdp, query):
     target = ["--target", "bmi"] if query == "regression" else []
     done = matrixdp(*release(query, *target, "--method", "plain"))
     assert done.code == 0, done.err
-    assert "Method: a plain release. It was asked for." in done.out
+    assert "Method: a plain release. It was requested." in done.out
     assert isinstance(mdp.read_release(Path("out/release.json").read_text()), mdp.Release)
 
 
@@ -204,6 +204,6 @@ def test_a_design_predicts_every_query_by_either_method(clinic, matrixdp, query,
     for method in ("adaptive", "plain"):
         done = matrixdp(*design(query, *more, "--method", method))
         assert done.code == 0, done.err
-        assert "It was asked for." in done.out
+        assert "It was requested." in done.out
         facts = json.loads(matrixdp(*design(query, *more, "--method", method, "--json")).out)
         assert facts["method"] == method

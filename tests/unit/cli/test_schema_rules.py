@@ -71,6 +71,29 @@ def test_releases_say_what_their_numbers_count(folder, matrixdp):
     assert "start: a time, shown in hours since midnight" in done.out
     assert sentence in Path("out/notes.txt").read_text()
     assert sentence in Path("out/report.html").read_text()
+    assert re.search(r"\n  birth +19\d\d-\d\d-\d\d ± [\d,]+ days ", done.out)
+    assert re.search(r">19\d\d-\d\d-\d\d <span class=.bar.>± [\d,]+ days<", Path("out/report.html").read_text())
+
+
+def test_stored_releases_answer_with_dates(folder, matrixdp):
+    done = matrixdp("release", "data.csv", "--schema", "schema.toml", "--query", "everything", *RELEASE)
+    assert "dates.json" in {path.name for path in Path("out").iterdir()}, done.err
+    shown = matrixdp("answer", "means", "out")
+    assert shown.code == 0, shown.err
+    assert re.search(r"\n  birth +19\d\d-\d\d-\d\d ± [\d,]+ days ", shown.out)
+    assert re.search(r"\n  start +0[678]:\d\d:\d\d ± \S+ hours ", shown.out)
+    assert "birth: a date, counted in days since 1900-01-01." in shown.out
+    by_ward = matrixdp("answer", "means", "out/release.json", "--by", "ward")
+    assert re.search(r"\n  a .* 19\d\d-\d\d-\d\d ± [\d,]+ days ", by_ward.out)
+    Path("alone").mkdir()
+    Path("out/release.json").rename("alone/release.json")
+    assert " days " not in matrixdp("answer", "means", "alone").out.partition("±")[0]
+    again = matrixdp("answer", "means", "alone", "--schema", "schema.toml")
+    assert again.out == shown.out
+    Path("alone/dates.json").write_text('{"format": "matrixdp dates 1", "columns": [{"name": "birth"}]}')
+    wrong = matrixdp("answer", "means", "alone")
+    assert wrong.code == 2
+    assert "must be a file that matrixdp wrote" in wrong.err
 
 
 @pytest.mark.parametrize("method", ["adaptive", "plain"])
@@ -133,6 +156,7 @@ def test_a_new_schema_names_its_sheet(folder, matrixdp):
         ('decimal = ","', 'decimal = "."', "[files] thousands must be"),
         ('decimal = ","', 'comma = "."', "unknown entry 'comma'"),
         ('["NA", "."]', '"NA"', "missing_words must be a list of texts"),
+        ('["NA", "."]', '[" N"]\n[columns.smoker]\ntype = "yes/no"', "' N', which means yes or no in column 'smoker'"),
         ('["NA", "."]', '["a"]', "also a level of column 'ward'"),
         ('levels = ["a", "b"]', "levels = 3", "levels must be a list"),
         ("[columns.pay]", "[columns]\npay = 3\n[columns.more]", "must be a table"),

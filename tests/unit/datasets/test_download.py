@@ -124,7 +124,7 @@ def test_without_xlrd_the_error_names_the_extra(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(parsing.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"matrixdp\[paper\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[paper\]"):
         parsing.parse_ctg(b"")
 
 

@@ -136,7 +136,7 @@ def test_a_release_without_a_matrix_shows_its_means_and_correlation(method):
     options = {"method": method, "stream": matrixdp.Stream(seed=1), "simulation": True}
     release = matrixdp.release_covariance(RECORDS, BOUNDS, PRIVACY, **options)
     text = read(release)
-    assert f"{method}: It was asked for." in text
+    assert f"{method}: It was requested." in text
     assert "Means" in text
     assert "Correlation" in text
     assert SIMULATION in text

@@ -58,7 +58,7 @@ class TestMethod:
         assert "one feature" in found.reason
 
     def test_the_method_can_be_overruled(self):
-        assert simulate(method="plain").reason == "It was asked for."
+        assert simulate(method="plain").reason == "It was requested."
         assert simulate(DATA[:, :1], mdp.Bounds([0], [100]), method="adaptive").method == "adaptive"
 
     def test_categories_and_missing_values_take_the_moments_of_a_table(self):

@@ -219,7 +219,7 @@ MISTAKES = {
     "a missing level": (replaced(ward=None), "column 'ward' has a missing value"),
     "a missing number": (replaced(age=np.nan), "missing|NaN"),
     "text among numbers": (FRAME.astype({"age": object}).assign(age="secret"), "column 'age' must hold numbers"),
-    "neither yes nor no": (replaced(smoker="secret"), "Map it to yes or no"),
+    "neither yes nor no": (replaced(smoker="secret"), "for other words use a category"),
     "no such column": (FRAME.drop(columns="ward"), "must have a column 'ward'"),
     "no records": (FRAME[:0], "at least one record"),
     "too few columns": (FRAME.to_numpy(object)[:, :3], "must have 4 columns"),

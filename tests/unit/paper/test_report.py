@@ -22,8 +22,17 @@ GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
-TABLES = {"exp1", "exp2", "exp3", "subspace", "directions", "runtime", "claims", "readings", "sweeps"}
-FIGURES = {"exp1-comparison", "exp2-comparison", "exp3-comparison", "directions", "noise", "design-space"}
+TABLES = {"exp1", "exp2", "exp3", "gains", "subspace", "directions", "runtime", "claims", "readings", "sweeps"}
+FIGURES = {
+    "gains",
+    "gains-weights",
+    "exp1-comparison",
+    "exp2-comparison",
+    "exp3-comparison",
+    "directions",
+    "noise",
+    "design-space",
+}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +98,7 @@ def test_the_page_needs_nothing_but_itself(folder):
     text = (folder / "report.html").read_text("utf-8")
     page = Page(text)
     assert not {"script", "img", "iframe", "object", "embed", "base"} & set(page.tags)
-    assert page.tags.count("svg") == len(FIGURES)
+    assert page.tags.count("svg") == 2 * len(FIGURES)  # for wide pages and for phones
     for tag, name, value in page.attributes:
         if name in ("src", "srcset", "href", "xlink:href", "data"):
             assert value.startswith("#") or value == "data:,", (tag, name, value)
@@ -109,6 +118,32 @@ def test_links_and_references_within_the_page_lead_somewhere(folder):
 def test_the_page_marks_stand_ins_at_the_top_and_at_every_table(folder):
     text = (folder / "report.html").read_text("utf-8")
     assert text.count(SIMULATED) >= len(TABLES)  # the runtime table has none, the top has one
+
+
+def test_every_colour_of_a_figure_follows_the_scheme_of_the_page(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    declared = set(re.findall(r"--c([0-9a-f]{6}):", text))
+    assert set(re.findall(r"var\(--c([0-9a-f]{6})\)", "".join(drawings))) <= declared
+    for drawing in drawings:
+        assert not re.search(r"(?:fill|stroke): #", drawing)
+        name = re.search(r'aria-labelledby="([^"]+)"', drawing)[1]
+        assert re.search(rf'<title id="{name}">[^<]+</title><desc[^>]*>[^<]+</desc>', drawing)
+    light, _, dark = text.rpartition("@media screen and (prefers-color-scheme:dark)")
+    for colour in declared:
+        assert f"--c{colour}:#{colour}" in light
+        assert re.search(rf"--c{colour}:#(?!{colour})", dark), colour
+
+
+def test_the_section_on_gains_compares_and_does_not_claim_what_two_trials_cannot_show(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    section = text[text.index('<section id="gains">') : text.index('<section id="directions">')]
+    assert "Where directional noise pays" in section
+    assert "not distinguishable in these trials from" in section
+    assert "times smaller than" not in re.search(r"<li>Exp. I, .*?</li>", section)[0]
+    rows = json.loads((folder / "tables" / "gains.json").read_text("utf-8"))["rows"]
+    assert {row["key"] for row in rows} >= {f"{task}/learned" for task in ("exp1", "exp2", "exp3")}
+    assert all(row["half"] is not None for row in rows)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: the page is not opened in a browser")
@@ -135,8 +170,8 @@ def test_a_named_part_brings_what_it_needs(folder, tmp_path, monkeypatch, capsys
 def test_wrong_arguments_are_named(tmp_path, capsys):
     with pytest.raises(ParameterError, match=", ".join(PARTS)):
         reproduce(["exp4"], out=tmp_path)
-    with pytest.raises(ParameterError, match="trials must be an integer of at least 2"):
-        reproduce(trials=1, out=tmp_path)
+    with pytest.raises(ParameterError, match="trials must be an integer of at least 2, since an error bar needs two"):
+        reproduce(trials=1, out=tmp_path, plugins=["no_such_module"])  # before anything is imported or run
     assert main(["exp4", "--out", str(tmp_path)]) == 1
     assert "ParameterError" in capsys.readouterr().err
 

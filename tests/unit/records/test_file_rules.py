@@ -189,8 +189,10 @@ def test_numbers_are_read_by_the_rules(tmp_path, text, rules, value):
 def test_other_texts_are_errors_that_do_not_show_them(tmp_path, text, rules):
     with pytest.raises(mdp.DataError, match=r"a\.csv: column 'a' must hold numbers") as error:
         read_numbers(tmp_path, text, **rules)
-    assert text not in str(error.value)
     assert error.value.__context__ is None
+    with pytest.raises(mdp.DataError) as other:
+        read_numbers(tmp_path, "other", **rules)
+    assert str(error.value) == str(other.value)  # it depends on the name of the column alone
 
 
 @pytest.mark.parametrize(
@@ -325,5 +327,5 @@ def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
     with pytest.raises(mdp.DataError, match="Save it as CSV"):
         integers(folder / "t.xlsx", PLAIN)
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
-    with pytest.raises(mdp.MissingExtraError, match=r"python-calamine.*pip install '\.\[excel\]' in a clone"):
+    with pytest.raises(mdp.MissingExtraError, match=r"python-calamine.*clone.* -m pip install '\.\[excel\]'"):
         integers(folder / "t.xlsx", PLAIN)

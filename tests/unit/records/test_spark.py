@@ -79,7 +79,7 @@ def test_a_fault_arrives_as_it_is(data, partition):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_a_real_session_gives_the_same_bits(tmp_path, data, monkeypatch):
-    sql = pytest.importorskip("pyspark.sql", reason="pip install 'matrixdp[spark]'")
+    sql = pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     folder = write_parts(tmp_path / "set", data, parts=1)
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")

@@ -188,7 +188,7 @@ INTEGERS = mdp.Category("ward", [1, 2], other=True)
     ("column", "data", "message"),
     [
         (mdp.Category("ward", ["a"]), {"ward": [SECRET]}, "not among its levels. Add its level"),
-        (mdp.YesNo("ward"), {"ward": [SECRET]}, "not among its levels. Map it"),
+        (mdp.YesNo("ward"), {"ward": [SECRET]}, "not among its levels. It must be yes, no"),
         (mdp.Category("ward", ["a"]), {"ward": [None]}, "has a missing value"),
         (TEXTS, {"ward": [4711]}, "must hold texts"),
         (TEXTS, pd.DataFrame({"ward": [4711]}), "must hold texts"),

@@ -168,3 +168,52 @@ def test_threads_that_release_one_request_get_one_release(ledger):
     assert len(found) == 6
     assert len(set(found)) == 1
     assert len(ledger.history()) == 1
+
+
+class TestDataSets:
+    """A request id of a data set that is written as files."""
+
+    DATA = np.random.default_rng(0).uniform(size=(50, 2))
+    DESIGN = mdp.make_design(mdp.Identity(mdp.Bounds([0, 0], [1, 1]), records=50), PRIVACY)
+
+    def release(self, ledger, out, design=DESIGN, **options):
+        blocks = mdp.Blocks(lambda: [self.DATA])
+        return mdp.release_dataset(design, blocks, out, ledger=ledger, dataset="clinic", **options)
+
+    def test_a_repeated_request_returns_the_data_set_without_a_charge(self, ledger, tmp_path):
+        first, again = (self.release(ledger, tmp_path / "out", request="r") for _ in range(2))
+        assert (again.files, again.request) == (first.files, "r")
+        assert mdp.DatasetRelease.open(tmp_path / "out").request == "r"
+        assert [charge.released for charge in ledger.history("clinic")] == [True]
+
+    def test_another_folder_is_not_the_release_of_the_request(self, ledger, tmp_path):
+        self.release(ledger, tmp_path / "one", request="r")
+        self.release(ledger, tmp_path / "two")  # the same design, with other noise
+        for name in ("two", "three"):
+            with pytest.raises(mdp.ParameterError, match=f"request 'r' was released before, and is not in .*{name}"):
+                self.release(ledger, tmp_path / name, request="r", force=True)
+        assert len(ledger.history("clinic")) == 2
+        assert not (tmp_path / "three").exists()
+
+    def test_a_matrix_and_a_data_set_do_not_share_a_request(self, ledger, tmp_path):
+        self.release(ledger, tmp_path / "out", request="r")
+        with pytest.raises(mdp.MatrixDPError, match="r"):
+            self.DESIGN.release(self.DATA, ledger=ledger, dataset="clinic", request="r")
+        self.DESIGN.release(self.DATA, ledger=ledger, dataset="clinic", request="s")
+        with pytest.raises(mdp.MatrixDPError, match="s"):
+            self.release(ledger, tmp_path / "other", request="s")
+        assert not (tmp_path / "other").exists()
+        assert len(ledger.history("clinic")) == 2
+
+    def test_an_interrupted_request_stays_pending(self, ledger, tmp_path, monkeypatch):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("matrixdp.release.dataset._written", stop)
+            with pytest.raises(KeyboardInterrupt):
+                self.release(ledger, tmp_path / "out", request="r")
+        ledger.wait = 0
+        with pytest.raises(mdp.RequestPendingError):
+            self.release(ledger, tmp_path / "out", request="r")
+        assert len(ledger.history("clinic")) == 1

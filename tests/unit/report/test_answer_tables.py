@@ -14,6 +14,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_page
 from matrixdp.report.answer_tables import make_answers, predict_answers
 from matrixdp.report.files import write_folder
+from matrixdp.report.finding_words import EXPLANATION
 
 COLUMNS = mdp.Columns(
     [
@@ -51,6 +52,16 @@ GOLDEN_MEANS = [
     "column | mean | standard deviation | share observed",
     "age | 49.94 ± 0.30 | 17.57 ± 0.51 | 0.7985 ± 0.0085",
     "bmi | 24.97 ± 0.10 | 2.87 ± 0.47 | 1",
+    "Line under a mean: from the lower to the upper bound of its column; bar: two error bars to each side.",
+    "Values outside the bounds (age 0 to 100, bmi 10 to 50) were moved to the bounds before anything was "
+    "computed. How many there were is private and is not recorded.",
+    "Missing values: each number is computed from the records in which all of its columns are there, and nothing is "
+    "filled in. That describes all records only if values are missing at random.",
+]
+GOLDEN_FINDINGS = [
+    "No mean differs between groups by more than noise can explain.",
+    "The error bars of the 2 means are 0.25% to 0.3% of the ranges between their bounds.",
+    "The largest released share of smoker is that of no: 0.7531 ± 0.0035.",
 ]
 GOLDEN_GROUPS = [
     "ward | share of records | age | bmi",
@@ -79,21 +90,20 @@ class Text(HTMLParser):
 
 
 def read_section(page, title):
-    """The lines of text of one section of a page."""
-    section = re.search(rf"<section><h2>{re.escape(title)}</h2>(.*?)</section>", page, re.DOTALL)
+    """The lines of text of one section of a page, or of one fold."""
+    section = re.search(rf"<section[^>]*><h2>{re.escape(title)}</h2>(.*?)</section>", page, re.DOTALL)
+    section = section or re.search(rf"<summary>{re.escape(title)}</summary>(.*?)</details>", page, re.DOTALL)
     assert section, f"there is no section {title!r}"
     return [line for line in Text(section[1]).lines if line]
 
 
 def test_the_report_of_a_simulation_is_this_text():
     page = render_page(make_content(make_release(by=["ward"]), "means"), files=["means.csv"])
+    assert [line.replace("\xa0", " ") for line in read_section(page, "Findings")] == GOLDEN_FINDINGS
     assert read_section(page, "Means") == GOLDEN_MEANS
     assert read_section(page, "Groups by ward") == GOLDEN_GROUPS
     assert read_section(page, "ward: =east") == ["Too few records: noise hides how many there are."]
-    assert read_section(page, "How to read it")[-1] == (
-        "Where values may be missing, each number is computed from the records in which all of its columns are there, "
-        "and nothing is filled in. That describes all records only if values are missing at random."
-    )
+    assert read_section(page, "How to read it")[-1] == EXPLANATION
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])

@@ -30,7 +30,7 @@ def moments(features=3, records=400, neighbours="replace", simulation=False):
 class Checker(HTMLParser):
     """Notes what a page opens and closes, and what it asks for from elsewhere."""
 
-    void = frozenset({"meta", "br", "line", "polygon"})
+    void = frozenset({"meta", "br", "wbr", "line", "polygon"})
 
     def __init__(self):
         super().__init__()
@@ -127,7 +127,8 @@ def test_a_data_set_shows_its_first_rows():
     bounds = mdp.Bounds([0, 0], [1, 1])
     release = mdp.make_design(mdp.Identity(bounds, 5000), mdp.Privacy(1, 1e-6)).release(RNG.uniform(0, 1, (5000, 2)))
     page = check_page(render_page(make_content(release)))
-    assert "the first 30 of 5,000 rows" in page
+    assert "the first 24 of 5,000 rows" in page
+    assert "Averages over all 5,000 rows" in page
     assert len(page) < 200_000
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,9 +14,9 @@ from matrixdp.cli.actions.date_units import add_dates
 from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.method import parse_features
-from matrixdp.cli.actions.output import output_after_work
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_release, print_remarks
+from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease
@@ -69,11 +70,17 @@ class AdaptiveJob:
         options = self.design_options
         features = parse_features(options)
         content = make_content(release, options.kind, ledger=ledger, target=options.target, on=features)
-        return add_dates(content, self.rules)
+        return add_origin(add_dates(content, self.rules), options, self.release_options)
 
 
-def run_adaptive_release(job: AdaptiveJob) -> None:
-    """Read the data, charge the ledger, fit and write the folder, in this order."""
+def run_adaptive_release(job: AdaptiveJob) -> Callable[[], None]:
+    """Read the data, charge the ledger, fit and write the folder, in this order.
+
+    Returns
+    -------
+    callable
+        Prints the release.
+    """
     options = job.release_options
     job.source.require(list(job.bounds.names or ()))
     with (
@@ -92,9 +99,12 @@ def run_adaptive_release(job: AdaptiveJob) -> None:
             out.finish()
         except OSError as error:
             raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
-    with output_after_work():
+
+    def show() -> None:
         print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)
         print_release(content, options, files, choice=job.choice)
+
+    return show
 
 
 def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts) -> AdaptiveRelease:

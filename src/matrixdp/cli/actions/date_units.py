@@ -8,6 +8,7 @@ from dataclasses import replace
 from matrixdp.queries import TableMoments
 from matrixdp.records.file_rules import FileRules
 from matrixdp.report.content import ReportContent
+from matrixdp.report.dates import show_date
 
 
 def add_dates(content: ReportContent, rules: FileRules) -> ReportContent:
@@ -15,14 +16,14 @@ def add_dates(content: ReportContent, rules: FileRules) -> ReportContent:
     query = content.mechanism.query
     names = query.columns.names if isinstance(query, TableMoments) else query.names or ()
     means = dict(_find_means(content))
-    found = []
+    dates, found = [], []
     for rule in rules.dates:
         if rule.name in names:
-            mean, std = means.get(rule.name, (float("nan"), 0.0))
-            shown = rule.show(mean)
-            ending = f"; its mean is {shown} ± {std:.2g} {rule.unit}" if shown else ""
+            shown = show_date(rule, *means.get(rule.name, (float("nan"), 0.0)))
+            ending = f"; its mean is {shown}" if shown else ""
             found.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
-    return replace(content, units=tuple(found))
+            dates.append(rule)
+    return replace(content, units=tuple(found), dates=tuple(dates))
 
 
 def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, float]]]:

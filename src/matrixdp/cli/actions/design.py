@@ -108,7 +108,7 @@ def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
     return names.index(chosen[0]), names.index(chosen[1])
 
 
-def _predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequence[str], Sequence[str]]:
+def predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequence[str], Sequence[str]]:
     """Standard deviation of every entry that a report would show, and the names of rows and columns.
 
     For a covariance or correlation it depends on the data; the prediction is for uncorrelated features that are
@@ -118,7 +118,8 @@ def _predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequen
     if options.kind == "matrix" or options.kind in SUMMARIES:
         return design.std, rows, columns
     if design.query.places is not None:
-        found = next(one.estimate for one in predict_answers(design, options.kind) if one.name == options.kind)
+        answers = predict_answers(design, options.kind, groups=False)
+        found = next(one.estimate for one in answers if one.name == options.kind)
         return found.std, found.rows, found.columns
     assert design.query.moment_bounds is not None
     moments = np.diag(np.concatenate([[1.0], design.query.moment_bounds.halfwidths**2 / 3]))
@@ -135,7 +136,7 @@ def _vary_epsilon(options: DesignOptions, design: Design) -> list[dict[str, floa
             other = design if factor == 1.0 else build_design(scaled, design.query)
         except ParameterError:  # an epsilon for which no design can be made
             continue
-        std, _, _ = _predict_std(options, other)
+        std, _, _ = predict_std(options, other)
         noisy = std[np.isfinite(std) & (std > 0)]  # none in the correlation of a single feature
         rows.append(
             {
@@ -155,7 +156,7 @@ def _learning_mu(options: DesignOptions) -> float | None:
 
 
 def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> dict[str, Any]:
-    std, rows, columns = _predict_std(options, design)
+    std, rows, columns = predict_std(options, design)
     equal_rows = has_equal_rows(std)
     facts: dict[str, Any] = {
         "query": options.query,
@@ -181,7 +182,7 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
     if design.query.places is not None:
         facts["answers"] = [
             {"title": answer.title, "rows": answer.estimate.rows, "columns": answer.estimate.columns, "std": bars}
-            for answer in _list_predictions(options, design)
+            for answer in list_predictions(options, design)
             for bars in [answer.estimate.std.tolist()]
         ]
         facts["asked_alone"] = [
@@ -207,16 +208,16 @@ def _print_design(options: DesignOptions, design: Design, left: tuple[float, flo
     _print_section("Cost in the ledger", _describe_cost(options, design, left))
 
 
-def _list_predictions(options: DesignOptions, design: Design) -> list[AnswerTable]:
+def list_predictions(options: DesignOptions, design: Design) -> list[AnswerTable]:
     """What a report shows of all records, and of all groups in one table."""
     if options.kind in MODELS:
         found = make_model(make_even_release(design), options.kind, options.target, parse_features(options))
         return [found[0]]  # how much a regression explains has no error bar
-    return [answer for answer in predict_answers(design, options.kind) if not answer.group]
+    return list(predict_answers(design, options.kind, groups=False))
 
 
 def _print_predictions(options: DesignOptions, design: Design) -> None:
-    for answer in _list_predictions(options, design)[:_MOST_TABLES]:
+    for answer in list_predictions(options, design)[:_MOST_TABLES]:
         estimate = answer.estimate
         table = format_matrix(estimate.std, estimate.rows, estimate.columns)
         _print_section(make_visible(f"Predicted standard deviation of: {answer.title}"), table)
@@ -226,7 +227,7 @@ def _print_predictions(options: DesignOptions, design: Design) -> None:
     )
     if options.query == "everything":
         lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-        _print_section("If only this were asked, with the same guarantee", "\n".join(lines))
+        _print_section("If only this were released, with the same guarantee", "\n".join(lines))
 
 
 def _describe_ratio(ratio: float) -> str:
@@ -236,7 +237,7 @@ def _describe_ratio(ratio: float) -> str:
 
 
 def _print_std(options: DesignOptions, design: Design) -> None:
-    std, rows, columns = _predict_std(options, design)
+    std, rows, columns = predict_std(options, design)
     subject, note = "every entry", ""
     if has_equal_rows(std):
         subject, std, rows = "each entry of every row", std[:1], ["all"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -22,11 +23,15 @@ class Progress:
         Text before the bar.
     quiet : bool
         Show nothing.
+    report : callable, optional
+        Called with the share of the records that were read.
     """
 
-    def __init__(self, records: int, label: str, *, quiet: bool = False) -> None:
+    def __init__(
+        self, records: int, label: str, *, quiet: bool = False, report: Callable[[float], object] | None = None
+    ) -> None:
         self._shown = sys.stderr.isatty() and not quiet
-        self._records, self._label = records, label
+        self._records, self._label, self._report = records, label, report
         self._bar: Any = None
         self._done = 0
         self._start = time.monotonic()
@@ -42,9 +47,11 @@ class Progress:
 
     def advance(self, records: int) -> None:
         """Add to the number of records that were read."""
+        self._done += records
         if self._bar is not None:
-            self._done += records
             self._bar.update(records)
+        if self._report is not None:
+            self._report(min(1.0, self._done / max(self._records, 1)))
 
     def _format_rate(self) -> str:
         return f"{self._done / max(time.monotonic() - self._start, 1e-3):,.0f} rows/s"

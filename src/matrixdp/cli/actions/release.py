@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import click
 import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
@@ -28,6 +31,7 @@ from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks
+from matrixdp.cli.actions.report_origin import add_origin, name_origin
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
@@ -37,12 +41,13 @@ from matrixdp.records import open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
-from matrixdp.release import Release, release, release_dataset
+from matrixdp.release import DatasetRelease, Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.files import rehearse_folder, write_folder
 
-_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files, without a report
+_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 
 _MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
 
@@ -68,7 +73,20 @@ class _ReleaseJob:
 
 
 def run_release(design_options: DesignOptions, release_options: ReleaseOptions) -> None:
-    """Read the data, charge the ledger, draw the noise and write the folder, in this order."""
+    """Write the release, and print it."""
+    show = write_release(design_options, release_options)
+    with output_after_work():
+        show()
+
+
+def write_release(design_options: DesignOptions, release_options: ReleaseOptions) -> Callable[[], None]:
+    """Read the data, charge the ledger, draw the noise and write the folder, in this order.
+
+    Returns
+    -------
+    callable
+        Prints the release.
+    """
     schema = read_schema(design_options.schema)
     source = open_files(release_options.data, delimiter=release_options.delimiter, rules=schema.rules)
     source.check_output(release_options.out)
@@ -80,17 +98,15 @@ def run_release(design_options: DesignOptions, release_options: ReleaseOptions) 
         assert records is not None  # only graphs have none
         warn_about_delta(design_options.privacy, records)
         bounds = find_bounds(design_options, schema)
-        run_adaptive_release(
+        return run_adaptive_release(
             AdaptiveJob(design_options, release_options, source, bounds, records, choice, schema.rules)
         )
-        return
     query = build_query(design_options, schema, records)
     warn_about_delta(design_options.privacy, records)
     job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query), choice)
     if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
-        _release_dataset(job)
-    else:
-        _release_matrix(job)
+        return _release_dataset(job)
+    return _release_matrix(job)
 
 
 def _count_units(options: DesignOptions, release_options: ReleaseOptions, schema: Schema, source: Files) -> int:
@@ -122,7 +138,7 @@ def _plan_design(options: DesignOptions, query: MatrixQuery) -> Design:
     return build_design(options, query, np.eye(query.features))
 
 
-def _release_matrix(job: _ReleaseJob) -> None:
+def _release_matrix(job: _ReleaseJob) -> Callable[[], None]:
     options = job.release_options
     with (
         DeferredInterrupts() as interrupts,
@@ -141,9 +157,12 @@ def _release_matrix(job: _ReleaseJob) -> None:
             out.finish()
         except OSError as error:
             raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
-    with output_after_work():
+
+    def show() -> None:
         print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)
         print_release(content, options, files, choice=job.choice)
+
+    return show
 
 
 def _rehearse(job: _ReleaseJob, out: OutputFolder) -> None:
@@ -164,7 +183,7 @@ def _show(
         notes = (f"By a plain release. {job.choice.reason}", *notes)
     features = parse_features(options)
     content = make_content(release, options.kind, ledger=ledger, notes=notes, target=options.target, on=features)
-    return add_dates(content, job.schema.rules)
+    return add_origin(add_dates(content, job.schema.rules), options, job.release_options)
 
 
 def _make_release(
@@ -221,7 +240,7 @@ def _describe_learning(options: DesignOptions, mu: float) -> str:
     )
 
 
-def _release_dataset(job: _ReleaseJob) -> None:
+def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
     """Write a noisy data set that is too large for a report as Parquet files."""
     options, design = job.release_options, job.design
     if job.design_options.learned:
@@ -229,12 +248,10 @@ def _release_dataset(job: _ReleaseJob) -> None:
             f"--directions learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
             "moments, and pass them as a file."
         )
-    if options.request is not None:
-        raise ParameterError("--request must be left out for a data set of this size; the ledger does not store it.")
     with (
         DeferredInterrupts() as interrupts,
         open_target(options, PlannedCharge.of_design(design, job.design_options)) as target,
-        explain_charge(replace(target, request=None)),  # a data set is charged without one
+        explain_charge(replace(target, request=options.request)),  # a data set has no request id of its own
     ):
         data = _open_data(job, interrupts)
         released = release_dataset(
@@ -245,8 +262,19 @@ def _release_dataset(job: _ReleaseJob) -> None:
             force=options.force,
             ledger=target.ledger,
             dataset=target.dataset,
+            request=options.request,
             allowance=target.allowance,
         )
         ledger = target.summarise()
-    with output_after_work():
-        print_dataset(released, options, ledger)
+    _write_dataset_page(released, options, ledger)
+    return partial(print_dataset, released, options, ledger)
+
+
+def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
+    """Write the report of a data set, which is complete and stays so if this fails."""
+    page = render_dataset_page(released, ledger=ledger, **name_origin(options))
+    try:
+        (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        click.echo(f"matrixdp: the data set is complete; {DATASET_PAGE} cannot be written: {reason}.", err=True)

@@ -39,6 +39,8 @@ class ReleaseOptions:
     workers: str | None
     force: bool
     as_json: bool
+    report_progress: Callable[[float], object] | None = None
+    """Called with the share of the records that were read, where their number is public."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,8 @@ class MonitoredRecords(Records):
         # A bar would show the number of records; that of a person's rows is private even where that of people is not.
         private = not self.query.public_number or self.query.count_word == "people"
         label = f"reading {Path(self.options.data[0]).name}"
-        with Progress(total, label, quiet=self.options.as_json or private) as progress:
+        report = None if private else self.options.report_progress
+        with Progress(total, label, quiet=self.options.as_json or private, report=report) as progress:
             yield from self._open(progress.advance).select(self.names, texts=self.texts).map(task, whole=whole)
         self.interrupts.defer()
 

@@ -14,8 +14,10 @@ from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.display.numbers import make_visible
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
-from matrixdp.report.answer_tables import AnswerTable
+from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
+from matrixdp.report.dataset_page import DATASET_PAGE
+from matrixdp.report.dates import show_dates
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
 from matrixdp.report.words import DASH
@@ -67,7 +69,10 @@ def _print_answers(content: ReportContent) -> None:
         estimate = answer.estimate
         click.echo(f"\n{make_visible(answer.title)}")
         undefined = estimate.reason
-        click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, estimate.std, undefined=undefined))
+        by_column, has_means = answer.name in BY_COLUMN, answer.name in ("means", *BY_COLUMN)
+        text = show_dates(estimate, content.dates if has_means else (), by_column=by_column)
+        numbers = (estimate.value, estimate.rows, estimate.columns, estimate.std)
+        click.echo(format_matrix(*numbers, undefined=undefined, text=text))
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
 
@@ -83,7 +88,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     design = release.design
     rows, columns = design.query.shape
     if options.as_json:
-        facts = _collect_facts(release, options, [*release.files, "_release.json"], ledger)
+        facts = _collect_facts(release, options, [*release.files, DATASET_PAGE, "_release.json"], ledger)
         facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
         echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
         return
@@ -94,6 +99,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     if release.missing == "midpoint":
         click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
     _print_guarantee(release, ledger, design.query.protects)
+    click.echo(f"Report: {options.out / DATASET_PAGE}")
 
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:

@@ -157,6 +157,11 @@ def read_schema(path: Path) -> Schema:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
+    return parse_schema(path, content)
+
+
+def parse_schema(path: Path, content: dict[str, Any]) -> Schema:
+    """The schema that the content of a TOML file describes; messages name the file as `path`."""
     known = {"columns", "files", "radius", "records", "graph", "person", "expected_correlation"}
     require_known(content, known, f"{path}")
     entries = _read_table(content, "columns", path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matrixdp.domain.columns import Number
 from matrixdp.errors import ParameterError, show
 from matrixdp.records.file_rules import DateRule, FileRules
+from matrixdp.records.table_columns import NO, YES
 
 DATE_TYPES = ("date", "time")
 _EXAMPLES = {"date": "1900-01-01", "time": "07:30:00"}
@@ -34,13 +35,28 @@ def parse_file_rules(path: Path, entry: Mapping[str, Any], columns: Mapping[str,
     if words is not None and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
         raise ParameterError(f'{where} missing_words must be a list of texts, as in ["NA", "."].')
     dates = [_date_rule(path, name, one) for name, one in columns.items() if one.get("type") in DATE_TYPES]
-    for name, one in columns.items():
-        for level in set(map(str, one.get("levels", one.get("categories", ())))) & set(words or ()):
-            raise ParameterError(f"{where} missing_words has {show(level)}, which is also a level of column {name!r}.")
+    _check_words(where, words or (), columns)
     try:
         return FileRules(**{**entry, "dates": dates})
     except ParameterError as error:
         raise ParameterError(f"{where} {error}") from None
+
+
+def _check_words(where: str, words: Sequence[str], columns: Mapping[str, Any]) -> None:
+    """Raise a `ParameterError` for a word for missing values that has another meaning in a column."""
+    for name, one in columns.items():
+        levels = set(map(str, one.get("levels", one.get("categories", ()))))
+        for word in words:
+            if word in levels:
+                raise ParameterError(
+                    f"{where} missing_words has {show(word)}, which is also a level of column {name!r}. Remove one of "
+                    "them."
+                )
+            if one.get("type") == "yes/no" and word.strip().lower() in (*YES, *NO):
+                raise ParameterError(
+                    f"{where} missing_words has {show(word)}, which means yes or no in column {name!r}. Remove the "
+                    'word, or describe the column as type = "category" with its levels.'
+                )
 
 
 def parse_date_column(path: Path, name: str, entry: Mapping[str, Any]) -> Number:

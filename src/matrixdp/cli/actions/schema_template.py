@@ -17,7 +17,8 @@ _HEADER = """\
 #                       level for all of them.
 #   type = "yes/no"     true, yes, 1 and false, no, 0.
 #   type = "date"       lower = 1900-01-01 and upper = 2020-12-31 are its bounds; read as days since the lower one, or
-#                       in another unit = "years". type = "time" is a time of day: lower = 07:00:00, in hours.
+#                       in another unit = "years"; format = "%d.%m.%Y" if they are not written as 2020-12-31.
+#   type = "time"       a time of day: lower = 07:00:00 and upper = 19:30:00 are its bounds; read in hours.
 #   missing = true      values may be missing. Without it a missing value is an error.
 
 # Optional: the public number of records.
@@ -35,11 +36,13 @@ _HEADER = """\
 # missing_words = ["NA", "."]
 """
 _MISSING = "# missing = true"
-_NUMBER = ['type = "number"', 'lower = ""', 'upper = ""']
-_CATEGORY = ['type = "category"', "levels = []", "# other = true"]
-_YES_NO = ['type = "yes/no"']
-_DATE = ['type = "date"', 'lower = ""', 'upper = ""']
-_TIME = ['type = "time"', 'lower = ""', 'upper = ""']
+_LINES = {
+    "number": ['type = "number"', 'lower = ""', 'upper = ""'],
+    "category": ['type = "category"', "levels = []", "# other = true"],
+    "yes/no": ['type = "yes/no"'],
+    "date": ['type = "date"', 'lower = ""', 'upper = ""'],
+    "time": ['type = "time"', 'lower = ""', 'upper = ""'],
+}
 _UNKNOWN = [
     "# Its type is unknown. Keep one of these, without the number signs:",
     *(f"# {line}" for line in ('type = "number"', "lower = ", "upper = ")),
@@ -82,32 +85,32 @@ def _describe_column(name: str, field: Any) -> str:
     heading = f"[columns.{quote_key(name)}]"
     if field is None:
         return "\n".join([heading, *_UNKNOWN, ""])
-    lines = _propose(field.type)
-    if lines is None:
+    proposed = propose_type(field.type)
+    if proposed is None:
         return (
-            f"# {heading} holds {_describe_type(field.type)}, which cannot be used as they are. Make them numbers "
+            f"# {heading} holds {describe_type(field.type)}, which cannot be used as they are. Make them numbers "
             "or\n# a category first.\n"
         )
-    return "\n".join([heading, *lines, *([_MISSING] * field.nullable), ""])
+    return "\n".join([heading, *_LINES[proposed], *([_MISSING] * field.nullable), ""])
 
 
-def _propose(kind: Any) -> list[str] | None:
-    """The entries for a column of this Arrow type, or None if it cannot be used."""
+def propose_type(kind: Any) -> str | None:
+    """The type in the schema for a column of this Arrow type, or None if it cannot be used."""
     import pyarrow as pa
 
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-        return _CATEGORY if _is_text(kind) or types.is_integer(kind) else None
+        return "category" if _is_text(kind) or types.is_integer(kind) else None
     if types.is_boolean(kind):
-        return _YES_NO
+        return "yes/no"
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return _NUMBER
+        return "number"
     if types.is_date(kind) or types.is_timestamp(kind):
-        return _DATE
+        return "date"
     if types.is_time(kind):
-        return _TIME
-    return _CATEGORY if _is_text(kind) else None
+        return "time"
+    return "category" if _is_text(kind) else None
 
 
 def _is_text(kind: Any) -> bool:
@@ -116,7 +119,8 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _describe_type(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
+    """What a column that cannot be used holds, in words."""
     import pyarrow as pa
 
     return "lengths of time" if pa.types.is_duration(kind) else "values of another type"

@@ -23,6 +23,11 @@ _output = combine_options(
         metavar="NAME=LEVEL,...",
         help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
     ),
+    click.option(
+        "--schema",
+        type=PATH,
+        help="Schema by which columns of dates and times are shown. [default: dates.json beside the release]",
+    ),
     click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
     json_option,
 )
@@ -72,6 +77,25 @@ def covariance(release: Path, **options: Any) -> None:
     answer_matrix(release, "covariance", **options)
 
 
+@answer.command("sampling", example="matrixdp answer sampling out/ --of correlation")
+@_release
+@click.option(
+    "--of",
+    "kind",
+    type=click.Choice(["means", "covariance", "correlation"]),
+    default="means",
+    show_default=True,
+    help="The numbers whose errors are shown.",
+)
+@click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file.")
+@json_option
+def sampling(release: Path, kind: str, **options: Any) -> None:
+    """What privacy costs and what sampling the population adds, apart. For adaptive and plain releases."""
+    from matrixdp.cli.actions.answer import answer_sampling
+
+    answer_sampling(release, kind, **options)
+
+
 @answer.command("regression", example="matrixdp answer regression out/ --target pressure --on age,smoker")
 @_release
 @click.option("--target", metavar="NAME", required=True, help="The number that is explained.")
@@ -86,7 +110,7 @@ def regression(release: Path, target: str, on: str | None, **options: Any) -> No
 
 @answer.command("discriminant", example="matrixdp answer discriminant out/ --target outcome --on age,bmi")
 @_release
-@click.option("--target", metavar="NAME", required=True, help="The category whose levels are told apart.")
+@click.option("--target", metavar="NAME", required=True, help="The category whose level is predicted.")
 @_on
 @_output
 def discriminant(release: Path, target: str, on: str | None, **options: Any) -> None:

@@ -10,9 +10,22 @@ from matrixdp.cli.options import PATH
 from matrixdp.cli.styles import Command
 
 
+def _check_trials(_context: click.Context, _parameter: click.Parameter, value: int) -> int:
+    if value < 2:
+        raise click.BadParameter(f"{value} is too few; an error bar needs at least 2 trials.")
+    return value
+
+
 @click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
 @click.argument("parts", nargs=-1)
-@click.option("--trials", type=click.IntRange(min=2), default=100, show_default=True, help="Trials of each row.")
+@click.option(
+    "--trials",
+    type=int,
+    callback=_check_trials,
+    default=100,
+    show_default=True,
+    help="Trials of each row, at least 2: an error bar needs two.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulated noise.")
 @click.option("--out", type=PATH, default=Path("matrixdp-paper"), show_default=True, help="Folder for the results.")
 @click.option("--plugin", metavar="MODULE", multiple=True, help="Module that registers mechanisms. May be repeated.")
@@ -27,4 +40,4 @@ def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin:
             raise
         raise click.ClickException("this installation has no matrixdp.paper; install a complete release.") from None
     page = command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
-    click.echo(f"Report: {page}")
+    click.echo(f"Report: {page.resolve()}")

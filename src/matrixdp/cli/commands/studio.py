@@ -1,0 +1,123 @@
+"""``matrixdp studio``: pages on which curators and analysts agree on releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from matrixdp.cli.options import LEDGER, PATH, name_option
+from matrixdp.cli.styles import Group
+
+_START = "start"
+
+
+class _StudioGroup(Group):
+    """Commands, of which ``start`` may be left out: ``matrixdp studio FOLDER``."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names, or ``start``."""
+        if args and args[0] not in self.commands:
+            args = [_START, *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Leave options before the folder to ``start``."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = [_START, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_StudioGroup, example="matrixdp studio tables/ --ledger clinic.db")
+def studio() -> None:
+    """Start pages for curators and analysts on a folder of tables, and give persons tokens."""
+
+
+_folder = click.argument("folder", type=PATH)
+_state = click.option("--state", type=PATH, help="Folder for the studio's own files. [default: .studio in FOLDER]")
+
+
+@studio.command(_START, example="matrixdp studio tables/ --ledger clinic.db")
+@_folder
+@click.option(
+    "--ledger",
+    type=LEDGER,
+    metavar="PATH|URL",
+    help="The ledger that releases are charged to. [default: ledger.db among the studio's own files]",
+)
+@_state
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="Port; 0 takes a free one.",
+)
+@click.option(
+    "--origin",
+    multiple=True,
+    metavar="URL",
+    help="Address under which browsers reach the server, as of a proxy: https://studio.example.org",
+)
+@click.option("--tls-cert", type=PATH, help="File with the TLS certificate (PEM).")
+@click.option("--tls-key", type=PATH, help="File with its private key (PEM).")
+@click.option("--without-tls", is_flag=True, help="Listen on a --host that is not local without TLS.")
+@click.option("--open/--no-open", "open_browser", default=False, help="Open the address in a browser.")
+def start(**options: Any) -> None:
+    """Start the studio for the tables in FOLDER, and print the address that signs in.
+
+    Whoever opens that address is both curator and analyst. Others need a token: matrixdp studio token new.
+    """
+    from matrixdp.studio.launch import ServerOptions, start_studio
+
+    start_studio(ServerOptions(**options))
+
+
+@studio.group(cls=Group)
+def token() -> None:
+    """Tokens of persons, for browsers and for the JSON API."""
+
+
+@token.command("new", example="matrixdp studio token new tables/ --name ann --role analyst")
+@_folder
+@_state
+@name_option("--name", required=True, help="The person, as pages and the ledger name them.")
+@click.option(
+    "--role",
+    "roles",
+    type=click.Choice(("curator", "analyst")),
+    multiple=True,
+    required=True,
+    help="What the person may do; give it twice for both roles.",
+)
+@click.option("--days", type=float, help="Days until it expires. [default: never]")
+def new(folder: Path, state: Path | None, name: str, roles: tuple[str, ...], days: float | None) -> None:
+    """Make a token for a person and print it; it is not shown again."""
+    from matrixdp.studio.launch import add_token
+
+    add_token(folder, state, name, roles, days)
+
+
+@token.command("list", example="matrixdp studio token list tables/")
+@_folder
+@_state
+def list_(folder: Path, state: Path | None) -> None:
+    """List all tokens by their ids, which are no secret."""
+    from matrixdp.studio.launch import show_tokens
+
+    show_tokens(folder, state)
+
+
+@token.command("revoke", example="matrixdp studio token revoke tables/ 1f3a9c02")
+@_folder
+@click.argument("token_id", metavar="ID")
+@_state
+def revoke(folder: Path, token_id: str, state: Path | None) -> None:
+    """Revoke the token ID; browsers that signed in with it are signed out."""
+    from matrixdp.studio.launch import end_token
+
+    end_token(folder, state, token_id)

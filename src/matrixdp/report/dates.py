@@ -1,0 +1,87 @@
+"""Means of columns of dates and times, shown as dates and times, and the file that keeps how they are counted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.errors import ParameterError
+from matrixdp.records.file_rules import DateRule
+from matrixdp.report.decimals import write_estimate
+
+DATES = "dates.json"  # beside release.json, where columns are dates or times
+_FORMAT = "matrixdp dates 1"
+
+
+def show_date(rule: DateRule, value: float, std: float) -> str:
+    """A mean as a date or time with its error bar in the rule's unit; empty where the calendar has no such date.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, 12.34)
+    '1958-04-02 ± 12 days'
+    """
+    shown = rule.show(value)
+    bar = f" ± {write_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
+    return f"{shown}{bar}" if shown else ""
+
+
+def show_dates(estimate: NamedEstimate, dates: Sequence[DateRule], *, by_column: bool) -> Callable[[int, int], str]:
+    """The text of each cell of a table of means that is a date; empty for all other cells.
+
+    Parameters
+    ----------
+    estimate : NamedEstimate
+    dates : sequence of DateRule
+    by_column : bool
+        Whether the columns of the table are columns of the data, as in means by group; otherwise its rows are, and the
+        column "mean" has their means.
+    """
+    rules = {rule.name: rule for rule in dates}
+
+    def show(i: int, j: int) -> str:
+        name = estimate.columns[j] if by_column else estimate.rows[i]
+        if name not in rules or not (by_column or estimate.columns[j] == "mean"):
+            return ""
+        return show_date(rules[name], float(estimate.value[i, j]), float(estimate.std[i, j]))
+
+    return show
+
+
+def write_dates(dates: Sequence[DateRule]) -> str:
+    """The contents of ``dates.json``: unit and origin of each column of dates or times."""
+    columns = [
+        {"name": rule.name, "unit": rule.unit, "origin": None if rule.origin is None else rule.origin.isoformat()}
+        for rule in dates
+    ]
+    return json.dumps({"format": _FORMAT, "columns": columns}, indent=1) + "\n"
+
+
+def read_dates(folder: Path) -> tuple[DateRule, ...]:
+    """The rules of the release in a folder; none if it has no dates."""
+    path = folder / DATES
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError(f"{path} cannot be read as text; remove it to see dates as numbers.") from None
+    try:
+        content = json.loads(text)
+        if content["format"] != _FORMAT:
+            raise ValueError
+        return tuple(DateRule(one["name"], one["unit"], _parse_origin(one["origin"])) for one in content["columns"])
+    except (ValueError, KeyError, TypeError):
+        raise ParameterError(f"{path} must be a file that matrixdp wrote; remove it to see dates as numbers.") from None
+
+
+def _parse_origin(text: Any) -> dt.date | None:
+    if text is None:
+        return None
+    return dt.datetime.fromisoformat(text) if "T" in text else dt.date.fromisoformat(text)

@@ -1,0 +1,179 @@
+"""One question about a release: numbers with error bars, and the words that go with them. Post-processing."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.errors import ParameterError
+from matrixdp.estimates import AdaptiveRelease
+from matrixdp.estimates.error_parts import error_parts
+from matrixdp.estimates.result import CovarianceRelease
+from matrixdp.queries import TableMoments
+from matrixdp.release import Release
+from matrixdp.report.content import REPLACED
+from matrixdp.report.files import quote_formula
+
+NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
+_BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
+_FIT_BARS = "± is the error that privacy adds, estimated by simulation; sampling error is not in it."
+
+Answerable = Release | AdaptiveRelease
+Group = Mapping[str, str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The answer to one question.
+
+    Attributes
+    ----------
+    title : str
+    label : str
+        What the rows are.
+    estimate : NamedEstimate
+    notes : tuple of str
+        How to read the numbers.
+    facts : dict
+        Further entries of the answer as JSON.
+    """
+
+    title: str
+    label: str
+    estimate: NamedEstimate
+    notes: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def answer_means(release: Answerable, by: str | None = None, group: Group = None) -> Answer:
+    """Means, by level if `by` is given."""
+    if by is not None:
+        return Answer(f"Means by {by}", by, _require_table(release).means(by, group), (_BARS,))
+    if isinstance(release, AdaptiveRelease):
+        return Answer("Means", "column", release.means(), (_FIT_BARS,))
+    if not isinstance(release.design.query, TableMoments):
+        return Answer("Means", "column", replace(release.mean().named, columns=("mean",)), (_BARS,))
+    return Answer("Means", "column", release.means(group=group), (_BARS,))
+
+
+def answer_table(release: Answerable, rows: str, columns: str, group: Group = None) -> Answer:
+    """How many records or people have each pair of levels."""
+    table = _require_table(release)
+    shares, query = table.table(rows, columns, group), table.design.query
+    records = query.records  # type: ignore[attr-defined]
+    counts = replace(shares, value=shares.value * records, std=shares.std * records)
+    title = f"{query.count_word.capitalize()} by {rows} and {columns}"
+    return Answer(title, f"{rows} \\ {columns}", counts, (_BARS,))
+
+
+def answer_matrix(release: Answerable, kind: str, group: Group = None) -> Answer:
+    """Correlations or covariances."""
+    if isinstance(release, AdaptiveRelease):
+        found = release.correlation() if kind == "correlation" else release.covariance()
+        return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
+    estimate = release.correlation(group) if kind == "correlation" else release.covariance(group)
+    named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
+    return Answer(kind.capitalize(), "column", named, (_BARS,))
+
+
+def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
+    """What privacy costs and what sampling adds, apart, for 'means', 'covariance' or 'correlation'."""
+    notes = (
+        "privacy std: the error against the same records without privacy. sampling std: the error that these records "
+        "have as a sample from a population. Both add in squares.",
+    )
+    return Answer(f"Errors of the {kind}", "number", error_parts(release, kind), notes)
+
+
+def answer_components(release: Answerable, count: int | None = None, group: Group = None) -> Answer:
+    """Principal components."""
+    if isinstance(release, AdaptiveRelease):
+        found, bars = release.components(count), _FIT_BARS
+    else:
+        found, bars = _require_table(release).components(count, group), _BARS
+    notes = [bars, "Loadings of the standardised numbers; the sign of a component is arbitrary."]
+    if not found.reliable.all():
+        notes.append("A component that noise mixes with another one is not shown.")
+    return Answer("Principal components", "column", found, tuple(notes))
+
+
+def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
+    """The coefficients of a linear regression."""
+    if isinstance(release, AdaptiveRelease):
+        found = release.regression(target, on)
+    else:
+        found = _require_table(release).regression(target, on, group)
+    low, high = found.interval()
+    value = np.column_stack([found.coefficients, found.noise_std, found.sampling_std, low, high])
+    columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
+    notes: tuple[str, ...] = (
+        f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
+        "Of a category, coefficients are differences from its first level.",
+    )
+    if np.isnan(found.noise_std).any():
+        notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
+    facts = {"target": target, "r_squared": found.r_squared}
+    reasons = np.full(value.shape, HIDDEN, object)
+    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
+    return Answer(f"Regression of {target}", "term", estimate, notes, facts)
+
+
+def answer_discriminant(
+    release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None
+) -> Answer:
+    """The scores of a linear discriminant analysis."""
+    found = _require_table(release).discriminant(target, on, group)
+    value = np.column_stack([found.intercepts, found.coefficients]).T
+    value = value - value.mean(axis=1, keepdims=True)
+    std = np.column_stack([found.intercept_std, found.coefficient_std]).T
+    estimate = NamedEstimate(value, std, ("intercept", *found.names), found.classes)
+    notes = (
+        "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
+        "has, beside the first one), here as the difference from the mean of all scores. A record is classified as the "
+        "level with the largest score.",
+        _BARS,
+    )
+    return Answer(f"Discriminant scores of {target}", "term", estimate, notes, {"target": target})
+
+
+def _require_table(release: Answerable) -> Release:
+    """The release, if it is of the moments of a table."""
+    if isinstance(release, Release) and isinstance(release.design.query, TableMoments):
+        return release
+    raise ParameterError(
+        "this follows from a release of the moments of a table (--query everything, means or table), and this release "
+        "is another one."
+    )
+
+
+def list_notes(release: Answerable | CovarianceRelease, answer: Answer) -> tuple[str, ...]:
+    """All sentences that go with an answer."""
+    caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
+    if release.simulation:
+        caveats.append("This is a simulation: it protects nothing.")
+    return (*answer.notes, NO_COST, *caveats)
+
+
+def to_facts(release: Answerable | CovarianceRelease, answer: Answer) -> dict[str, Any]:
+    """The answer as the content of a JSON text."""
+    notes = list(list_notes(release, answer))
+    return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
+
+
+def to_csv(answer: Answer) -> str:
+    """The answer with one number to a line, as in the files of a release."""
+    estimate, text = answer.estimate, io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["row", "column", "value", "std", "note"])
+    for i, row in enumerate(estimate.rows):
+        for j, column in enumerate(estimate.columns):
+            numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
+            shown = [number if np.isfinite(number) else "" for number in numbers]
+            writer.writerow([quote_formula(row), quote_formula(column), *shown, estimate.reason(i, j)])
+    return text.getvalue()

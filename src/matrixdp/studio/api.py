@@ -1,0 +1,209 @@
+"""The JSON API: what the pages do, with a bearer token, for notebooks and nightly jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from matrixdp.privacy import Privacy
+from matrixdp.studio.api_models import (
+    AllowanceState,
+    ChargeState,
+    Column,
+    DatasetState,
+    ForecastState,
+    ForecastTable,
+    NewAllowance,
+    NewDataset,
+    NewForecast,
+    NewRequest,
+    NewSchema,
+    Person,
+    Problem,
+    Refusal,
+    RequestState,
+    SchemaText,
+)
+from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.requests import Status
+from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
+from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.studio import Studio
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem} for status in (400, 401, 403, 404, 409, 413, 422, 429, 500, 503)
+}
+router = APIRouter(prefix=API, responses=_PROBLEMS)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+def describe_api(request: Request) -> Response:
+    """The description of the API in OpenAPI."""
+    found = request.app.openapi()
+    paths = {path: item for path, item in found["paths"].items() if path.startswith(f"{API}/")}
+    components = {**found["components"], "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
+    return JSONResponse({**found, "paths": paths, "components": components, "security": [{"token": []}]})
+
+
+@router.get("/me")
+def show_person(viewer: CurrentViewer) -> Person:
+    """Whose token it is."""
+    return Person.of(viewer)
+
+
+@router.get("/datasets")
+def list_datasets(studio: CurrentStudio) -> list[DatasetState]:
+    """All data sets of the ledger."""
+    return [DatasetState.of(dataset) for dataset in studio.datasets.list_all()]
+
+
+@router.post("/datasets", status_code=201)
+def register_dataset(body: NewDataset, viewer: CurrentViewer, studio: CurrentStudio) -> DatasetState:
+    """Register a data set with its total, or add a table to one."""
+    return DatasetState.of(studio.datasets.register(viewer, **body.model_dump()))
+
+
+@router.get("/datasets/{dataset}")
+def show_dataset(dataset: str, studio: CurrentStudio) -> DatasetState:
+    """One data set."""
+    return DatasetState.of(studio.datasets.get(dataset))
+
+
+@router.get("/datasets/{dataset}/history")
+def list_charges(dataset: str, studio: CurrentStudio) -> list[ChargeState]:
+    """What was charged to a data set, by whom and what for."""
+    return [ChargeState.of(charge) for charge in studio.datasets.history(dataset)]
+
+
+@router.post("/datasets/{dataset}/allowances", status_code=201)
+def set_allowance(dataset: str, body: NewAllowance, viewer: CurrentViewer, studio: CurrentStudio) -> AllowanceState:
+    """Set an allowance apart."""
+    studio.datasets.get(dataset)
+    allowance = studio.datasets.allow(viewer, dataset, body.name, epsilon=body.epsilon, share=body.share)
+    return AllowanceState.of(allowance)
+
+
+@router.post("/datasets/{dataset}/allowances/{allowance}/return")
+def return_allowance(dataset: str, allowance: str, viewer: CurrentViewer, studio: CurrentStudio) -> AllowanceState:
+    """Return what is left of an allowance to its data set."""
+    studio.datasets.get(dataset)
+    return AllowanceState.of(studio.datasets.return_allowance(viewer, dataset, allowance))
+
+
+@router.get("/datasets/{dataset}/tables/{table}/schema")
+def show_public_schema(dataset: str, table: str, studio: CurrentStudio) -> SchemaText:
+    """The schema of a data set's table: everything that is public about it."""
+    studio.datasets.require_table(dataset, table)
+    return SchemaText(toml=studio.schemas.read(table))
+
+
+@router.get("/tables")
+def list_tables(studio: CurrentStudio) -> list[str]:
+    """The names of all tables in the folder."""
+    return studio.tables.list_all()
+
+
+@router.get("/tables/{table}")
+def list_columns(table: str, studio: CurrentStudio) -> list[Column]:
+    """The columns of a table."""
+    columns = studio.tables.columns(table)
+    return [Column(name=column.name, type=column.type, nullable=column.nullable) for column in columns]
+
+
+@router.get("/tables/{table}/schema")
+def show_schema(table: str, studio: CurrentStudio) -> SchemaText:
+    """The schema of a table."""
+    return SchemaText(toml=studio.schemas.read(table))
+
+
+@router.put("/tables/{table}/schema")
+def write_schema(table: str, body: NewSchema, studio: CurrentStudio) -> SchemaText:
+    """Check a schema, and keep it."""
+    studio.schemas.write(table, body.toml)
+    return SchemaText(toml=body.toml)
+
+
+@router.get("/tables/{table}/schema/template")
+def show_template(table: str, studio: CurrentStudio) -> SchemaText:
+    """A new schema for a table, with empty bounds and levels."""
+    return SchemaText(toml=studio.tables.template(table))
+
+
+@router.post("/forecast")
+def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
+    """Predicted errors and the cost of a release; of an adaptive fit, the errors of a plain release in its place."""
+    from matrixdp.studio.forecasts import open_forecaster, preview_ledger  # slow to import
+
+    spec = ReleaseSpec.from_mapping(body.release)
+    found = open_forecaster(_read_schema(studio, body), body.table).predict(spec)
+    with studio.datasets.open_ledger() as ledger:
+        left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
+    choice = found.plan.choice
+    return ForecastState(
+        method="plain" if choice is None else choice.method,
+        reason="" if choice is None else choice.reason,
+        mu=Privacy(spec.epsilon, spec.delta).mu,
+        epsilon_left=left.before,
+        epsilon_left_after=left.after,
+        tables=[ForecastTable.of(table) for table in found.tables],
+    )
+
+
+@router.get("/requests")
+def list_requests(viewer: CurrentViewer, studio: CurrentStudio, status: Status | None = None) -> list[RequestState]:
+    """Requests, the latest first: for a curator all of them, for an analyst her own."""
+    return [RequestState.of(found, viewer) for found in studio.requests.list_all(viewer, status)]
+
+
+@router.post("/requests", status_code=201)
+def ask(body: NewRequest, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+    """Ask for a release."""
+    spec = ReleaseSpec.from_mapping(body.release)
+    found = studio.requests.submit(viewer, body.dataset, body.table, spec, body.purpose, body.form_id)
+    return RequestState.of(found, viewer)
+
+
+@router.get("/requests/{request_id}")
+def show_request(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+    """One request."""
+    return RequestState.of(studio.requests.get(viewer, request_id), viewer)
+
+
+@router.post("/requests/{request_id}/approve")
+def approve(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+    """Approve a request; it is released in the background."""
+    return RequestState.of(studio.requests.approve(viewer, request_id), viewer)
+
+
+@router.post("/requests/{request_id}/refuse")
+def refuse(request_id: str, body: Refusal, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+    """Refuse a request."""
+    return RequestState.of(studio.requests.refuse(viewer, request_id, body.reason), viewer)
+
+
+@router.get("/results")
+def list_results(viewer: CurrentViewer, studio: CurrentStudio) -> list[RequestState]:
+    """All requests that are released, by anybody, the latest first."""
+    return [RequestState.of(found, viewer) for found in studio.results.list_all(viewer)]
+
+
+@router.get("/results/{request_id}")
+def list_files(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> list[str]:
+    """The names of a release's files."""
+    return studio.results.files(viewer, request_id)
+
+
+@router.get("/results/{request_id}/files/{name}", response_class=FileResponse)
+def read_file(request_id: str, name: str, viewer: CurrentViewer, studio: CurrentStudio) -> FileResponse:
+    """One of a release's files, such as ``release.json``."""
+    return FileResponse(studio.results.path(viewer, request_id, name), filename=name)
+
+
+def _read_schema(studio: Studio, body: NewForecast) -> str:
+    studio.datasets.require_table(body.dataset, body.table)
+    text = studio.schemas.read(body.table)
+    if text is None:
+        raise NotFoundError(f"{body.table} has no schema yet. A curator writes it first.")
+    return text

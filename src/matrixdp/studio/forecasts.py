@@ -1,0 +1,381 @@
+"""What a release would look like before it is asked for: errors, the noise ellipse, errors at other epsilons, its cost.
+
+Everything follows from the schema and the request; no data are read. An adaptive fit is predicted by simulation, which
+takes longer (`simulations`), so the errors of a plain release of the same numbers are given at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from matrixdp.answers.moments import Estimate, correlation
+from matrixdp.answers.moments import covariance as read_covariance
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.cli.actions.describe_data import describe_data
+from matrixdp.cli.actions.design import predict_std
+from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
+from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.cli.actions.table_query import choose_columns
+from matrixdp.design import Design
+from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.errors import BudgetExceededError, ParameterError
+from matrixdp.ledger import Ledger
+from matrixdp.queries import TableMoments
+from matrixdp.report.answer_tables import make_even_release, predict_answers
+from matrixdp.report.content import has_equal_rows
+from matrixdp.studio.planning import ReleasePlan, plan_release
+from matrixdp.studio.schemas import parse_schema
+from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.types import Floats
+
+STEPS = 30  # of a slider for epsilon in a factor of ten
+LEAST_STEP, MOST_STEP = -60, 30
+EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 10
+CURVE_EPSILONS = EPSILONS[::6]
+TYPICAL, LARGEST = "typical", "largest"
+_STRIDE = 15  # steps of the slider between the first epsilons of a search
+_EVEN = (
+    "For uncorrelated numbers that fill their bounds evenly, and levels and groups of equal size; larger for others."
+)
+_DESCRIBED = (
+    "For data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables usually are."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Predicted standard deviations of the privacy noise in a table of answers.
+
+    Attributes
+    ----------
+    title : str
+    std : float64 array of shape (rows, columns)
+        0 where an answer is public, NaN where noise would hide it.
+    rows, columns : tuple of str
+    comparable : bool
+        Whether all entries have the same unit, so that their median means something.
+    note : str
+        What the prediction assumes; empty if nothing.
+    """
+
+    title: str
+    std: Floats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    comparable: bool
+    note: str = ""
+
+    def read(self, entry: str) -> float:
+        """The error of one entry, as ``"row,column"``, or of the ``"typical"`` (median) or ``"largest"`` one.
+
+        Infinite where noise would hide it.
+        """
+        if entry in (TYPICAL, LARGEST):
+            noisy = self.std[self.std != 0]
+            if not noisy.size:
+                return 0.0
+            found = float(np.median(noisy) if entry == TYPICAL else noisy.max())
+        else:
+            row, column = self.find(entry)
+            found = float(self.std[row, column])
+        return found if np.isfinite(found) else float("inf")
+
+    def find(self, entry: str) -> tuple[int, int]:
+        """Row and column of an entry, or a `ParameterError`."""
+        row, _, column = entry.partition(",")
+        if row.isdecimal() and column.isdecimal() and int(row) < len(self.rows) and int(column) < len(self.columns):
+            return int(row), int(column)
+        raise ParameterError("entry must be 'typical', 'largest', or the row and column of a number.")
+
+    def accepts(self, entry: str) -> bool:
+        """Whether `read` knows this entry."""
+        try:
+            self.read(entry)
+        except ParameterError:
+            return False
+        return self.comparable or entry not in (TYPICAL, LARGEST)
+
+    @property
+    def default_entry(self) -> str:
+        """The entry that is followed unless another one is chosen: the largest one, or the first that has noise."""
+        if self.comparable:
+            return LARGEST
+        noisy = np.argwhere(self.std != 0)
+        row, column = noisy[0] if len(noisy) else (0, 0)
+        return f"{row},{column}"
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipse:
+    """The curve that contains the noise of two numbers with 95 % probability.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the two features.
+    subject : str
+        What the numbers are, to go before the names.
+    points : float64 array of shape (2, k)
+    """
+
+    names: tuple[str, str]
+    subject: str
+    points: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What follows from a request without data and without simulation.
+
+    Attributes
+    ----------
+    spec : ReleaseSpec
+    plan : ReleasePlan
+        Its cost, its method and why.
+    design : Design
+        Of a plain release of the same numbers.
+    tables : tuple of ErrorTable
+        The first one is followed by the curve.
+    """
+
+    spec: ReleaseSpec
+    plan: ReleasePlan
+    design: Design
+    tables: tuple[ErrorTable, ...]
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the release would be an adaptive fit, for which `tables` are only a comparison."""
+        return self.plan.design is None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features between which an ellipse can be drawn; empty where there are none."""
+        flat = self.design.query.places is not None or self.design.flat
+        return () if flat else tuple(feature_names(self.design.query))
+
+    def draw_ellipse(self, first: int = 0, second: int = 1) -> Ellipse | None:
+        """The noise ellipse of two features, given by their numbers; None if the design has none."""
+        names = self.features
+        if first == second or not max(first, second) < len(names):
+            return None
+        points = outline_ellipse(pair_covariance(self.design, first, second))
+        return Ellipse((names[first], names[second]), describe_numbers(self.design), points)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The least epsilon of the slider that reaches a wanted error, and the error that it has."""
+
+    epsilon: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a release would leave in the ledger.
+
+    Attributes
+    ----------
+    before : float
+        Epsilon left now.
+    after : float or None
+        Epsilon left after it; None if it is refused.
+    refusal : str
+        Why the ledger would refuse it; empty otherwise.
+    """
+
+    before: float
+    after: float | None
+    refusal: str
+
+
+class Forecaster:
+    """Forecasts for one schema; remembers the errors at other epsilons, which do not change with the slider.
+
+    `plan` is `plan_release` for this schema, which remembers the latest plans.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.plan = lru_cache(maxsize=16)(self._make_plan)
+        self._curve = lru_cache(maxsize=32)(self._make_curve)
+
+    def _make_plan(self, spec: ReleaseSpec) -> ReleasePlan:
+        return plan_release(spec, self.schema)
+
+    def predict(self, spec: ReleaseSpec) -> Forecast:
+        """The forecast of a request; a `ParameterError` says why no release can be made for it."""
+        plan = self.plan(spec)
+        plain = self._find_plain(spec, plan)
+        design = plan.design or self._design(plain)
+        with refuse_extremes():
+            tables = tuple(self._predict_tables(plain, design, described=plan.design is None))
+        return Forecast(spec, plan, design, tables)
+
+    def find_options(self, spec: ReleaseSpec) -> DesignOptions:
+        """The options of ``matrixdp design`` that ask for the same."""
+        return spec.to_design_options(Path(self.schema.path.name))
+
+    def follow(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float], ...]:
+        """Pairs of epsilon and the error of an entry of the first table, for a plain release at other epsilons."""
+        plan = self.plan(spec)
+        plain = replace(self._find_plain(spec, plan), epsilon=1.0, allowance=None)  # not of the slider
+        return self._curve(plain, entry, plan.design is None)
+
+    def read(self, forecast: Forecast, entry: str) -> float:
+        """The error of an entry of the first table, and at least that of the curve at larger epsilons.
+
+        Where noise is larger than the numbers themselves, a prediction for one epsilon alone can be too small.
+        """
+        larger = [error for epsilon, error in self.follow(forecast.spec, entry) if epsilon >= forecast.spec.epsilon]
+        return max([forecast.tables[0].read(entry), *larger])
+
+    def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> Needed | None:
+        """The least epsilon at which a plain release has at most the wanted error; None if the slider has none."""
+        return search_epsilon(lambda epsilon: self.read_plain(replace(spec, epsilon=epsilon), entry), wanted)
+
+    def read_plain(self, spec: ReleaseSpec, entry: str) -> float:
+        """The error of an entry of a plain release; infinite if none can be made."""
+        plan = self.plan(spec)
+        return self._read(self._find_plain(spec, plan), entry, described=plan.design is None)
+
+    def _make_curve(self, plain: ReleaseSpec, entry: str, described: bool) -> tuple[tuple[float, float], ...]:
+        others = [replace(plain, epsilon=epsilon) for epsilon in CURVE_EPSILONS]
+        errors = [self._read(other, entry, described=described) for other in others]
+        falling = np.maximum.accumulate(errors[::-1])[::-1].tolist()  # errors do not grow with epsilon
+        return tuple(zip(CURVE_EPSILONS, falling, strict=True))
+
+    def _read(self, plain: ReleaseSpec, entry: str, *, described: bool) -> float:
+        try:
+            design = self._design(plain)
+            with refuse_extremes():
+                return next(self._predict_tables(plain, design, described=described)).read(entry)
+        except ParameterError:  # an epsilon for which no design can be made
+            return float("inf")
+
+    def _find_plain(self, spec: ReleaseSpec, plan: ReleasePlan) -> ReleaseSpec:
+        """The plain release with the numbers that an adaptive fit is judged by: components follow from correlations."""
+        if plan.design is not None:
+            return spec
+        if spec.query in ("means", "covariance", "correlation"):
+            return replace(spec, method="plain")
+        columns = spec.columns
+        if spec.on is not None:
+            columns = ",".join(choose_columns(self.find_options(spec), self.schema).names)
+        return replace(spec, method="plain", query="correlation", columns=columns, target=None, on=None)
+
+    def _design(self, plain: ReleaseSpec) -> Design:
+        design = self.plan(plain).design
+        assert design is not None  # of a plain release
+        return design
+
+    def _predict_tables(self, plain: ReleaseSpec, design: Design, *, described: bool) -> Iterator[ErrorTable]:
+        options = self.find_options(plain)
+        if described and options.query in ("covariance", "correlation"):
+            yield _predict_described(options, design, self.schema)
+        else:
+            yield from predict_tables(options, design)
+
+
+@lru_cache(maxsize=16)
+def open_forecaster(text: str, name: str) -> Forecaster:
+    """The forecaster for the text of a schema; errors name it `name`."""
+    return Forecaster(parse_schema(text, name))
+
+
+def predict_tables(options: DesignOptions, design: Design) -> Iterator[ErrorTable]:
+    """The tables that describe a plain release best, and that take little time."""
+    if isinstance(design.query, TableMoments):
+        with np.errstate(all="ignore"):
+            yield from _predict_table_answers(options, design, design.query)
+        return
+    std, rows, columns = predict_std(options, design)
+    if has_equal_rows(std):
+        std, rows = std[:1], ("every row",)
+    follows = options.kind != "matrix"
+    title = options.kind.capitalize() if follows else f"Entries of the {design.query.title}"
+    scale_free = options.kind == "correlation" or options.query in ("adjacency", "laplacian", "counts")
+    yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _EVEN if follows else "")
+
+
+def _predict_described(options: DesignOptions, design: Design, schema: Schema) -> ErrorTable:
+    """The error of a plain release for the data that a simulation of an adaptive fit would draw."""
+    bounds = design.query.moment_bounds
+    assert bounds is not None
+    mean, covariance = describe_data(schema, bounds).moments(bounds.size)
+    centre = np.concatenate([[1.0], mean])
+    moments = np.multiply.outer(centre, centre)
+    moments[1:, 1:] += covariance
+    scale = np.concatenate([[1.0], bounds.halfwidths])
+    read = correlation if options.query == "correlation" else read_covariance
+    std = read(moments * np.multiply.outer(scale, scale), design).std
+    names = tuple(bounds.names or ())
+    return ErrorTable(options.query.capitalize(), std, names, names, options.query == "correlation", _DESCRIBED)
+
+
+def _predict_table_answers(options: DesignOptions, design: Design, query: TableMoments) -> Iterator[ErrorTable]:
+    numbers, release = len(query.used.numbers), make_even_release(design)
+    if options.query == "table":
+        first = predict_answers(design, "table", groups=False)[0]
+        yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True, _EVEN)
+        return
+    if options.query == "covariance":
+        yield _name_table("Covariance", release.covariance(), comparable=False)
+    elif options.query != "means" and numbers > 1:
+        yield _name_table("Correlation", release.correlation(), comparable=True)
+    if numbers:
+        yield _name_table("Means", release.means(), comparable=False, columns=1)
+    if options.query in ("means", "everything"):
+        for column in query.used.categories:
+            shares = release.means(column.name)
+            yield _name_table(f"Shares of the levels of {column.name}", shares, comparable=True, columns=1)
+
+
+def _name_table(
+    title: str, found: Estimate | NamedEstimate, *, comparable: bool, columns: int | None = None
+) -> ErrorTable:
+    assert isinstance(found, NamedEstimate)  # as all answers from the moments of a table
+    return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _EVEN)
+
+
+def search_epsilon(read_error: Callable[[float], float], wanted: float) -> Needed | None:
+    """The least epsilon of the slider from which on errors are at most `wanted`; None if there is none.
+
+    Examples
+    --------
+    >>> search_epsilon(lambda epsilon: 0.1 / epsilon, 0.05)
+    Needed(epsilon=2.0, error=0.05)
+    """
+    if not wanted > 0 or not np.isfinite(wanted):
+        raise ParameterError(f"wanted must be a number above 0, got {wanted!r} instead.")
+    high, error = len(EPSILONS) - 1, read_error(EPSILONS[-1])
+    if not error <= wanted:
+        return None
+    low = high - _STRIDE
+    while low >= 0 and (found := read_error(EPSILONS[low])) <= wanted:  # from above, where predictions are best
+        high, error, low = low, found, low - _STRIDE
+    low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = read_error(EPSILONS[middle])
+        if found <= wanted:
+            high, error = middle, found
+        else:
+            low = middle
+    return Needed(EPSILONS[high], error)
+
+
+def preview_ledger(ledger: Ledger, dataset: str, plan: ReleasePlan, allowance: str | None) -> Left:
+    """What a release would leave of a data set's budget, or of an allowance's."""
+    before = ledger.remaining(dataset, allowance=allowance).epsilon
+    try:
+        after = ledger.whatif(dataset, plan.event, allowance=allowance).epsilon
+    except BudgetExceededError as error:
+        return Left(before, None, str(error))
+    return Left(before, after, "")

@@ -1,0 +1,235 @@
+"""What ``matrixdp studio`` does: checks its options, starts the server, and keeps tokens. Imports FastAPI only then."""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import os
+import re
+import socket
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from getpass import getuser
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from matrixdp.errors import LedgerError, MissingExtraError, ParameterError, install_hint, show
+from matrixdp.ledger import Ledger
+from matrixdp.ledger.location import Location
+from matrixdp.studio.roles import Role, Viewer
+from matrixdp.studio.settings import LOCAL_HOSTS, Settings
+from matrixdp.studio.state import State
+from matrixdp.studio.tokens import create_token, list_tokens, revoke_token, write_roles
+
+_NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
+
+_ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """The options of ``matrixdp studio``, as they were given."""
+
+    folder: Path
+    ledger: Location | None
+    state: Path | None
+    host: str
+    port: int
+    origin: tuple[str, ...]
+    tls_cert: Path | None
+    tls_key: Path | None
+    without_tls: bool
+    open_browser: bool
+
+
+def start_studio(options: ServerOptions) -> None:
+    """Serve until Ctrl-C."""
+    _require_extra()
+    from matrixdp.studio.server import run_server
+
+    if not options.folder.is_dir():
+        raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {options.folder}.")
+    tls = _check_network(options)
+    origins = tuple(map(_check_origin, options.origin))
+    state = find_state(options.folder, options.state)
+    ledger = options.ledger or _make_ledger(state)
+    if isinstance(ledger, Path) and not ledger.exists():
+        raise LedgerError(
+            f"there is no ledger at {ledger}. Check the path, or create one: "
+            f"matrixdp ledger new {ledger} --dataset NAME --epsilon E --delta D"
+        )
+    with _hold_state(state), _bind(options.host, options.port) as listening:
+        port = listening.getsockname()[1]
+        settings = Settings(
+            folder=options.folder,
+            ledger=ledger,
+            state=state,
+            port=port,
+            hosts=LOCAL_HOSTS if _is_local(options.host) else (_write_host(options.host),),
+            tls=tls,
+            origins=origins,
+        )
+        certificate = (options.tls_cert, options.tls_key) if tls else (None, None)
+
+        def announce(token: str) -> None:
+            address = f"{settings.addresses[0]}/enter?token={token}"
+            click.echo(f"Tables: {options.folder}   Ledger: {ledger}   Own files: {state}")
+            click.echo(f"Open in a browser (signs in one browser, once): {address}")
+            click.echo("Stop with Ctrl-C; requests that are approved are finished when it is started again.")
+            if options.open_browser:
+                _open_browser(state, address)
+
+        run_server(settings, listening, certificate, _find_user(), announce)
+
+
+def find_state(folder: Path, state: Path | None) -> Path:
+    """The folder of the studio's own files: ``--state``, or a hidden folder in the folder of tables."""
+    return folder / ".studio" if state is None else state
+
+
+def add_token(folder: Path, state: Path | None, name: str, roles: Sequence[str], days: float | None) -> None:
+    """Make a token for a person and print it, for the only time."""
+    secret, token = create_token(_open_state(folder, state), name, map(Role, roles), days)
+    click.echo(f"Token {token.id} for {name} ({write_roles(token.roles)}); it is not shown again:", err=True)
+    click.echo(secret)
+
+
+def show_tokens(folder: Path, state: Path | None) -> None:
+    """Print all tokens, by their ids."""
+    from matrixdp.report.tables import format_table
+
+    rows = [
+        [
+            token.id,
+            token.name,
+            write_roles(token.roles),
+            token.created[:10],
+            "" if token.expires is None else token.expires[:10],
+            "valid" if token.is_valid else "revoked" if token.revoked else "expired",
+        ]
+        for token in list_tokens(_open_state(folder, state))
+    ]
+    click.echo(format_table(["id", "name", "roles", "created", "expires", "state"], rows))
+
+
+def end_token(folder: Path, state: Path | None, token_id: str) -> None:
+    """Revoke a token and end its sessions."""
+    token = revoke_token(_open_state(folder, state), token_id)
+    click.echo(f"Token {token.id} of {token.name} is revoked.")
+
+
+def _open_state(folder: Path, state: Path | None) -> State:
+    place = find_state(folder, state)
+    if state is None and not folder.is_dir():
+        raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {folder}.")
+    return State(place / "studio.db")
+
+
+def _require_extra() -> None:
+    missing = [package for module, package in _NEEDED.items() if find_spec(module) is None]
+    if missing:
+        raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
+
+
+def _check_network(options: ServerOptions) -> bool:
+    """Whether TLS is used; an error for an address that is not local without it."""
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise ParameterError("--tls-cert and --tls-key must be given together: the certificate, and its private key.")
+    for name, path in (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
+        if path is not None and not path.is_file():
+            raise ParameterError(f"{name}: there is no file at {path}.")
+    tls = options.tls_cert is not None
+    if tls and options.without_tls:
+        raise ParameterError("--without-tls must be left out with --tls-cert.")
+    if not (tls or options.without_tls or _is_local(options.host)):
+        raise ParameterError(
+            f"--host {options.host} is reached over the network, where tokens and results can be read without TLS. Add "
+            "--tls-cert and --tls-key, or --without-tls if something else protects the connection."
+        )
+    if _is_wildcard(options.host) and not options.origin:
+        raise ParameterError(
+            f"--origin must be given with --host {options.host}: the address under which browsers reach the server, "
+            "such as https://studio.example.org. Others are refused."
+        )
+    return tls
+
+
+def _is_local(host: str) -> bool:
+    return host in ("localhost", "127.0.0.1", "::1")
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return not host
+
+
+def _write_host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _check_origin(address: str) -> str:
+    if not _ORIGIN.fullmatch(address):
+        raise ParameterError(
+            f"--origin must be an address without a path, such as https://studio.example.org, got {show(address)} "
+            "instead."
+        )
+    return address.lower()
+
+
+def _make_ledger(state: Path) -> Path:
+    """The ledger in the studio's own folder, for those who name none; created if it is missing."""
+    path = state / "ledger.db"
+    if not path.exists():
+        State(state / "studio.db")  # makes the folder
+        Ledger.create(path).close()
+    return path
+
+
+@contextmanager
+def _hold_state(state: Path) -> Iterator[None]:
+    """Make sure that no other server uses the same files."""
+    State(state / "studio.db")
+    with (state / "server.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ParameterError(f"another studio uses {state}. Stop it first, or choose another --state.") from None
+        yield
+
+
+@contextmanager
+def _bind(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise ParameterError(
+                f"--host {host} --port {port} cannot be used: {error.strerror}. Choose another; port 0 is a free one."
+            ) from None
+        yield listening
+
+
+def _find_user() -> Viewer:
+    """The person who starts the server: both curator and analyst."""
+    try:
+        name = getuser()
+    except (KeyError, OSError):  # a user id without a name, as in containers
+        name = "desk"
+    return Viewer(name if name.isprintable() else "desk", frozenset(Role))
+
+
+def _open_browser(state: Path, address: str) -> None:
+    """Open the address in a browser by way of a file, since command lines can be read by other users."""
+    page = state / "open.html"
+    page.unlink(missing_ok=True)
+    with suppress(OSError), os.fdopen(os.open(page, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
+        webbrowser.open(page.absolute().as_uri())

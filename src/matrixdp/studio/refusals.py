@@ -1,0 +1,74 @@
+"""Errors with the HTTP status that they are answered with."""
+
+from __future__ import annotations
+
+from matrixdp.errors import (
+    BudgetExceededError,
+    DataError,
+    LedgerError,
+    MatrixDPError,
+    ParameterError,
+    RequestPendingError,
+)
+
+
+class RefusalError(MatrixDPError):
+    """A request that the studio refuses; the message is shown to the person who sent it."""
+
+    status = 400
+
+
+class SignInError(RefusalError):
+    """Nobody is signed in: there is no cookie or token, or it is unknown, expired or revoked."""
+
+    status = 401
+
+
+class ForbiddenError(RefusalError):
+    """The person's role does not permit this, or the request comes from a foreign page."""
+
+    status = 403
+
+
+class NotFoundError(RefusalError):
+    """There is no such thing, or none that this person may see."""
+
+    status = 404
+
+
+class ConflictError(RefusalError):
+    """The thing is in another state than the request assumes."""
+
+    status = 409
+
+
+class TooManyError(RefusalError):
+    """Too many wrong tokens from one address."""
+
+    status = 429
+
+
+class UnavailableError(RefusalError):
+    """The studio's own files cannot be read or written at the moment."""
+
+    status = 503
+
+
+def find_status(error: MatrixDPError) -> int:
+    """The HTTP status for an error of the library or the studio.
+
+    Examples
+    --------
+    >>> find_status(ParameterError("")), find_status(BudgetExceededError("")), find_status(NotFoundError(""))
+    (422, 409, 404)
+    """
+    match error:
+        case RefusalError():
+            return error.status
+        case BudgetExceededError() | RequestPendingError():
+            return 409
+        case LedgerError():
+            return 503
+        case ParameterError() | DataError():
+            return 422
+    return 500

@@ -1,0 +1,78 @@
+"""Pages from templates, and the static files that they use."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from matrixdp.version import __version__
+
+_HERE = Path(__file__).parent
+STATIC = _HERE / "static"
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """A page from a template.
+
+    Besides `context`, the template has
+
+    - `viewer`: the `Viewer`, or None on the page where one signs in;
+    - `csrf`: the token of the session, for ``hx-headers`` (``X-CSRF-Token``);
+    - `csrf_field`: the same as a hidden field, for every form that is sent with POST;
+    - `form_id`: a new random text, for a hidden field of that name in a form that asks for a release;
+    - `static(name)`: the address of a static file, which changes with its content;
+    - `path`: the path of the page, to mark its place in the navigation;
+    - `version`: of matrixdp.
+    """
+    state = request.state
+    session = getattr(state, "session", None)
+    csrf = "" if session is None else session.csrf
+    fixed = {
+        "viewer": getattr(state, "viewer", None),
+        "csrf": csrf,
+        "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
+        "form_id": secrets.token_hex(16),
+        "static": find_static,
+        "path": request.url.path,
+        "version": __version__,
+    }
+    return HTMLResponse(_templates().get_template(template).render({**fixed, **context}), status)
+
+
+@lru_cache(maxsize=256)
+def find_static(name: str) -> str:
+    """The address of a static file, with a part of the hash of its content."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:16]
+    return f"/static/{name}?v={digest}"
+
+
+class CachedStatic(StaticFiles):
+    """Static files that browsers keep for a year if the address has a hash, and otherwise check every time."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """The answer with a file."""
+        response = await super().get_response(path, scope)
+        kept = scope["query_string"].startswith(b"v=")
+        response.headers["cache-control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
+        return response

@@ -1,0 +1,128 @@
+"""Who may call which route: one table, checked in one place (`authorise` in `security`).
+
+A route that is not in the table is refused for everybody; a test compares the table with the routes of the app.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Role(Enum):
+    """What a person may do."""
+
+    CURATOR = "curator"
+    ANALYST = "analyst"
+
+
+class Access(Enum):
+    """Who may call a route."""
+
+    PUBLIC = "anybody"
+    VIEWER = "anybody who is signed in"
+    ANALYST = "analysts"
+    CURATOR = "curators"
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The person who sent a request, as their token names them."""
+
+    name: str
+    roles: frozenset[Role]
+
+    @property
+    def is_curator(self) -> bool:
+        """Whether the person has the role of a curator."""
+        return Role.CURATOR in self.roles
+
+    @property
+    def is_analyst(self) -> bool:
+        """Whether the person has the role of an analyst."""
+        return Role.ANALYST in self.roles
+
+
+# "METHOD path" as the route declares it. Pages are called with a cookie, addresses below /api with a bearer token.
+ROUTES: dict[str, Access] = {
+    "GET /enter": Access.PUBLIC,
+    "POST /enter": Access.PUBLIC,
+    "POST /leave": Access.VIEWER,
+    "GET /": Access.VIEWER,
+    # pages/datasets.py
+    "GET /datasets": Access.VIEWER,
+    "GET /datasets/{dataset}": Access.VIEWER,
+    "POST /datasets": Access.CURATOR,
+    "POST /datasets/{dataset}/allowances": Access.CURATOR,
+    "POST /datasets/{dataset}/allowances/{allowance}/return": Access.CURATOR,
+    # pages/design.py
+    "GET /design": Access.VIEWER,
+    "POST /design/forecast": Access.VIEWER,
+    "POST /design/details": Access.VIEWER,
+    "POST /design/curve": Access.VIEWER,
+    "POST /design/needed": Access.VIEWER,
+    # pages/requests.py
+    "GET /requests": Access.VIEWER,
+    "POST /requests": Access.ANALYST,
+    "GET /requests/{request_id}": Access.VIEWER,
+    "GET /requests/{request_id}/progress": Access.VIEWER,
+    "GET /requests/{request_id}/forecast": Access.VIEWER,
+    "POST /requests/{request_id}/approve": Access.CURATOR,
+    "POST /requests/{request_id}/refuse": Access.CURATOR,
+    # pages/schema.py
+    "GET /tables": Access.CURATOR,
+    "GET /tables/{table}/schema": Access.CURATOR,
+    "POST /tables/{table}/schema": Access.CURATOR,
+    "POST /tables/{table}/schema/check": Access.CURATOR,
+    "GET /tables/{table}/schema.toml": Access.CURATOR,
+    # pages/results.py
+    "GET /results": Access.VIEWER,
+    "GET /results/{request_id}": Access.VIEWER,
+    "GET /results/{request_id}/report": Access.VIEWER,
+    "GET /results/{request_id}/explore": Access.VIEWER,
+    "GET /results/{request_id}/files/{name}": Access.VIEWER,
+    # api.py
+    "GET /api/openapi.json": Access.VIEWER,
+    "GET /api/me": Access.VIEWER,
+    "GET /api/datasets": Access.VIEWER,
+    "POST /api/datasets": Access.CURATOR,
+    "GET /api/datasets/{dataset}": Access.VIEWER,
+    "GET /api/datasets/{dataset}/history": Access.VIEWER,
+    "POST /api/datasets/{dataset}/allowances": Access.CURATOR,
+    "POST /api/datasets/{dataset}/allowances/{allowance}/return": Access.CURATOR,
+    "GET /api/datasets/{dataset}/tables/{table}/schema": Access.VIEWER,
+    "GET /api/tables": Access.CURATOR,
+    "GET /api/tables/{table}": Access.CURATOR,
+    "GET /api/tables/{table}/schema": Access.CURATOR,
+    "PUT /api/tables/{table}/schema": Access.CURATOR,
+    "GET /api/tables/{table}/schema/template": Access.CURATOR,
+    "POST /api/forecast": Access.VIEWER,
+    "GET /api/requests": Access.VIEWER,
+    "POST /api/requests": Access.ANALYST,
+    "GET /api/requests/{request_id}": Access.VIEWER,
+    "POST /api/requests/{request_id}/approve": Access.CURATOR,
+    "POST /api/requests/{request_id}/refuse": Access.CURATOR,
+    "GET /api/results": Access.VIEWER,
+    "GET /api/results/{request_id}": Access.VIEWER,
+    "GET /api/results/{request_id}/files/{name}": Access.VIEWER,
+}
+
+
+def permits(access: Access, viewer: Viewer | None) -> bool:
+    """Whether `viewer`, None for somebody who is not signed in, may call a route with this access.
+
+    Examples
+    --------
+    >>> ann = Viewer("ann", frozenset({Role.ANALYST}))
+    >>> permits(Access.VIEWER, ann), permits(Access.CURATOR, ann), permits(Access.VIEWER, None)
+    (True, False, False)
+    """
+    if access is Access.PUBLIC:
+        return True
+    if viewer is None:
+        return False
+    return {
+        Access.VIEWER: bool(viewer.roles),
+        Access.ANALYST: viewer.is_analyst,
+        Access.CURATOR: viewer.is_curator,
+    }[access]

@@ -1,0 +1,69 @@
+"""The schemas of tables: TOML files in the studio's own folder, named after their tables."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from matrixdp.cli.actions.output import write_file
+from matrixdp.cli.actions.schema_file import Schema, read_schema
+from matrixdp.errors import ParameterError
+from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.tables import TableFolder
+
+_LARGEST = 1 << 19  # characters
+
+
+class SchemaStore:
+    """Reads and writes the schema of each table."""
+
+    def __init__(self, folder: Path, tables: TableFolder) -> None:
+        self._folder, self._tables = folder, tables
+
+    def path(self, table: str) -> Path:
+        """Where the schema of a table is kept, whether it was written or not."""
+        return self._folder / f"{self._tables.path(table).name}.toml"
+
+    def read(self, table: str) -> str | None:
+        """The text of a table's schema; None if there is none yet."""
+        try:
+            return self.path(table).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def parse(self, table: str) -> Schema:
+        """The schema of a table, or a `NotFoundError` if there is none yet."""
+        text = self.read(table)
+        if text is None:
+            raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
+        return parse_schema(text, self.path(table).name)
+
+    def check(self, table: str, text: str) -> Schema:
+        """The schema that `text` describes, or a `ParameterError` that names the first mistake."""
+        schema = parse_schema(text, self.path(table).name)
+        if schema.graph is None or schema.columns is not None:
+            schema.check()
+        return schema
+
+    def write(self, table: str, text: str) -> Schema:
+        """Check the text of a schema and keep it, completely or not at all."""
+        schema = self.check(table, text)
+        columns = [] if schema.columns is None else list(schema.columns.names)
+        ids = [] if schema.person is None else [schema.person.column]
+        self._tables.open(table).require([*columns, *ids])
+        write_file(self.path(table), text, option="state")
+        return schema
+
+
+def parse_schema(text: str, name: str) -> Schema:
+    """The schema in a text; errors name it `name`, not the place of a file."""
+    if len(text) > _LARGEST:
+        raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "schema.toml"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return replace(read_schema(path), path=Path(name))
+        except ParameterError as error:
+            raise ParameterError(str(error).replace(str(path), name)) from None

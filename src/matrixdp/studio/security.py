@@ -1,0 +1,205 @@
+"""What every request passes: checks of Host, Origin and size, the table of roles, and tokens against forged forms."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
+from matrixdp.studio.roles import ROUTES, Viewer, permits
+from matrixdp.studio.sessions import find_session
+from matrixdp.studio.settings import Settings
+from matrixdp.studio.studio import Studio
+from matrixdp.studio.tokens import find_token
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+API = "/api"
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # with no-referrer, browsers would send "Origin: null" with forms
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+def cookie_name(settings: Settings) -> str:
+    """Name of the cookie; by HTTPS, browsers accept one with this prefix from this host alone.
+
+    Browsers send cookies to all ports of a host, so the port tells two studios apart.
+    """
+    return f"{'__Host-' if settings.secure else ''}matrixdp-studio-{settings.port}"
+
+
+ErrorAnswer = Callable[[Request, Exception], Awaitable[Response]]
+
+
+class Guard:
+    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer.
+
+    Parameters
+    ----------
+    app : ASGI application
+    settings : Settings
+    answer_error : callable
+        Makes the answer to an unforeseen error.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, answer_error: ErrorAnswer) -> None:
+        self._app, self._settings, self._answer_error = app, settings, answer_error
+        headers = {**_HEADERS, "strict-transport-security": "max-age=31536000"} if settings.secure else _HEADERS
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+        self._hosts, self._origins = settings.allowed_hosts, frozenset(settings.addresses)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        if (problem := self._find_problem(headers)) is not None:
+            await _answer(send, *problem)
+            return
+        answer = _Answer(send, self._headers)
+        try:
+            await self._app(scope, self._limit(receive), answer.send)
+        except Exception as error:  # an unforeseen one; the server would log its message
+            response = await self._answer_error(Request(scope), error)
+            if not answer.started:
+                await response(scope, receive, answer.send)
+
+    def _find_problem(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return 421, "This server does not answer for that host."
+        origins = {value.decode("latin-1").lower() for name, value in headers if name == b"origin"}
+        if origins - self._origins:
+            return 403, "Requests from pages of other sites are refused."
+        for name, value in headers:
+            if name == b"content-length" and not (value.isdigit() and int(value) <= self._settings.body_limit):
+                return 413, f"The request is larger than {self._settings.body_limit:,} bytes."
+        return None
+
+    def _limit(self, receive: Receive) -> Receive:
+        size = 0
+
+        async def receive_some() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._settings.body_limit:
+                raise HTTPException(413, f"The request is larger than {self._settings.body_limit:,} bytes.")
+            return message
+
+        return receive_some
+
+
+class _Answer:
+    """Sends an answer with the security headers that it does not set itself, and knows whether it has begun."""
+
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._send, self._headers, self.started = send, headers, False
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            own = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
+        await self._send(message)
+
+
+async def _answer(send: Send, status: int, text: str) -> None:
+    body = text.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def get_studio(request: Request) -> Studio:
+    """The studio of the app, as a dependency of a route."""
+    studio: Studio = request.app.state.studio
+    return studio
+
+
+def authorise(request: Request) -> None:
+    """Find out who sent a request, and refuse it unless the table of roles permits it. The only check of roles.
+
+    Pages know a person by the cookie, addresses below /api by a bearer token, and neither by the other.
+    """
+    studio = get_studio(request)
+    request.state.viewer = request.state.session = None
+    if request.url.path.startswith(f"{API}/"):
+        request.state.viewer = _find_bearer(request, studio)
+    elif cookie := request.cookies.get(cookie_name(studio.settings)):
+        request.state.session = find_session(studio.state, cookie)
+        request.state.viewer = request.state.session and request.state.session.viewer
+    access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
+    if access is None:
+        raise ForbiddenError("this address is not in the table of roles.")
+    if permits(access, request.state.viewer):
+        return
+    if request.state.viewer is None:
+        raise SignInError("sign in first: the address has expired, or no token was given.")
+    raise ForbiddenError(f"this is for {access.value}.")
+
+
+async def check_form(request: Request) -> None:
+    """Refuse a request of a signed-in browser that changes something, unless it comes from a form of the studio."""
+    session = request.state.session
+    if session is None or request.method in _SAFE_METHODS:
+        return
+    if "origin" not in request.headers:
+        raise ForbiddenError("the header Origin is missing, which browsers send with forms.")
+    sent = request.headers.get("x-csrf-token")
+    if sent is None:
+        field = (await request.form()).get("csrf_token")
+        sent = field if isinstance(field, str) else ""
+    if not hmac.compare_digest(sent.encode(), session.csrf.encode()):
+        raise ForbiddenError("the form has expired. Load the page again.")
+
+
+def get_viewer(request: Request) -> Viewer:
+    """The person who sent a request, as a dependency of a route that is not public."""
+    viewer: Viewer | None = request.state.viewer
+    if viewer is None:
+        raise SignInError("sign in first.")
+    return viewer
+
+
+CurrentViewer = Annotated[Viewer, Depends(get_viewer)]
+CurrentStudio = Annotated[Studio, Depends(get_studio)]
+
+
+def refuse_wrong_token(request: Request, studio: Studio) -> SignInError | TooManyError:
+    """The error for a wrong token, which is counted."""
+    address = "" if request.client is None else request.client.host
+    if studio.wrong_tokens.add(address):
+        return TooManyError("too many wrong tokens. Wait a minute.")
+    return SignInError("the token is unknown, expired or revoked.")
+
+
+def _find_bearer(request: Request, studio: Studio) -> Viewer | None:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
+        return None
+    token = find_token(studio.state, secret.strip())
+    if token is None:
+        raise refuse_wrong_token(request, studio)
+    return token.viewer

@@ -1,0 +1,90 @@
+"""The studio's own SQLite file: tokens, sessions, which table belongs to which data set, and requests."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from matrixdp.studio.refusals import UnavailableError
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS tokens (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, roles TEXT NOT NULL, hash TEXT NOT NULL UNIQUE,
+    created TEXT NOT NULL, expires TEXT, revoked TEXT
+) STRICT;
+CREATE TABLE IF NOT EXISTS sessions (
+    hash TEXT PRIMARY KEY, token TEXT REFERENCES tokens (id), name TEXT NOT NULL, roles TEXT NOT NULL,
+    csrf TEXT NOT NULL, expires TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS dataset_tables (
+    dataset TEXT NOT NULL, table_name TEXT NOT NULL, PRIMARY KEY (dataset, table_name)
+) STRICT;
+CREATE TABLE IF NOT EXISTS requests (
+    id TEXT PRIMARY KEY, asker TEXT NOT NULL, form_id TEXT NOT NULL, dataset TEXT NOT NULL, table_name TEXT NOT NULL,
+    spec TEXT NOT NULL, purpose TEXT NOT NULL, schema TEXT NOT NULL, asked TEXT NOT NULL, status TEXT NOT NULL,
+    decided_by TEXT, decided TEXT, reason TEXT, finished TEXT, progress REAL, error_kind TEXT, error TEXT,
+    payment TEXT,
+    UNIQUE (asker, form_id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS requests_by_status ON requests (status);
+"""
+_VERSION = 1
+_APPLICATION = 0x4D785354
+
+
+class State:
+    """The studio's SQLite file, which is created if it is missing; readable by its owner only.
+
+    Every transaction is durable when it ends. Threads and processes may share it.
+    """
+
+    def __init__(self, path: Path, timeout: float = 30.0) -> None:
+        self.path, self._timeout = path, timeout
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise UnavailableError(
+                f"{path} cannot be written: {error.strerror}. Make its folder writable, or choose another --state."
+            ) from None
+        with self.writing() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if (version, application) not in ((0, 0), (_VERSION, _APPLICATION)):
+                raise UnavailableError(f"{path} is not a studio's file of this version. Choose another --state.")
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose rows have names."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=self._timeout, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                yield connection
+        except sqlite3.Error as error:
+            reason = "it is not a database" if error.sqlite_errorname == "SQLITE_NOTADB" else str(error)
+            raise UnavailableError(f"{self.path.name}, the studio's own file, cannot be used: {reason}.") from None
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that excludes other writers; rolled back if an error is raised in it."""
+        with self.reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.execute("COMMIT")
+
+
+def now() -> str:
+    """The time in UTC, as text that sorts by time."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,101 @@
+// Charts of matrixdp studio: <figure class="chart" id="..." data-chart="Vega-Lite JSON">.
+// Specifications come from the server, without colours; this file adds the theme and draws with Vega's interpreter.
+(function () {
+  "use strict";
+  const drawn = new Map(); // id of the figure -> { key, view, holder }
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  }
+
+  function theme() {
+    const ink = colour("ink"), soft = colour("soft"), line = colour("line");
+    const text = { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" };
+    return {
+      background: null,
+      font: getComputedStyle(document.body).fontFamily,
+      padding: 4,
+      view: { stroke: null },
+      axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelLimit: 130, titlePadding: 8 },
+      legend: { ...text, orient: "top", gradientLength: 140, gradientThickness: 8, symbolSize: 80 },
+      line: { color: colour("accent"), strokeWidth: 2.5 },
+      area: { color: colour("accent"), opacity: 0.22 },
+      rule: { color: colour("second") },
+      point: { color: colour("accent"), filled: true, size: 60 },
+      bar: { color: colour("accent") },
+      rect: { stroke: colour("card"), strokeWidth: 1 },
+      text: { color: ink },
+      style: { second: { color: colour("second"), stroke: colour("second"), fill: colour("second") } },
+      range: {
+        heatmap: [colour("heat-0"), colour("heat-1")],
+        ramp: [colour("heat-0"), colour("heat-1")],
+        diverging: [colour("second"), colour("heat-0"), colour("accent")],
+        category: [colour("accent"), colour("second"), colour("good"), colour("warn"), colour("soft"), colour("bad")],
+      },
+    };
+  }
+
+  // The same picture with other numbers keeps its view: only data are replaced, which is much faster.
+  async function draw(figure) {
+    figure.dataset.drawn = "yes";
+    const text = figure.dataset.chart;
+    const spec = JSON.parse(text);
+    const data = spec.datasets || {};
+    const key = JSON.stringify({ ...spec, datasets: Object.keys(data), title: null }) + matchMedia("(prefers-color-scheme: dark)").matches;
+    const old = drawn.get(figure.id);
+    let holder = figure.querySelector(".chart-canvas");
+    if (old && old.key === key) {
+      if (holder !== old.holder) holder.replaceWith(old.holder);
+      for (const [name, rows] of Object.entries(data)) old.view.data(name, rows);
+      await old.view.runAsync();
+    } else {
+      if (old) old.view.finalize();
+      holder.replaceChildren();
+      const compiled = vegaLite.compile({ ...spec, config: { ...theme(), ...(spec.config || {}) } }, { logger: vega.logger(vega.Error) }).spec;
+      const view = new vega.View(vega.parse(compiled, null, { ast: true }), {
+        expr: vega.expressionInterpreter, renderer: "canvas", container: holder, hover: true, logLevel: vega.Error,
+      });
+      view.tooltip((_handler, event, _item, value) => showTooltip(event, value));
+      drawn.set(figure.id, { key, view, holder });
+      await view.runAsync();
+      for (const canvas of holder.querySelectorAll("canvas")) canvas.setAttribute("aria-hidden", "true");
+    }
+    performance.mark("chart " + figure.id);
+  }
+
+  const bubble = document.createElement("div");
+  bubble.className = "bubble";
+  bubble.setAttribute("aria-hidden", "true"); // the table beside a chart has the same numbers
+  bubble.hidden = true;
+  function showTooltip(event, value) {
+    bubble.hidden = value === null || value === undefined || value === "";
+    if (bubble.hidden) return;
+    if (!bubble.isConnected) document.body.append(bubble);
+    bubble.replaceChildren();
+    for (const [name, content] of Object.entries(typeof value === "object" ? value : { "": value })) {
+      const row = document.createElement("div");
+      row.textContent = name ? name + ": " + content : String(content); // never as markup
+      bubble.append(row);
+    }
+    const x = Math.min(event.pageX + 14, document.documentElement.clientWidth - bubble.offsetWidth - 8);
+    bubble.style.left = Math.max(8, x) + "px";
+    bubble.style.top = event.pageY + 16 + "px";
+  }
+
+  function drawAll(selector) {
+    for (const figure of document.querySelectorAll(selector)) {
+      draw(figure).catch((error) => { figure.dataset.failed = String(error); });
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    drawAll("[data-chart]");
+    document.body.addEventListener("htmx:afterSwap", () => drawAll("[data-chart]:not([data-drawn])"));
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll("[data-chart]"));
+  let waiting = 0;
+  addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { for (const { view } of drawn.values()) view.resize().run(); }, 120);
+  });
+})();

@@ -1,0 +1,50 @@
+"""The services of a studio, which pages and the API call."""
+
+from __future__ import annotations
+
+from matrixdp.studio.datasets import DatasetBook
+from matrixdp.studio.limits import WrongTokens
+from matrixdp.studio.requests import RequestBook
+from matrixdp.studio.results import Results
+from matrixdp.studio.runner import Runner
+from matrixdp.studio.schemas import SchemaStore
+from matrixdp.studio.sessions import OneTimeLinks
+from matrixdp.studio.settings import Settings
+from matrixdp.studio.state import State
+from matrixdp.studio.tables import TableFolder
+
+
+class Studio:
+    """The services of a studio.
+
+    Attributes
+    ----------
+    settings : Settings
+    state : State
+        Its own SQLite file.
+    links : OneTimeLinks
+    wrong_tokens : WrongTokens
+    tables : TableFolder
+        ``list_all()``, ``columns(name)``, ``template(name)``.
+    schemas : SchemaStore
+        ``read(table)``, ``parse(table)``, ``check(table, text)``, ``write(table, text)``.
+    datasets : DatasetBook
+        ``list_all()``, ``get(name)``, ``history(name)``, ``register(...)``, ``allow(...)``, ``return_allowance(...)``.
+    requests : RequestBook
+        ``submit(...)``, ``list_all(viewer)``, ``pending(viewer)``, ``get(viewer, id)``, ``approve``, ``refuse``.
+    results : Results
+        ``list_all(viewer)``, ``get``, ``files``, ``path``, ``load``.
+    runner : Runner
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.state = State(settings.database)
+        self.links = OneTimeLinks()
+        self.wrong_tokens = WrongTokens(settings.wrong_tokens)
+        self.tables = TableFolder(settings.folder)
+        self.schemas = SchemaStore(settings.schemas, self.tables)
+        self.datasets = DatasetBook(settings.ledger, self.state, self.tables)
+        self.runner = Runner(settings, self.state)
+        self.requests = RequestBook(self.state, self.datasets, self.schemas, self.runner.wake)
+        self.results = Results(settings.releases, self.requests)

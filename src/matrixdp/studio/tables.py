@@ -1,0 +1,81 @@
+"""The folder of tables: names, columns and their types, and never a value."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from matrixdp.cli.actions.schema_template import make_template
+from matrixdp.errors import DataError, show
+from matrixdp.records.files import Files, open_files
+from matrixdp.studio.refusals import NotFoundError
+
+_TEXT = tuple(name + codec for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt"))
+_ENDINGS = (*_TEXT, ".parquet", ".pq", ".feather", ".arrow", ".xlsx", ".xls")
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column: its name and its Arrow type as text; None where files do not say it, as in CSV."""
+
+    name: str
+    type: str | None
+    nullable: bool
+
+
+class TableFolder:
+    """The tables of a folder: its files, and folders of files with the same columns.
+
+    A table is named by the file or folder. Names cannot leave the folder: they have no separators, hidden ones are not
+    tables, and a link that leads out of the folder is not followed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(os.path.realpath(folder))
+
+    def list_all(self) -> list[str]:
+        """The names of all tables, in alphabetical order."""
+        try:
+            names = sorted(entry.name for entry in self.folder.iterdir())
+        except OSError as error:
+            raise DataError(f"the folder of tables cannot be read: {error.strerror}.") from None
+        return [name for name in names if self._find(name) is not None]
+
+    def path(self, name: str) -> Path:
+        """The path of a table, or a `NotFoundError`."""
+        found = self._find(name)
+        if found is None:
+            raise NotFoundError(f"there is no table {show(name)}.")
+        return found
+
+    def columns(self, name: str) -> list[TableColumn]:
+        """The columns of a table, from the names and types that its files declare."""
+        fields = self.open(name).fields()
+        return [
+            TableColumn(column, None if field is None else str(field.type), field is None or bool(field.nullable))
+            for column, field in fields.items()
+        ]
+
+    def template(self, name: str) -> str:
+        """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
+        return make_template(self.open(name).fields(), name)
+
+    def open(self, name: str) -> Files:
+        """The files of a table, none of which is outside of the folder."""
+        files = open_files(self.path(name))
+        for file in files.files:
+            if not self._contains(Path(file.path)):
+                raise NotFoundError(f"{name} has a link that leads out of the folder of tables.")
+        return files
+
+    def _find(self, name: str) -> Path | None:
+        if not name or not name.isprintable() or name.startswith((".", "_")) or "/" in name or os.sep in name:
+            return None
+        path = self.folder / name
+        if not self._contains(path):
+            return None
+        return path if path.is_dir() or (path.is_file() and name.lower().endswith(_ENDINGS)) else None
+
+    def _contains(self, path: Path) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(self.folder)

@@ -1,0 +1,142 @@
+"""Tokens of persons: random texts that are shown once, stored as hashes, and can be revoked."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Row
+
+from matrixdp.errors import ParameterError, show
+from matrixdp.ledger.request import check_name
+from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.roles import Role, Viewer
+from matrixdp.studio.state import State, now
+
+_BYTES = 32
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token: never the token itself.
+
+    Attributes
+    ----------
+    id : str
+        Names it in `revoke_token`.
+    name : str
+        The person.
+    roles : frozenset of Role
+    created, expires, revoked : str or None
+        Times in UTC.
+    """
+
+    id: str
+    name: str
+    roles: frozenset[Role]
+    created: str
+    expires: str | None
+    revoked: str | None
+
+    @property
+    def viewer(self) -> Viewer:
+        """The person."""
+        return Viewer(self.name, self.roles)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or now() < self.expires)
+
+
+def make_secret() -> str:
+    """A random text of 256 bits that can be a part of a URL."""
+    return secrets.token_urlsafe(_BYTES)
+
+
+def hash_secret(secret: str) -> str:
+    """SHA-256 of a text with 256 random bits, which cannot be guessed, so no slow hash is needed."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def create_token(state: State, name: str, roles: Iterable[Role], days: float | None = None) -> tuple[str, Token]:
+    """A new token for a person, and what is stored of it. The token cannot be shown again.
+
+    Parameters
+    ----------
+    state : State
+    name : str
+        The person, as the ledger and the pages will name them.
+    roles : iterable of Role
+    days : float, optional
+        When it expires; by default never.
+    """
+    name, given = check_name(name, "name"), frozenset(roles)
+    if len(name) > _LONGEST_NAME:
+        raise ParameterError(f"name must have at most {_LONGEST_NAME} characters, got {len(name)} instead.")
+    if not given:
+        raise ParameterError("roles must name a role: curator, analyst or both.")
+    if days is not None and not 0 < days <= 36500:
+        raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.")
+    secret = make_secret()
+    expires = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
+    token = Token(secrets.token_hex(4), name, given, now(), expires, None)
+    with state.writing() as connection:
+        taken = connection.execute(
+            "SELECT 1 FROM tokens WHERE name = ? AND roles <> ? AND revoked IS NULL", (name, write_roles(given))
+        ).fetchone()
+        if taken:
+            raise ParameterError(f"name: {name!r} has a token with other roles. Revoke it first, or use another name.")
+        connection.execute(
+            "INSERT INTO tokens (id, name, roles, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
+            (token.id, name, write_roles(given), hash_secret(secret), token.created, expires),
+        )
+    return secret, token
+
+
+def list_tokens(state: State) -> list[Token]:
+    """All tokens, in the order in which they were made."""
+    with state.reading() as connection:
+        return [_read_token(row) for row in connection.execute("SELECT * FROM tokens ORDER BY created, id")]
+
+
+def find_token(state: State, secret: str) -> Token | None:
+    """The token with this text, if it is valid."""
+    with state.reading() as connection:
+        row = connection.execute("SELECT * FROM tokens WHERE hash = ?", (hash_secret(secret),)).fetchone()
+    token = None if row is None else _read_token(row)
+    return token if token is not None and token.is_valid else None
+
+
+def revoke_token(state: State, token_id: str) -> Token:
+    """Revoke a token, and end the sessions that began with it. A second time changes nothing."""
+    with state.writing() as connection:
+        connection.execute("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", (now(), token_id))
+        connection.execute("DELETE FROM sessions WHERE token = ?", (token_id,))
+        row = connection.execute("SELECT * FROM tokens WHERE id = ?", (token_id,)).fetchone()
+    if row is None:
+        raise NotFoundError(f"there is no token {show(token_id)}. See: matrixdp studio token list")
+    return _read_token(row)
+
+
+def write_roles(roles: Iterable[Role]) -> str:
+    """Roles as text.
+
+    Examples
+    --------
+    >>> write_roles([Role.CURATOR, Role.ANALYST])
+    'analyst,curator'
+    """
+    return ",".join(sorted(role.value for role in roles))
+
+
+def read_roles(text: str) -> frozenset[Role]:
+    """Roles from their text."""
+    return frozenset(Role(name) for name in text.split(","))
+
+
+def _read_token(row: Row) -> Token:
+    return Token(row["id"], row["name"], read_roles(row["roles"]), row["created"], row["expires"], row["revoked"])

@@ -1,0 +1,210 @@
+"""The explorer of a release: what can be asked of which release, the answers, their texts, code and pictures."""
+
+import json
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.errors import ParameterError
+from matrixdp.estimates.plain_release import PlainRelease
+from matrixdp.estimates.sample import make_sample_release
+from matrixdp.privacy import Neighbours
+from matrixdp.report.questions import list_notes, to_csv, to_facts
+from matrixdp.studio.answer_charts import draw_answer
+from matrixdp.studio.explorer import KINDS, as_answerable, ask, list_choices, read_question, show_cells, to_python
+
+PRIVACY = mdp.Privacy(4, 1e-6)
+HOSTILE = '</script><b "x"'
+
+
+def make_table(count=4000, by=("ward",)):
+    rng = np.random.default_rng(0)
+    age = rng.uniform(30, 70, count)
+    smoker = rng.random(count) < 0.4
+    data = {
+        "age": np.where(rng.random(count) < 0.2, np.nan, age),
+        "bmi": 26 + 0.2 * (age - 50) + 2 * smoker + rng.normal(0, 1, count),
+        HOSTILE: rng.choice(["=a", "b\nb"], count),
+        "ward": rng.choice(["north", "south"], count),
+        "smoker": smoker,
+    }
+    columns = mdp.Columns(
+        [
+            mdp.Number("age", 0, 120, missing=True),
+            mdp.Number("bmi", 10, 60),
+            mdp.Category(HOSTILE, ["=a", "b\nb"]),
+            mdp.Category("ward", ["north", "south"]),
+            mdp.YesNo("smoker"),
+        ]
+    )
+    import pandas as pd
+
+    design = mdp.make_design(mdp.TableMoments(columns, count, by=by), PRIVACY)
+    return design.release(pd.DataFrame(data), stream=mdp.Stream(seed=1), simulation=True)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table()
+
+
+def question(release, **sent):
+    return read_question(list(sent.items()), list_choices(release))
+
+
+def test_a_table_answers_every_kind_of_question(table):
+    choices = list_choices(table)
+    assert choices.kinds == tuple(KINDS)
+    assert choices.numbers == ("age", "bmi")
+    assert choices.splits == ("ward", HOSTILE, "smoker")
+    assert choices.groups == {"ward": ("north", "south")}
+    for kind in KINDS:
+        asked = question(table, kind=kind)
+        answer = ask(table, asked)
+        cells = show_cells(answer)
+        assert len(cells) == len(answer.estimate.rows)
+        charts = draw_answer(table, asked, answer)
+        assert charts
+        for chart in charts:
+            spec = json.loads(json.dumps(chart.spec, allow_nan=False))
+            names = spec.pop("datasets")
+            assert HOSTILE not in json.dumps(spec)
+            assert all(row for rows in names.values() for row in rows)
+        assert any("costs no privacy" in note for note in list_notes(table, answer))
+        assert json.loads(json.dumps(to_facts(table, answer), allow_nan=False))["title"] == answer.title
+        assert to_csv(answer).startswith("row,column,value,std,note\n")
+
+
+def test_answers_are_those_of_the_library(table):
+    by = ask(table, question(table, kind="means_by", by="smoker", **{"group.0": "north"}))
+    expected = table.means("smoker", {"ward": "north"})
+    np.testing.assert_array_equal(by.estimate.value, expected.value)
+    np.testing.assert_array_equal(by.estimate.std, expected.std)
+    counts = ask(table, question(table, kind="table", rows="smoker", columns='"' + HOSTILE.replace('"', '\\"') + '"'))
+    np.testing.assert_allclose(counts.estimate.value, 4000 * table.table("smoker", HOSTILE).value)
+    fitted = ask(
+        table,
+        read_question(
+            [("kind", "regression"), ("target", "bmi"), ("on", "age"), ("on", "smoker")], list_choices(table)
+        ),
+    )
+    assert fitted.estimate.rows == ("intercept", "age", "smoker=yes")
+    np.testing.assert_array_equal(fitted.estimate.value[:, 0], table.regression("bmi", ["age", "smoker"]).coefficients)
+    split = ask(table, question(table, kind="means_by", by="ward", **{"group.0": "north"}))
+    np.testing.assert_array_equal(split.estimate.value, table.means("ward").value)
+
+
+def test_the_first_columns_are_asked_about_by_default(table):
+    asked = question(table, kind="table")
+    assert (asked.rows, asked.columns) == (HOSTILE, "smoker")
+    assert question(table, kind="table", rows="smoker").columns == HOSTILE
+    assert question(table).kind == "means"
+    assert question(table, kind="regression", on="age").on == ()  # the target itself
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({"kind": "medians"}, "kind must be one of means"),
+        ({"kind": "means_by", "by": "age"}, "by must be one of ward"),
+        ({"kind": "table", "rows": "smoker", "columns": "smoker"}, "two different categories"),
+        ({"kind": "regression", "target": "smoker"}, "target must be one of age, bmi"),
+        ({"kind": "regression", "on": "ward"}, "on must be one of"),
+        ({"kind": "means", "group.0": "west"}, "the level of ward must be one of north, south"),
+    ],
+)
+def test_questions_about_columns_that_there_are_not_are_refused(table, sent, message):
+    with pytest.raises(ParameterError, match=message):
+        question(table, **sent)
+
+
+def test_hidden_answers_are_dashes_with_reasons():
+    release = make_table(count=60)
+    cells = [cell for row in show_cells(ask(release, question(release, kind="correlation"))) for cell in row]
+    hidden = [cell for cell in cells if cell.value == "–"]
+    assert hidden
+    assert {cell.reason for cell in hidden} <= {"too few", "hidden by noise"}
+    asked = question(release, kind="correlation")
+    (chart,) = draw_answer(release, asked, ask(release, asked))
+    assert [cell["hidden"] for cell in chart.spec["datasets"]["cells"]].count(True) == len(hidden)
+
+
+def test_moments_answer_means_and_matrices():
+    bounds = mdp.Bounds([0, 0], [1, 1], names=["a", "b"])
+    data = np.random.default_rng(0).uniform(size=(500, 2))
+    design = mdp.make_design(mdp.Moments(bounds, 500), PRIVACY)
+    release = design.release(data, stream=mdp.Stream(seed=1), simulation=True)
+    assert list_choices(release).kinds == ("means", "correlation", "covariance")
+    for kind in list_choices(release).kinds:
+        asked = question(release, kind=kind)
+        answer = ask(release, asked)
+        assert answer.estimate.rows == ("a", "b")
+        assert draw_answer(release, asked, answer)
+    assert "release.mean()" in to_python(question(release, kind="means"), release)
+
+
+def test_an_adaptive_release_answers_questions_about_numbers():
+    bounds = mdp.Bounds([0, 0, 0], [1, 1, 1], names=["a", "b", "c"])
+    release = make_sample_release(bounds, PRIVACY, 800, Neighbours.REPLACE, aim="regression")
+    assert as_answerable(release) is release
+    assert list_choices(release).kinds == ("means", "correlation", "covariance", "regression", "components")
+    for kind in ("means", "correlation", "covariance"):
+        asked = question(release, kind=kind)
+        answer = ask(release, asked)
+        assert answer.estimate.rows == ("a", "b", "c")
+        assert "simulation" in answer.notes[0]
+        assert draw_answer(release, asked, answer)
+    with pytest.raises(ParameterError, match="the moments of a table"):
+        ask(release, replace_kind(question(release, kind="means"), "table"))
+
+
+def replace_kind(asked, kind):
+    from dataclasses import replace
+
+    return replace(asked, kind=kind, rows="a", columns="b")
+
+
+def test_other_releases_answer_nothing_further():
+    table = mdp.ContingencyTable(["a", "b"], ["c", "d"], records=100)
+    release = mdp.make_design(table, PRIVACY).release(([["a", "c"]] * 100), stream=mdp.Stream(seed=1), simulation=True)
+    assert as_answerable(release) is None
+    choices = list_choices(None)
+    assert choices.kinds == ()
+    assert "report shows the matrix" in choices.reason
+
+
+def test_the_same_in_python_prints_the_same(table, tmp_path, monkeypatch, capsys):
+    (tmp_path / "release.json").write_text(table.to_json())
+    monkeypatch.chdir(tmp_path)
+    for sent in (
+        {"kind": "means", "group.0": "south"},
+        {"kind": "means_by", "by": HOSTILE},
+        {"kind": "table"},
+        {"kind": "correlation"},
+        {"kind": "regression", "on": "bmi"},
+    ):
+        asked = question(table, **sent)
+        exec(to_python(asked, table), {})  # our own text
+        first = capsys.readouterr().out.splitlines()
+        assert len(first) > 2
+    assert "group={'ward': 'south'}" in to_python(question(table, **{"kind": "means", "group.0": "south"}), table)
+
+
+def test_a_plain_covariance_release_is_asked_through_its_table(table):
+    from matrixdp.adaptive.method import MethodChoice
+
+    whole = PlainRelease(table, MethodChoice("plain", "It was asked for."), "covariance")
+    assert as_answerable(whole) is table
+    assert ".release\n" in to_python(question(table, kind="means"), whole)
+
+
+def test_pictures_that_nobody_could_read_are_left_out():
+    levels = [f"l{i}" for i in range(61)]
+    columns = mdp.Columns([mdp.Number("x", 0, 1), mdp.Category("a", levels), mdp.Category("b", ["c", "d"])])
+    release = mdp.Release(
+        np.zeros((65, 65)), mdp.make_design(mdp.TableMoments(columns, 1000), mdp.Privacy(1, 1e-6)), simulation=True
+    )
+    for kind in ("means_by", "table"):
+        asked = question(release, kind=kind)
+        assert draw_answer(release, asked, ask(release, asked)) == ()

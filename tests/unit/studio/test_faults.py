@@ -1,0 +1,355 @@
+"""Whatever fails, no request is charged twice, and what is paid is released."""
+
+import errno
+import itertools
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matrixdp import BudgetExceededError, Ledger
+from matrixdp.errors import LedgerError
+from matrixdp.release.output_folder import OutputFolder
+from matrixdp.report import files as report_files
+from matrixdp.studio import outcomes, worker
+from matrixdp.studio.outcomes import load_request
+from matrixdp.studio.refusals import UnavailableError
+from matrixdp.studio.requests import Status
+from matrixdp.studio.roles import Role, Viewer
+from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.state import State
+from matrixdp.studio.studio import Studio
+from matrixdp.studio.worker import _hold_lock, release_request
+from studio_site import ANALYST, CURATOR, TABLE, Site
+
+VICTIM = Path(__file__).parents[2] / "studio_victim.py"
+FULL = "MATRIXDP_STUDIO_FAULTS" in os.environ  # make studio-faults
+KILLS = 50 if FULL else 8
+
+
+class Victims:
+    """Runs parts of a studio in processes that are killed at given moments."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, str(VICTIM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, site, part, request, moment=None):
+        folder = str(site.settings.state.parent)
+        trial = {"folder": folder, "part": part, "request": request.id, "moment": moment}
+        print(json.dumps(trial), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def victims():
+    found = Victims()
+    with found.process:
+        yield found
+        found.process.stdin.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder in memory, if there is one: the tests below write to the disk thousands of times."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+    else:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as found:
+            yield Path(found)
+
+
+@pytest.fixture
+def site(folder):
+    return Site(folder)
+
+
+def find_charges(site, request):
+    with Ledger.open(site.settings.ledger) as ledger:
+        ledger.verify()
+        return [charge for charge in ledger.history("clinic") if charge.request == request.ledger_id]
+
+
+def pick_moments(victims, site, part, request, kills):
+    """Moments spread over the whole way, at random within equal parts."""
+    total = victims.run(site, part, request)["moments"]
+    assert total > kills
+    edges = np.linspace(1, total, kills + 1).astype(int)
+    rng = np.random.default_rng(0)
+    return [int(rng.integers(first, last, endpoint=True)) for first, last in itertools.pairwise(edges)]
+
+
+def test_a_server_that_is_killed_charges_once_and_loses_nothing(site, victims):
+    moments = pick_moments(victims, site, "server", site.ask(form_id="first", epsilon=0.1), KILLS)
+    for moment in moments:
+        request = site.ask(form_id=str(moment), epsilon=0.1)
+        assert victims.run(site, "server", request, moment)["status"] in (-9, 0)
+        assert victims.run(site, "server", request)["status"] == 0
+        assert load_request(site.studio.state, request.id).status is Status.RELEASED, moment
+        assert [charge.released for charge in find_charges(site, request)] == [True], moment
+        assert site.studio.results.load(ANALYST, request.id).privacy.epsilon == 0.1
+
+
+def test_a_killed_process_of_a_release_is_charged_once_and_says_what_was_paid(site, victims):
+    first = site.ask(form_id="first", epsilon=0.1)
+    approve(site, first)
+    for moment in pick_moments(victims, site, "worker", first, KILLS):
+        request = site.ask(form_id=str(moment), epsilon=0.1)
+        approve(site, request)
+        assert victims.run(site, "worker", request, moment)["status"] in (-9, 0)
+        assert victims.run(site, "server", request)["status"] == 0
+        found, charges = load_request(site.studio.state, request.id), find_charges(site, request)
+        assert len(charges) == 1, moment
+        if charges[0].released:
+            assert found.status is Status.RELEASED, moment
+        else:  # killed after the charge was written, before the release was
+            assert (found.status, found.payment) == (Status.FAILED, "lost"), moment
+
+
+def approve(site, request):
+    return site.studio.requests.approve(CURATOR, request.id)
+
+
+def release(site, request):
+    """Approve a request and release it in this thread."""
+    approve(site, request)
+    release_request(site.settings, request.id)
+    return load_request(site.studio.state, request.id)
+
+
+def test_a_release_runs_in_a_process_of_its_own(folder):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    approve(site, request)
+    run_until_over(site.studio, request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+
+
+def test_a_process_that_cannot_run_is_noted(folder, monkeypatch, caplog):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    for program, kind in ((shutil.which("false"), "InterruptedReleaseError"), ("missing", "FileNotFoundError")):
+        approve(site, request)
+        monkeypatch.setattr("matrixdp.studio.runner.sys.executable", program)
+        run_until_over(site.studio, request)
+        found = load_request(site.studio.state, request.id)
+        assert (found.status, found.error_kind, found.payment) == (Status.FAILED, kind, "none")
+    assert "code 1" in caplog.text
+    assert "No such file" in caplog.text
+
+
+def test_a_studio_that_stops_leaves_the_process_alone(folder, monkeypatch):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    approve(site, request)
+    with _hold_lock(site.settings.state / "locks" / request.id):
+        site.studio.runner.start()
+        wait_for(lambda: site.studio.runner._active)
+        site.studio.runner.stop()
+        assert load_request(site.studio.state, request.id).status is Status.APPROVED
+    wait_for(lambda: load_request(site.studio.state, request.id).status is Status.RELEASED)
+
+
+def test_the_studios_own_file_may_be_unusable_for_a_while(site, monkeypatch, caplog):
+    request = site.ask()
+    approve(site, request)
+    whole, failures = State.reading, [UnavailableError("locked")] * 2
+
+    def read_later(self):
+        if failures:
+            raise failures.pop()
+        return whole(self)
+
+    site.studio.runner.start()
+    wait_for(lambda: load_request(site.studio.state, request.id).is_over)
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "reading", read_later)
+        site.studio.runner.wake()
+        wait_for(lambda: not failures or site.studio.runner.wake())
+    site.studio.runner.stop()
+    assert "locked" in caplog.text
+
+
+def test_two_processes_of_one_request_release_it_once(site):
+    request = site.ask()
+    approve(site, request)
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(release_request, site.settings, request.id) for _ in range(4)]:
+            done.result()
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    assert len(find_charges(site, request)) == 1
+
+
+@pytest.mark.parametrize("place", ["matrix.csv", "finish"])
+def test_a_full_disk_loses_nothing_that_is_paid(site, monkeypatch, place):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    rehearsed = []
+
+    def fail_later(path, *arguments):  # a trial before the charge succeeds
+        if rehearsed:
+            fail()
+        rehearsed.append(path)
+
+    with monkeypatch.context() as patch:
+        if place == "finish":
+            patch.setattr(OutputFolder, "finish", fail)
+        else:
+            patch.setattr(report_files, "_write_csv", fail_later)
+            rehearsed.clear()
+        request = site.ask(query="correlation")
+        found = release(site, request)
+    if place == "finish":
+        assert found.status is Status.FAILED
+        assert found.payment == "stored"
+        assert "No space left" in found.error
+        assert "at no cost" in found.error
+    again = release(site, request)
+    assert again.status is Status.RELEASED
+    assert len(find_charges(site, request)) == 1
+
+
+def test_a_full_disk_before_the_charge_costs_nothing(site, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    request = site.ask()
+    with monkeypatch.context() as patch:
+        patch.setattr(report_files.np, "save", fail)
+        found = release(site, request)
+    assert (found.status, found.payment) == (Status.FAILED, "none")
+    assert not find_charges(site, request)
+    assert release(site, request).status is Status.RELEASED
+
+
+def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
+    request = site.ask()
+    with monkeypatch.context() as patch:
+        patch.setattr(OutputFolder, "finish", lambda self: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        assert release(site, request).payment == "stored"
+    run_until_over(Studio(site.settings), request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    shutil.rmtree(site.settings.releases / request.id)
+    studio = Studio(site.settings)
+    run_until_over(studio, request)
+    assert "release.json" in studio.results.files(ANALYST, request.id)
+    assert len(find_charges(site, request)) == 1
+
+
+def run_until_over(studio, *requests):
+    """Start the runner of a studio, and stop it when these requests are released or have failed."""
+    studio.runner.start()
+    wait_for(lambda: all(load_request(studio.state, request.id).is_over for request in requests), 60 + len(requests))
+    studio.runner.stop()
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_locked_ledger_costs_nothing(site, monkeypatch):
+    request = site.ask()
+    approve(site, request)
+    for module in (worker, outcomes):
+        monkeypatch.setattr(module, "LEDGER_TIMEOUT", 0.05)
+    with closing(sqlite3.connect(site.settings.ledger, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        release_request(site.settings, request.id)
+        found = load_request(site.studio.state, request.id)
+        assert found.status is Status.FAILED
+        assert found.payment == "unknown"
+    assert release(site, request).status is Status.RELEASED
+    assert len(find_charges(site, request)) == 1
+
+
+def test_a_ledger_that_is_gone_costs_nothing(site):
+    request = site.ask()
+    approve(site, request)
+    away = site.settings.ledger.with_name("away")
+    site.settings.ledger.rename(away)
+    release_request(site.settings, request.id)
+    assert load_request(site.studio.state, request.id).payment == "unknown"
+    assert site.browser(CURATOR).get("/datasets").status_code == 503
+    with pytest.raises(LedgerError, match="no ledger"):
+        site.ask(form_id="other")
+    away.rename(site.settings.ledger)
+    assert release(site, request).status is Status.RELEASED
+
+
+def test_a_spent_budget_refuses_before_anything_is_charged(site):
+    first, second = site.ask(form_id="1", epsilon=3.0), site.ask(form_id="2", epsilon=3.0)
+    approve(site, first)
+    approve(site, second)
+    for request in (first, second):
+        release_request(site.settings, request.id)
+    found = load_request(site.studio.state, second.id)
+    assert (found.status, found.error_kind, found.payment) == (Status.FAILED, "BudgetExceededError", "none")
+    with pytest.raises(BudgetExceededError):
+        site.ask(form_id="3", epsilon=3.0)
+    assert found.explain(ANALYST) != found.error
+
+
+def test_errors_of_the_data_are_for_curators_and_show_no_value(site):
+    table = site.settings.folder / TABLE
+    table.write_text(table.read_text().replace("\n", "\nsecret-4711,27,north\n", 1), encoding="utf-8")
+    request = site.ask()
+    found = release(site, request)
+    assert (found.status, found.payment) == (Status.FAILED, "none")
+    assert "4711" not in str(found)
+    assert found.error in site.api(CURATOR).get(f"/api/requests/{request.id}").json()["message"]
+    assert TABLE not in site.api(ANALYST).get(f"/api/requests/{request.id}").json()["message"]
+
+
+def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
+    def fail(*arguments, **options):
+        raise KeyError("secret-4711")
+
+    monkeypatch.setattr(worker, "write_release", fail)
+    assert "internal error (KeyError)" in release(site, site.ask()).error
+    monkeypatch.setattr(type(site.studio.datasets), "list_all", fail)
+    answer = site.browser().get("/datasets")
+    assert answer.status_code == 500
+    assert "content-security-policy" in answer.headers
+    assert "4711" not in answer.text + caplog.text
+    assert "KeyError" in caplog.text
+
+
+def test_many_analysts_spend_a_budget_exactly(folder):
+    people, each, affordable = (50, 20, 200) if FULL else (10, 6, 12)
+    site = Site(folder, releases_at_once=4)
+    with Ledger.open(site.settings.ledger) as ledger:
+        schedule = ledger.schedule("clinic", affordable)
+    spec = {"query": "means", "method": "plain", "columns": "age", "epsilon": schedule.epsilon, "delta": schedule.delta}
+    wanted = ReleaseSpec.from_mapping(spec)
+
+    def ask_all(number):
+        viewer = Viewer(f"analyst {number}", frozenset({Role.ANALYST}))
+        return [site.studio.requests.submit(viewer, "clinic", TABLE, wanted, "load", f"{i}") for i in range(each)]
+
+    with ThreadPoolExecutor(8) as pool:
+        requests = [request for found in pool.map(ask_all, range(people)) for request in found]
+    assert len({request.id for request in requests}) == people * each
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda request: approve(site, request), requests))
+    run_until_over(site.studio, *requests)
+    found = [load_request(site.studio.state, request.id) for request in requests]
+    assert sum(request.status is Status.RELEASED for request in found) == affordable
+    assert {request.error_kind for request in found if request.status is Status.FAILED} == {"BudgetExceededError"}
+    with Ledger.open(site.settings.ledger) as ledger:
+        ledger.verify()
+        assert len(ledger.history("clinic")) == affordable

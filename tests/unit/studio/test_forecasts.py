@@ -1,0 +1,184 @@
+"""Forecasts: what the pages predict is what the library designs, and errors fall as epsilon grows."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from matrixdp import Ledger, Privacy
+from matrixdp.errors import ParameterError
+from matrixdp.studio.forecasts import (
+    CURVE_EPSILONS,
+    EPSILONS,
+    LARGEST,
+    TYPICAL,
+    ErrorTable,
+    open_forecaster,
+    preview_ledger,
+    search_epsilon,
+)
+from matrixdp.studio.simulations import Simulator
+from matrixdp.studio.spec import ReleaseSpec
+
+NUMBERS = """\
+records = 5000
+[columns.age]
+lower = 0
+upper = 100
+[columns.bmi]
+lower = 10
+upper = 60
+[columns.alt]
+lower = 0
+upper = 500
+"""
+MIXED = NUMBERS + '[columns.ward]\nlevels = ["north", "south"]\n[columns.smoker]\ntype = "yes/no"\n'
+GRAPH = "[graph]\nnodes = 6\n"
+
+
+def make_spec(query, **changes):
+    return ReleaseSpec(**{"query": query, "epsilon": 1.0, "delta": 1e-6, **changes})
+
+
+def predict(text, spec):
+    return open_forecaster(text, "schema.toml").predict(spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "title", "shape"),
+    [
+        (NUMBERS, make_spec("correlation", method="plain"), "Correlation", (3, 3)),
+        (NUMBERS, make_spec("covariance", method="plain", importance="age=4"), "Covariance", (3, 3)),
+        (NUMBERS, make_spec("moments"), "Entries of the mean and second moment", (4, 4)),
+        (NUMBERS, make_spec("components"), "Correlation", (3, 3)),
+        (NUMBERS, make_spec("regression", target="bmi", on="age"), "Correlation", (2, 2)),
+        (MIXED, make_spec("everything"), "Correlation", (3, 3)),
+        (MIXED, make_spec("means", by="ward"), "Means", (3, 1)),
+        (MIXED, make_spec("table", cells="ward,smoker"), "Records by ward and smoker", (3, 3)),
+        (GRAPH, make_spec("laplacian"), "Entries of the graph Laplacian", (6, 6)),
+    ],
+)
+def test_every_query_has_a_forecast(text, spec, title, shape):
+    found = predict(text, spec)
+    table = found.tables[0]
+    assert (table.title, table.std.shape) == (title, shape)
+    assert (len(table.rows), len(table.columns)) == shape
+    assert table.accepts(table.default_entry)
+    assert 0 < table.read(table.default_entry) < math.inf
+
+
+def test_a_plain_forecast_is_the_design_that_would_be_released():
+    found = predict(NUMBERS, make_spec("moments", importance="age=4"))
+    assert not found.adaptive
+    assert found.design is found.plan.design
+    assert found.tables[0].std.tolist() == found.design.std.tolist()
+
+
+def test_the_curve_falls_and_does_not_depend_on_the_slider():
+    forecaster = open_forecaster(NUMBERS, "schema.toml")
+    spec = make_spec("correlation", method="plain")
+    curve = forecaster.follow(spec, TYPICAL)
+    assert [epsilon for epsilon, _ in curve] == list(CURVE_EPSILONS)
+    errors = [error for _, error in curve]
+    assert errors == sorted(errors, reverse=True)
+    assert forecaster.follow(replace(spec, epsilon=7.0, allowance="team"), TYPICAL) is curve
+    at = CURVE_EPSILONS[6]
+    assert forecaster.predict(replace(spec, epsilon=at)).tables[0].read(TYPICAL) == errors[6]
+
+
+def test_the_way_back_gives_the_least_epsilon_of_the_slider():
+    forecaster = open_forecaster(NUMBERS, "schema.toml")
+    spec = make_spec("correlation", method="plain")
+    needed = forecaster.find_epsilon(spec, LARGEST, 0.05)
+    assert needed.epsilon in EPSILONS
+    assert needed.error <= 0.05
+    assert forecaster.read_plain(replace(spec, epsilon=needed.epsilon), LARGEST) == needed.error
+    below = EPSILONS[EPSILONS.index(needed.epsilon) - 1]
+    assert forecaster.read_plain(replace(spec, epsilon=below), LARGEST) > 0.05
+    assert forecaster.find_epsilon(spec, LARGEST, 1e-9) is None
+
+
+@pytest.mark.parametrize("wanted", [0.0, -1.0, math.nan, math.inf])
+def test_a_wanted_error_is_a_positive_number(wanted):
+    with pytest.raises(ParameterError, match="above 0"):
+        search_epsilon(lambda epsilon: 1 / epsilon, wanted)
+
+
+@pytest.mark.parametrize("entry", ["0,9", "9,0", "x", "-1,0", "0", "0,0,0", "0,²", ""])
+def test_entries_outside_of_the_table_are_refused(entry):
+    table = ErrorTable("t", np.ones((2, 2)), ("a", "b"), ("a", "b"), True)
+    assert not table.accepts(entry)
+    with pytest.raises(ParameterError, match="entry"):
+        table.read(entry)
+
+
+def test_an_entry_that_noise_hides_has_an_infinite_error():
+    table = ErrorTable("t", np.array([[0.0, np.nan]]), ("a",), ("a", "b"), True)
+    assert table.read("0,1") == table.read(LARGEST) == table.read(TYPICAL) == math.inf
+    assert table.read("0,0") == 0
+
+
+def test_the_ellipse_is_that_of_the_design():
+    found = predict(NUMBERS, make_spec("moments", importance="age=100"))
+    assert found.features == ("age", "bmi", "alt")
+    ellipse = found.draw_ellipse(2, 0)
+    assert ellipse.names == ("alt", "age")
+    assert ellipse.subject == "the means of "
+    reach = np.sqrt(-2 * np.log(0.05))
+    assert ellipse.points.max(axis=1) == pytest.approx(reach * found.design.std[0, [3, 1]], rel=1e-3)
+    assert found.draw_ellipse(0, 0) is None
+    assert found.draw_ellipse(0, 3) is None
+    assert predict(MIXED, make_spec("everything")).draw_ellipse() is None
+
+
+def test_what_would_be_left_is_what_the_ledger_says(tmp_path):
+    found = predict(NUMBERS, make_spec("moments"))
+    with Ledger.create(tmp_path / "ledger.db") as ledger:
+        ledger.register("clinic", Privacy(2, 1e-6), neighbours="replace")
+        left = preview_ledger(ledger, "clinic", found.plan, None)
+        assert left.before == ledger.remaining("clinic").epsilon
+        assert left.after == ledger.whatif("clinic", found.design).epsilon
+        large = predict(NUMBERS, make_spec("moments", epsilon=3.0))
+        refused = preview_ledger(ledger, "clinic", large.plan, None)
+        assert refused.after is None
+        assert "clinic" in refused.refusal
+        assert ledger.history("clinic") == []
+
+
+class TestSimulations:
+    """Adaptive fits, which are predicted by simulation."""
+
+    spec = make_spec("correlation", records=300)
+
+    def test_a_range_has_the_columns_of_the_plain_forecast_and_is_remembered(self):
+        forecaster = open_forecaster(NUMBERS, "schema.toml")
+        simulator = Simulator(forecaster)
+        found = forecaster.predict(self.spec)
+        assert found.adaptive
+        simulated = simulator.simulate(self.spec)
+        assert simulated.typical.rows == found.tables[0].rows == ("age", "bmi", "alt")
+        friendly, typical, hostile = simulated.read(LARGEST)
+        assert min(friendly, typical) > 0
+        assert hostile >= typical
+        assert simulator.simulate(replace(self.spec, allowance="team")) is simulated
+
+    def test_the_target_of_a_regression_keeps_its_place(self):
+        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
+        regression = simulator.simulate(replace(self.spec, query="regression", target="age"))
+        assert regression.typical.rows == ("age", "bmi", "alt")
+        assert np.diag(regression.typical.std).tolist() == [0, 0, 0]
+
+    def test_the_way_back_is_for_typical_data(self):
+        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
+        needed = simulator.find_epsilon(self.spec, LARGEST, 0.2)
+        assert needed.error <= 0.2
+        assert simulator.simulate(replace(self.spec, epsilon=needed.epsilon)).typical.read(LARGEST) == needed.error
+
+    def test_plain_releases_and_large_tables_are_not_simulated(self):
+        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
+        with pytest.raises(ParameterError, match="adaptive fit"):
+            simulator.simulate(make_spec("moments"))
+        wide = "records = 5000\n" + "".join(f"[columns.c{i}]\nlower = 0\nupper = 1\n" for i in range(41))
+        with pytest.raises(ParameterError, match="at most 40"):
+            Simulator(open_forecaster(wide, "wide.toml")).simulate(make_spec("correlation"))

@@ -1,0 +1,134 @@
+"""Results through the app: the list, one release, the explorer, the report and downloads."""
+
+import json
+
+import pytest
+
+from matrixdp.studio.worker import release_request
+from studio_site import ANALYST, BOTH, CURATOR, Site
+
+
+def make_release(site, form_id, **changes):
+    request = site.ask(form_id=form_id, **changes)
+    site.studio.requests.approve(CURATOR, request.id)
+    release_request(site.settings, request.id)
+    assert site.studio.requests.get(CURATOR, request.id).status.value == "released"
+    return request.id
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return Site(tmp_path_factory.mktemp("studio"), epsilon=50.0)
+
+
+@pytest.fixture(scope="module")
+def everything(site):
+    return f"/results/{make_release(site, 'a', query='everything', columns=None, method=None, by='ward', epsilon=8.0)}"
+
+
+@pytest.fixture(scope="module")
+def moments(site):
+    return f"/results/{make_release(site, 'b', query='covariance')}"
+
+
+@pytest.fixture(scope="module")
+def analyst(site, everything, moments):
+    return site.browser(ANALYST)
+
+
+def spent(site):
+    return [charge.event for charge in site.studio.datasets.history("clinic")]
+
+
+def test_the_list_has_every_release(analyst, everything, moments):
+    page = analyst.get("/results").text
+    assert f'href="{everything}"' in page
+    assert f'href="{moments}"' in page
+    assert "Everything by ward" in page
+
+
+def test_an_empty_list_says_what_to_do(tmp_path):
+    assert "Nothing was released yet" in Site(tmp_path).browser(BOTH).get("/results").text
+
+
+def test_a_result_says_that_exploring_costs_nothing_and_charges_nothing(analyst, site, everything):
+    before = spent(site)
+    page = analyst.get(everything).text
+    assert "costs no privacy" in page
+    assert "post-processing" in page
+    for kind in ("means", "means_by", "correlation", "covariance", "regression", "components"):
+        answer = analyst.get(f"{everything}/explore", params={"kind": kind})
+        assert answer.status_code == 200, answer.text
+        assert "data-chart=" in answer.text
+    assert spent(site) == before
+
+
+def test_the_explorer_answers_what_the_address_asks(analyst, everything):
+    page = analyst.get(f"{everything}/explore", params={"kind": "means", "group.0": "north"}).text
+    assert "Means, ward north" in page
+    page = analyst.get(
+        f"{everything}/explore", params={"kind": "regression", "target": "bmi", "on": "age", "group.0": "south"}
+    ).text
+    assert "Regression of bmi, ward south" in page
+    assert "intercept" in page
+
+
+def test_hidden_answers_are_dashes_with_reasons(site):
+    address = f"/results/{make_release(site, 'c', query='everything', columns=None, method=None, epsilon=0.05)}"
+    page = site.browser(ANALYST).get(f"{address}/explore", params={"kind": "correlation"}).text
+    assert '– <span class="reason">' in page
+    assert "noise hides the answer" in page
+
+
+def test_answers_can_be_downloaded(analyst, everything):
+    params = {"kind": "means_by", "by": "ward"}
+    table = analyst.get(f"{everything}/explore", params={**params, "format": "csv"})
+    assert table.headers["content-disposition"] == 'attachment; filename="means_by.csv"'
+    assert table.text.startswith("row,column,value,std,note\n")
+    facts = analyst.get(f"{everything}/explore", params={**params, "format": "json"}).json()
+    assert facts["title"] == "Means by ward"
+    assert "costs no privacy" in " ".join(facts["notes"])
+    assert analyst.get(f"{everything}/explore", params={**params, "format": "xml"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "params", [{"kind": "medians"}, {"kind": "means_by", "by": "bmi"}, {"kind": "regression", "target": "ward"}]
+)
+def test_a_question_that_has_no_answer_is_explained(analyst, everything, params):
+    answer = analyst.get(f"{everything}/explore", params=params)
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.text
+    assert analyst.get(f"{everything}/explore", params={**params, "format": "csv"}).status_code == 422
+
+
+def test_moments_of_numbers_have_fewer_questions(analyst, moments):
+    page = analyst.get(moments).text
+    assert "kind=covariance" in page
+    assert "kind=regression" not in page
+
+
+def test_a_release_of_another_kind_has_only_its_report(site):
+    address = f"/results/{make_release(site, 'd', query='identity', method=None)}"
+    client = site.browser(ANALYST)
+    page = client.get(address)
+    assert page.status_code == 200
+    assert "report shows the matrix" in page.text
+    assert client.get(f"{address}/explore", params={"format": "csv"}).status_code == 422
+
+
+def test_the_report_runs_no_script_and_reaches_nothing(analyst, everything):
+    answer = analyst.get(f"{everything}/report")
+    assert answer.headers["content-type"].startswith("text/html")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'")
+    assert "script" not in policy
+    assert "<h1" in answer.text
+
+
+def test_files_are_downloads(analyst, everything):
+    answer = analyst.get(f"{everything}/files/release.json")
+    assert 'attachment; filename="release.json"' in answer.headers["content-disposition"]
+    assert json.loads(answer.text)["format"].startswith("matrixdp")
+    assert analyst.get(f"{everything}/files/..%2F..%2Fstudio.db").status_code == 404
+    assert analyst.get(f"{everything}/files/none.csv").status_code == 404
+    assert analyst.get("/results/none").status_code == 404
