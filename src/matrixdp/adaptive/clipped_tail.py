@@ -43,6 +43,14 @@ class ClippedTail:
     std: float
     trace_std: float
 
+    def variances(self, count: float) -> Floats:
+        """Variance of the noise in each entry of the moment of (1, u); `count` as in `restore_tail`."""
+        d = self.mean.size
+        found = np.full((d + 1, d + 1), self.std**2) + np.diag(np.full(d + 1, self.std**2))
+        found[0] = found[:, 0] = self.mean_std**2
+        found[0, 0] = 0.0
+        return np.asarray(found / count**2)
+
 
 def measure_tail(
     records: PrivateRecords,

@@ -100,6 +100,7 @@ def finish_combined(
         mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
     if ball.tail is not None:
         mean, covariance = restore_tail(mean, covariance, ball.tail, ball.radius, final.count)
+        variances = variances + ball.tail.variances(final.count)
     elif settings.shrink:
         covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
     evident = evident_share(second, variances, final.trace_std) if settings.shrink else 1.0
