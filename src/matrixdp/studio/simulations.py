@@ -1,13 +1,16 @@
 """Errors of adaptive fits by simulation: a range over the shapes that data may have. Reads no data.
 
 A simulation takes some tenths of a second, so pages ask for it when the controls rest. It depends on public numbers
-alone and is repeatable, so results are kept. One simulation runs at a time: others wait, and leave a core for pages.
+alone and is repeatable, so results are kept. One simulation runs at a time: others wait, and leave a core for pages;
+if many wait, further ones are refused, so that pages are still answered.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,6 +21,7 @@ from matrixdp.cli.actions.table_query import choose_numbers
 from matrixdp.errors import ParameterError
 from matrixdp.studio.error_tables import ErrorTable
 from matrixdp.studio.forecasts import EPSILONS, Forecaster, Needed, search_epsilon
+from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.spec import ReleaseSpec
 
 KINDS = {
@@ -33,6 +37,7 @@ _NOTE = (
 )
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
+_PLACES = threading.BoundedSemaphore(12)  # of the 40 threads of a server: the others answer pages
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +61,13 @@ class Simulator:
         self._known: OrderedDict[ReleaseSpec, SimulatedRange] = OrderedDict()
 
     def simulate(self, spec: ReleaseSpec) -> SimulatedRange:
-        """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated."""
+        """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated,
+        an `UnavailableError` if too many wait for one.
+        """
         key = replace(spec, allowance=None)
-        with _ONE_AT_A_TIME:
+        if (found := self._known.get(key)) is not None:
+            return found
+        with _take_turn():
             found = self._known.get(key)
             if found is None:
                 found = self._known[key] = self._simulate(key)
@@ -123,6 +132,18 @@ class Simulator:
         if not self._is_adaptive(spec):  # at this epsilon a plain release is better
             return self._forecaster.read_plain(spec, entry)
         return self.simulate(spec).typical.read(entry)
+
+
+@contextmanager
+def _take_turn() -> Iterator[None]:
+    """Wait for other simulations; an `UnavailableError` if many wait already."""
+    if not _PLACES.acquire(blocking=False):
+        raise UnavailableError("too many forecasts are being simulated. Wait a moment, and try again.")
+    try:
+        with _ONE_AT_A_TIME:
+            yield
+    finally:
+        _PLACES.release()
 
 
 @lru_cache(maxsize=16)
