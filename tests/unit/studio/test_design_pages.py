@@ -3,11 +3,13 @@
 import html
 import json
 import re
+import threading
 import time
 
 import pytest
 from starlette.datastructures import QueryParams
 
+from matrixdp.studio import simulations
 from matrixdp.studio.design_form import DesignForm, write_address
 from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError
@@ -152,6 +154,14 @@ class TestDesign:
         assert len(curve["datasets"]["band"]) > 1
         needed = client.post("/design/needed", data={**form, "wanted": "0.2"}).text
         assert re.search(r"Epsilon [0-9.]+ gives ± 0\.\d+ for typical data", needed)
+
+    def test_simulations_that_wait_do_not_hold_all_threads(self, site, monkeypatch):
+        monkeypatch.setattr("matrixdp.studio.simulations._PLACES", threading.BoundedSemaphore(1))
+        form = {**FORM, "query": "correlation", "column": ALL, "method": "adaptive", "epsilon": "1.1"}
+        client = site.browser(ANALYST)
+        with simulations._PLACES:
+            assert "too many simulations" in client.post("/design/details", data=form).text
+        assert "Hostile data" in client.post("/design/details", data=form).text
 
     @pytest.mark.parametrize(
         ("changes", "expected"),

@@ -21,7 +21,7 @@ from matrixdp.studio.design_view import (
     show_error,
 )
 from matrixdp.studio.forecasts import LEAST_STEP, MOST_STEP, STEPS, Forecaster, open_forecaster
-from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.refusals import NotFoundError, UnavailableError
 from matrixdp.studio.rendering import render
 from matrixdp.studio.security import CurrentStudio
 from matrixdp.studio.simulations import open_simulator
@@ -185,7 +185,7 @@ async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Res
         try:
             if filled is not None:
                 return show(filled)
-        except ParameterError as error:
+        except (ParameterError, UnavailableError) as error:
             errors = {"form": write_plainly(str(error))}
         return render(request, "design_problem.html", errors=errors, fields=FIELDS)
 
