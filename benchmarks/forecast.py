@@ -1,6 +1,6 @@
 """Actual over predicted errors of private moments: one Markdown table.
 
-``python -m benchmarks.forecast [--half report|choose] [--trials 3] [--epsilon 0.1 0.3 1 3] [--default]``,
+``python -m benchmarks.forecast [--half report|choose|fresh|unseen] [--trials 3] [--epsilon 0.1 0.3 1 3] [--default]``,
 or ``--scaling``: how much it matters that fewer records are simulated than there are.
 
 The guesses are right: the spread and the position of each feature, and the root mean square of the correlations; with
@@ -45,7 +45,7 @@ def sizes(errors: MomentErrors) -> dict[str, float]:
     """Root mean square of each kind of error."""
     bars = {name: getattr(errors, f"{name}_std") for name in ("mean", "covariance", "correlation", "eigenvalue")}
     found = entries(bars)
-    return {name: float(np.sqrt(np.mean(found[name] ** 2))) for name in SHOWN}
+    return {name: float(np.sqrt(np.mean(found[name] ** 2))) if found[name].size else np.nan for name in SHOWN}
 
 
 def actual(data: DataSet, privacy: Privacy, seeds: range) -> dict[str, float]:
@@ -58,14 +58,13 @@ def actual(data: DataSet, privacy: Privacy, seeds: range) -> dict[str, float]:
         found = entries(read_off(moment.mean, moment.covariance, units))
         for name in SHOWN:
             squares[name].append((found[name] - truth[name]) ** 2)
-    return {name: float(np.sqrt(np.mean(values))) for name, values in squares.items()}
+    return {name: float(np.sqrt(np.mean(values))) if np.size(values) else np.nan for name, values in squares.items()}
 
 
 def run(data_sets: list[DataSet], epsilons: list[float], trials: int, *, default: bool) -> str:
     """Table of all sets."""
     lines = [f"| data | {' | '.join(SHOWN)} |", "| --- " * (len(SHOWN) + 1) + "|"]
     every: dict[str, list[float]] = {name: [] for name in SHOWN}
-    medians: dict[str, list[float]] = {name: [] for name in SHOWN}
     within: dict[str, list[bool]] = {name: [] for name in SHOWN}
     for data in data_sets:
         ratios: dict[str, list[float]] = {name: [] for name in SHOWN}
@@ -77,10 +76,10 @@ def run(data_sets: list[DataSet], epsilons: list[float], trials: int, *, default
             errors = actual(data, privacy, range(trials))
             for name in SHOWN:
                 ratios[name].append(errors[name] / max(typical[name], 1e-300))
-                within[name].append(friendly[name] / 1.25 <= errors[name] <= 1.25 * hostile[name])
+                if np.isfinite(errors[name]):
+                    within[name].append(friendly[name] / 1.25 <= errors[name] <= 1.25 * hostile[name])
         for name in SHOWN:
-            every[name] += ratios[name]
-            medians[name].append(float(np.median(ratios[name])))
+            every[name] += [ratio for ratio in ratios[name] if np.isfinite(ratio)]  # one feature has no pairs
         cells = [f"{np.median(r):.2f} ({min(r):.2f} to {max(r):.2f})" for r in ratios.values()]
         lines.append(f"| {data.label} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
@@ -110,7 +109,7 @@ def scaling(features: int, numbers: list[int]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=("choose", "report"), action="append")
+    parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen"), action="append")
     parser.add_argument("--group", choices=("named", "simulated", "tables", "wide"), action="append")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
     parser.add_argument("--trials", type=int, default=3)

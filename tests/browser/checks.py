@@ -9,7 +9,7 @@ _SCROLLS = """() => {  // null, or the beginning of the innermost element that m
   const wide = [...document.body.querySelectorAll("*")].filter((one) =>
     (one.scrollWidth > one.clientWidth || one.getBoundingClientRect().right > root.clientWidth)
     && !one.closest(".scroll, pre"));
-  return wide.map((one) => one.outerHTML).concat("unknown").at(-2).slice(0, 300);
+  return (wide.at(-1)?.outerHTML ?? "unknown").slice(0, 300);
 }"""
 
 

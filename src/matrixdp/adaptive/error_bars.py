@@ -3,8 +3,9 @@
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
 twice with variances raised until the *fit* of them has about the private ones. An error bar is the root mean square of
-these errors, but no less than the noise; in squares, it adds what was taken from a covariance because it may be noise,
-and what a few records at the end of their bounds contribute, which no private answer tells from none.
+these errors or the noise, whichever is larger. In squares, it adds half of the smaller one, what was taken from a
+covariance because it may be noise, and what a few records at the end of their bounds contribute, which no private
+answer tells from none.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ NORMAL = 1.96  # error bars in half a 95% interval
 _REPETITIONS = 2  # fits of the same simulated records
 _RAISED = 2  # times that variances are raised
 _MOST_RAISED = 4.0  # factor on a variance, each time
-_UNSEEN = 2.0  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
-_TOGETHER = 0.5  # part of the error bars of two variances that is expected to move their covariance
+_UNSEEN = 1.5  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
+_TOGETHER = 0.5  # part of the error bars of two variances by which their covariance may move
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     bars = {}
     for name, value in found.items():
         errors = _root_mean_square(np.array([one.errors[name] for one in simulated]))
-        bar = np.hypot(np.maximum(errors, noise[name]), known[name])
+        bar = np.hypot(_with_noise(errors, noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     bars["covariance"] = np.maximum(bars["covariance"], _size_bars(found, bars))
     if sampling:
@@ -113,6 +114,15 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
         bars = {name: np.hypot(bar, samples[name]) for name, bar in bars.items()}
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors.in_units(bars, half)
+
+
+def _with_noise(simulated: Floats, noise: Floats) -> Floats:
+    """The larger of simulated errors and the noise, and half of the smaller one, in squares.
+
+    Simulated errors contain noise, but that of the simulated fits.
+    """
+    with np.errstate(invalid="ignore"):  # the noise of a correlation may be infinite
+        return np.asarray(np.hypot(np.maximum(simulated, noise), np.minimum(simulated, noise) / 2))
 
 
 def sampling_bars(moment: PrivateMoment) -> MomentErrors:
@@ -176,10 +186,15 @@ def _known_errors(moment: PrivateMoment) -> Statistics:
     return {
         "mean": np.minimum(unseen / moment.records, 1.0) * reach,
         "second_moment": record,
-        "covariance": np.hypot(record, taken) + np.diag(_short_of_corners(moment)),
+        "covariance": np.hypot(record, taken) + _spread_pairs(_short_of_corners(moment)),
         "correlation": np.zeros_like(record),
         "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), _eigenvalues(taken, half)),
     }
+
+
+def _spread_pairs(own: Floats) -> Floats:
+    """Error bars of variances on the diagonal, and beside it what follows for covariances of moderate correlation."""
+    return np.sqrt(np.multiply.outer(own, own)) * np.where(np.eye(len(own), dtype=bool), 1.0, _TOGETHER)
 
 
 def _short_of_corners(moment: PrivateMoment) -> Floats:
@@ -193,8 +208,8 @@ def _short_of_corners(moment: PrivateMoment) -> Floats:
     number = simulated_number(moment.records, d)
     corners = np.random.default_rng(seed).choice([-1.0, 1.0], (number, d))
     fits = repeat_fit(corners, _options(moment), Stream(seed), _REPETITIONS)
-    least = min(float(np.trace(fit.covariance)) for fit in fits)
-    found, variances = float(np.trace(fitted.covariance)), np.diagonal(fitted.covariance)
+    least = min(float(np.trace(likeliest(fit))) for fit in fits)
+    found, variances = float(np.trace(likeliest(fitted))), np.diagonal(fitted.covariance)
     if found + 2 * float(np.linalg.norm(np.diagonal(fitted.std))) < least:
         return np.zeros(d)
     return np.asarray(np.maximum(1 - variances, 0.0) / NORMAL)

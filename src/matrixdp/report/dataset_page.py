@@ -8,8 +8,9 @@ from matrixdp.answers.named import NamedEstimate
 from matrixdp.display.html import escape_text
 from matrixdp.display.numbers import format_number
 from matrixdp.release import DatasetRelease
-from matrixdp.report.content import REPLACED, LedgerSummary
+from matrixdp.report.content import REPLACED
 from matrixdp.report.html import list_warnings, render_guarantee
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import read_design
 from matrixdp.report.number_tables import render_numbers, tabulate
 from matrixdp.report.page import (

@@ -13,12 +13,13 @@ from matrixdp.queries import TableMoments
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_sections import render_answers
-from matrixdp.report.content import LedgerSummary, ReportContent
+from matrixdp.report.content import ReportContent
 from matrixdp.report.count_totals import add_totals
 from matrixdp.report.finding_words import EXPLANATION, join_words
 from matrixdp.report.findings import average_columns, list_findings
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts
-from matrixdp.report.number_tables import NumberTable, render_matrix, render_numbers, tabulate
+from matrixdp.report.number_tables import NumberTable, never_fades, render_matrix, render_numbers, tabulate
 from matrixdp.report.page import (
     render_document,
     render_figure,
@@ -165,7 +166,7 @@ def _render_main(content: ReportContent) -> str:
     unknown = "" if content.std is not None else "<p>The error bars are unknown.</p>"
     if averages is not None:
         title = render_paragraphs([f"Averages over all {len(content.matrix):,} rows:"])
-        before = title + render_numbers(tabulate(averages, "Averages"))
+        before = title + render_numbers(tabulate(averages, "Averages", fades=never_fades))
     if width <= _TABLE_COLUMNS:
         table = _render_table(content)
         if averages is not None:
@@ -231,7 +232,7 @@ def _render_means(content: ReportContent) -> str:
         columns=("mean",),
         label="Means",
         corner=("column", ""),
-        fades=lambda _row, _column: False,
+        fades=never_fades,
         below=strip,
     )
     return render_numbers(table) + render_notes([STRIP])

@@ -148,3 +148,12 @@ def test_differences_between_groups_need_more_than_both_error_bars():
         design = mdp.make_design(mdp.TableMoments(columns, 3000, by=("ward",)), mdp.Privacy(1, 1e-6))
         release = design.release(data, stream=mdp.Stream(1), simulation=True)
         assert list_findings(make_content(release, "means"))[0].startswith(words)
+
+
+def test_edges_that_stand_out_are_named():
+    graph = np.zeros((5, 5))
+    graph[1, 3] = graph[3, 1] = 1
+    query = mdp.Adjacency(5, node_names=["ann", "bob", "cem", "dan", "eve"])
+    release = mdp.make_design(query, mdp.Privacy(60, 1e-6)).release(graph, stream=mdp.Stream(0), simulation=True)
+    sentence = list_findings(make_content(release))[0]
+    assert sentence.startswith("1 of 10 entries stands out from the noise: bob and dan (")

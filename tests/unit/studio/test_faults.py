@@ -239,7 +239,10 @@ def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(OutputFolder, "finish", lambda self: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
         assert release(site, request).payment == "stored"
-    run_until_over(Studio(site.settings), request)
+    running = site.ask(form_id="running")
+    outcomes.update_request(site.studio.state, running.id, status="running", decided_by="cara")
+    run_until_over(Studio(site.settings), request, running)
+    assert load_request(site.studio.state, running.id).status is Status.RELEASED
     assert load_request(site.studio.state, request.id).status is Status.RELEASED
     shutil.rmtree(site.settings.releases / request.id)
     studio = Studio(site.settings)

@@ -42,9 +42,10 @@ from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
 from matrixdp.release import DatasetRelease, Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.ledger_summary import LedgerSummary
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 
@@ -276,7 +277,8 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
 
 def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
     """Write the report of a data set, which is complete and stays so if this fails."""
-    page = render_dataset_page(released, ledger=ledger, **name_origin(options))
+    table, written = name_origin(options)
+    page = render_dataset_page(released, ledger=ledger, table=table, written=written)
     try:
         (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
     except OSError as error:

@@ -15,9 +15,10 @@ from matrixdp.display.numbers import make_visible
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
-from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
+from matrixdp.report.content import REPLACED, ReportContent
 from matrixdp.report.dataset_page import DATASET_PAGE
 from matrixdp.report.dates import show_dates
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
 from matrixdp.report.words import DASH
