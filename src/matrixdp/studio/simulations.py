@@ -1,16 +1,13 @@
 """Errors of adaptive fits by simulation: a range over the shapes that data may have. Reads no data.
 
 A simulation takes some tenths of a second, so pages ask for it when the controls rest. It depends on public numbers
-alone and is repeatable, so results are kept. One simulation runs at a time: others wait, and leave a core for pages;
-if many wait, further ones are refused, so that pages are still answered.
+alone and is repeatable, so results are kept. One simulation runs at a time: others wait, and leave a core for pages.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -37,7 +34,7 @@ _NOTE = (
 )
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
-_PLACES = threading.BoundedSemaphore(12)  # of the 40 threads of a server: the others answer pages
+_PLACES = threading.BoundedSemaphore(8)  # for the simulation that runs and those that wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +58,25 @@ class Simulator:
         self._known: OrderedDict[ReleaseSpec, SimulatedRange] = OrderedDict()
 
     def simulate(self, spec: ReleaseSpec) -> SimulatedRange:
-        """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated,
-        an `UnavailableError` if too many wait for one.
+        """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated.
+
+        An `UnavailableError` if too many simulations wait.
         """
         key = replace(spec, allowance=None)
-        if (found := self._known.get(key)) is not None:
-            return found
-        with _take_turn():
-            found = self._known.get(key)
-            if found is None:
-                found = self._known[key] = self._simulate(key)
-                while len(self._known) > _REMEMBERED:
-                    self._known.popitem(last=False)
-            return found
+        if (known := self._known.get(key)) is not None:
+            return known
+        if not _PLACES.acquire(blocking=False):  # threads that wait could not serve pages
+            raise UnavailableError("too many simulations are waiting. Try again in a minute.")
+        try:
+            with _ONE_AT_A_TIME:
+                found = self._known.get(key)
+                if found is None:
+                    found = self._known[key] = self._simulate(key)
+                    while len(self._known) > _REMEMBERED:
+                        self._known.popitem(last=False)
+                return found
+        finally:
+            _PLACES.release()
 
     def recall(self, spec: ReleaseSpec) -> SimulatedRange | None:
         """A simulation that was made before; None if it was not."""
@@ -132,18 +135,6 @@ class Simulator:
         if not self._is_adaptive(spec):  # at this epsilon a plain release is better
             return self._forecaster.read_plain(spec, entry)
         return self.simulate(spec).typical.read(entry)
-
-
-@contextmanager
-def _take_turn() -> Iterator[None]:
-    """Wait for other simulations; an `UnavailableError` if many wait already."""
-    if not _PLACES.acquire(blocking=False):
-        raise UnavailableError("too many forecasts are being simulated. Wait a moment, and try again.")
-    try:
-        with _ONE_AT_A_TIME:
-            yield
-    finally:
-        _PLACES.release()
 
 
 @lru_cache(maxsize=16)

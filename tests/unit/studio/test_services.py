@@ -85,6 +85,13 @@ def test_data_sets_are_registered_once(site):
     assert [dataset.tables for dataset in book.list_all()] == [(TABLE,)]
 
 
+def test_a_table_is_charged_to_its_own_data_set(site):
+    (site.settings.folder / "other.csv").write_text("age\n1\n", encoding="utf-8")
+    site.studio.datasets.register(CURATOR, "other", "other.csv", epsilon=1, delta=1e-6)
+    with pytest.raises(NotFoundError, match="not a table of the data set"):
+        site.studio.requests.submit(ANALYST, "other", TABLE, ReleaseSpec.from_mapping(SPEC), "a test", "1")
+
+
 def test_a_request_of_a_unit_that_is_not_registered_is_refused(site):
     person = SCHEMA.partition("[columns.ward]")[0] + '[person]\ncolumn = "ward"\n'
     site.studio.schemas.write(TABLE, person)
