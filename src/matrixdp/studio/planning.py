@@ -45,6 +45,11 @@ class ReleasePlan:
     choice: MethodChoice | None
     design: Design | None
 
+    @property
+    def public_number(self) -> bool:
+        """Whether the number of records is public; where it is private, `records` is an estimate of it."""
+        return self.neighbours is Neighbours.REPLACE if self.design is None else self.design.query.public_number
+
 
 def plan_release(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
     """The plan of a request, or a `ParameterError` that says why no release can be made for it."""

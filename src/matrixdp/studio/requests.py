@@ -225,6 +225,8 @@ class RequestBook:
         from matrixdp.studio.planning import plan_release  # imports queries and designs, which are slow to import
 
         plan = plan_release(spec, schema)
+        if not plan.public_number:
+            _require_public_estimate(spec, schema)
         with self._datasets.open_ledger() as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
@@ -243,6 +245,18 @@ def _require_same(found: Request, dataset: str, table: str, spec: ReleaseSpec) -
     if (found.dataset, found.table, found.spec) != (dataset, table, spec):
         raise ConflictError("this form was sent before with other values. Load the page again to ask for another one.")
     return found
+
+
+def _require_public_estimate(spec: ReleaseSpec, schema: Schema) -> None:
+    """Raise if the one who asks chose the limit beyond which a release of a private number of records fails."""
+    person = schema.person
+    allowed = {"records": schema.records, "rows_per_person": None if person is None else person.rows}
+    for name, value in allowed.items():
+        if getattr(spec, name) not in (None, value):
+            raise ParameterError(
+                f"{name} must be that of the schema where the number of records is private: whether a release fails "
+                "with another one would tell that number. Leave it out; a curator gives it in the schema."
+            )
 
 
 def _check_line(text: str, name: str, longest: int) -> str:

@@ -176,3 +176,39 @@ def test_a_table_that_is_gone_leaves_the_pages_of_others(site):
     assert "not in the folder any more" in analyst.get("/datasets/a").text
     assert "first.csv" not in analyst.get("/design").text
     assert analyst.get("/design", params={"dataset": "clinic"}).status_code == 200
+
+
+def test_who_asks_does_not_choose_the_estimate_of_a_private_number_of_records(site):
+    """A release fails if there are more than twice as many, so that requests could search for the true number."""
+    (site.settings.folder / "private.csv").write_text("age,bmi,ward\n", encoding="utf-8")
+    site.studio.schemas.write("private.csv", SCHEMA)
+    site.studio.datasets.register(CURATOR, "private", "private.csv", epsilon=4, delta=1e-6, neighbours="add-remove")
+
+    def ask(**options):
+        spec = ReleaseSpec.from_mapping({**SPEC, "neighbours": "add-remove", **options})
+        return site.studio.requests.submit(ANALYST, "private", "private.csv", spec, "a test", str(options))
+
+    for records in (1, 199, 201):
+        with pytest.raises(ParameterError, match="records must be that of the schema"):
+            ask(records=records)
+    assert ask(records=200).status is ask().status is Status.PENDING
+    site.studio.schemas.write("private.csv", SCHEMA.replace("records = 200", ""))
+    with pytest.raises(ParameterError, match="a curator gives it in the schema"):
+        ask(records=100)
+
+
+def test_who_asks_does_not_choose_how_many_rows_of_a_person_count(site):
+    (site.settings.folder / "visits.csv").write_text("id,age,bmi,ward\n", encoding="utf-8")
+    site.studio.schemas.write("visits.csv", SCHEMA + '\n[person]\ncolumn = "id"\nrows = 3\n')
+    site.studio.datasets.register(CURATOR, "visits", "visits.csv", epsilon=4, delta=1e-6, unit="person:id")
+
+    def ask(**options):
+        spec = ReleaseSpec.from_mapping({**SPEC, **options})
+        return site.studio.requests.submit(ANALYST, "visits", "visits.csv", spec, "a test", str(options))
+
+    assert ask().status is Status.PENDING
+    with pytest.raises(ParameterError, match="records must be that of the schema"):
+        ask(records=100)
+    site.studio.schemas.write("visits.csv", SCHEMA)
+    with pytest.raises(ParameterError, match="rows_per_person must be that of the schema"):
+        ask(person="id", rows_per_person=2)
