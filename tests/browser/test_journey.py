@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from browser.checks import check_page
+from browser.checks import check_layout, check_page
 from browser.conftest import RunningSite
 from matrixdp.studio import worker
 from studio_site import ANALYST, CURATOR, TABLE
@@ -135,6 +135,24 @@ def test_a_double_click_asks_and_pays_once(open_page, site):
     assert charges(site) == before + 1
 
 
+def test_a_form_that_is_sent_again_after_going_back_is_one_request(open_page, site):
+    analyst = open_page(ANALYST)
+    asked = len(site.studio.requests.list_all(CURATOR))
+    analyst.goto(f"/design?dataset=clinic&table={TABLE}")
+    for _ in range(2):
+        analyst.get_by_label("Purpose").fill("back and again")
+        analyst.get_by_role("button", name="Ask for this release").click()
+        expect(analyst.get_by_text("back and again")).to_be_visible()
+        analyst.wait_for_url("**/requests/*")
+        analyst.go_back()
+    assert len(site.studio.requests.list_all(CURATOR)) == asked + 1
+    analyst.goto(f"/design?dataset=clinic&table={TABLE}")  # a new visit is a new form
+    analyst.get_by_label("Purpose").fill("back and again")
+    analyst.get_by_role("button", name="Ask for this release").click()
+    analyst.wait_for_url("**/requests/*")
+    assert len(site.studio.requests.list_all(CURATOR)) == asked + 2
+
+
 def test_two_tabs_and_the_back_button_pay_once(open_page, site):
     request = site.ask(form_id="tabs", purpose="two tabs")
     before = charges(site)
@@ -220,7 +238,7 @@ def test_hostile_names_and_purposes_are_texts_on_every_page(open_page, site):
     curator.get_by_label("Number of records").fill("50")
     curator.get_by_role("button", name="Save schema").click()
     expect(curator.get_by_text("Saved.")).to_be_visible()
-    name = "<script>window.hacked=1</script>"
+    name = '<img src=x onerror="window.hacked=1">'
     site.studio.datasets.register(CURATOR, name, "hostile.csv", epsilon=9.0, delta=1e-6)
     analyst = open_page(ANALYST, width=400)
     analyst.goto("/design")
@@ -229,22 +247,22 @@ def test_hostile_names_and_purposes_are_texts_on_every_page(open_page, site):
     analyst.get_by_label("What to release").select_option("everything")
     expect(analyst.locator("#headline")).to_contain_text("±")
     analyst.get_by_label("Purpose").fill(PURPOSE)
-    check_page(analyst)
+    check_layout(analyst)
     analyst.get_by_role("button", name="Ask for this release").click()
     expect(analyst.get_by_text(PURPOSE)).to_be_visible()
-    check_page(analyst)
+    check_layout(analyst)
     curator.goto("/requests")
-    check_page(curator)
+    check_layout(curator)
     curator.goto(analyst.url)
-    check_page(curator)
+    check_layout(curator)
     curator.get_by_role("button", name="Approve and release").click()
     wait_for_release(curator).click()
     for kind in ("means", "correlation", "regression"):
         curator.locator(f"#kind-{kind}").click()
         expect(curator.locator(f"#kind-{kind}")).to_have_attribute("aria-current", "true")
-        check_page(curator)
+        check_layout(curator)
     curator.get_by_role("link", name="Read the report").click()
     assert curator.evaluate("window.hacked") is None
     for address in ("/datasets", "/results"):
         analyst.goto(address)
-        check_page(analyst)
+        check_layout(analyst)

@@ -1,13 +1,13 @@
 """Reports in a real browser: accessible, within the screen, and the same look in both colour schemes and on paper."""
 
 import datetime
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import matrixdp as mdp
+from browser.checks import AXE
 from matrixdp.audit import attack, measure
 from matrixdp.audit.page import describe_attack, describe_measurement, render_audit
 from matrixdp.paper import noise_figure
@@ -16,12 +16,8 @@ from matrixdp.paper.report_table import ReportTable
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_page
+from matrixdp.report.dataset_page import render_dataset_page
 from matrixdp.report.stylesheet import DARK, LIGHT
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
 LEDGER = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
 ORIGIN = {"table": "clinic", "written": "16 November 2026, 06:30 UTC"}
@@ -92,7 +88,16 @@ def matrix_pages():
     yield "mechanism", render(MechanismRelease(query=query, matrix=np.eye(3), **facts))
 
 
+def dataset_page(folder):
+    bounds = mdp.Bounds([18, 15], [90, 45], names=["age", "bmi"])
+    design = mdp.make_design(mdp.Identity(bounds, 500), mdp.Privacy(1, 1e-6))
+    blocks = mdp.Blocks(lambda: iter([np.zeros((500, 2))]))
+    release = mdp.release_dataset(design, blocks, folder / "noisy", **simulate())
+    return render_dataset_page(release, ledger=LEDGER, **ORIGIN)
+
+
 def other_pages(folder):
+    yield "dataset", dataset_page(folder)
     design = mdp.make_design(mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["age", "bmi"]), 8), mdp.Privacy(1, 1e-6))
     runs = measure(lambda x: x.sum() + RNG.normal(), np.zeros(2), np.ones(2), claim=mdp.Privacy(1, 1e-5), trials=2000)
     found = attack(design, starts=1, seconds=1)
@@ -116,28 +121,19 @@ def pages(tmp_path_factory):
     return found
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield opened
-        opened.close()
-
-
-def open_tab(browser, scheme, width):
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+def open_tab(chromium, scheme, width):
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     return context.new_page()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_report_is_accessible(browser, pages, scheme):
-    tab = open_tab(browser, scheme, 1280)
+def test_every_report_is_accessible(chromium, pages, scheme):
+    tab = open_tab(chromium, scheme, 1280)
     for name, path in pages.items():
         tab.goto(path.as_uri())
         tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         tab.add_style_tag(content=".scroll { background: none !important; }")  # axe does not see through gradients
-        found = axe.Axe().run(tab)
+        found = AXE.run(tab)
         problems = [(one["id"], one["nodes"][0]["html"][:200]) for one in found.response["violations"]]
         assert problems == [], (name, scheme)
         unsure = [one for one in found.response["incomplete"] if one["id"] == "color-contrast"]
@@ -147,8 +143,8 @@ def test_every_report_is_accessible(browser, pages, scheme):
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_every_report_fits_the_screen_and_asks_for_nothing(browser, pages, width):
-    tab = open_tab(browser, "dark", width)
+def test_every_report_fits_the_screen_and_asks_for_nothing(chromium, pages, width):
+    tab = open_tab(chromium, "dark", width)
     asked, said = [], []
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("console", lambda message: said.append(message.text))
@@ -161,8 +157,8 @@ def test_every_report_fits_the_screen_and_asks_for_nothing(browser, pages, width
     tab.context.close()
 
 
-def test_colours_follow_the_scheme_and_paper_is_light(browser, pages):
-    tab = open_tab(browser, "dark", 1280)
+def test_colours_follow_the_scheme_and_paper_is_light(chromium, pages):
+    tab = open_tab(chromium, "dark", 1280)
     tab.goto(pages["correlation"].as_uri())
     colour = "getComputedStyle(document.querySelector('section')).getPropertyValue('--card').trim()"
     assert tab.evaluate(colour) == DARK["card"]
@@ -174,14 +170,14 @@ def test_colours_follow_the_scheme_and_paper_is_light(browser, pages):
     assert heights  # the formulas and how the noise was generated
     assert min(heights) > 0
     tab.context.close()
-    tab = open_tab(browser, "light", 400)
+    tab = open_tab(chromium, "light", 400)
     tab.goto(pages["correlation"].as_uri())
     assert tab.evaluate(colour) == LIGHT["card"]
     tab.context.close()
 
 
-def test_pictures_have_a_name_and_a_description_for_screen_readers(browser, pages):
-    tab = open_tab(browser, "light", 1280)
+def test_pictures_have_a_name_and_a_description_for_screen_readers(chromium, pages):
+    tab = open_tab(chromium, "light", 1280)
     for name in ("graph", "audit", "paper"):
         tab.goto(pages[name].as_uri())
         images = tab.evaluate(

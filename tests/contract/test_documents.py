@@ -56,12 +56,22 @@ def test_commands_of_the_readme_run_in_the_folder_of_the_demo(tmp_path, monkeypa
         assert command == "matrixdp"
         assert run(words) == 0, f"{line}\n{capsys.readouterr().err}"
     assert Path("study/report.html").is_file()
+    design = ["design", "--schema", "schema.toml", "--query", "correlation", "--epsilon", "1", "--delta", "1e-6"]
+    capsys.readouterr()
+    assert run([*design, "--records", "5000"]) == 0
+    found = dict(re.findall(r"^ +([\d.]+) +\S+ +(\S+) +\S+$", capsys.readouterr().out, re.MULTILINE))
+    shown = re.search(r"^\| 5,000 \|(.*)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)[1].split("|")
+    predicted = [float(found[epsilon]) for epsilon in ("0.5", "1", "2")]
+    assert predicted == pytest.approx(list(map(float, shown)), rel=0.3)
 
 
 def test_the_picture_of_the_readme_is_what_its_command_makes(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     picture = importlib.import_module("benchmarks.picture")
-    assert picture.PLACE.read_text() == picture.make_picture()
+    shown, made = (re.split(r"(-?\d+\.\d)", text) for text in (picture.PLACE.read_text(), picture.make_picture()))
+    assert shown[::2] == made[::2]
+    places = (list(map(float, parts[1::2])) for parts in (shown, made))
+    assert all(abs(a - b) < 40 for a, b in zip(*places, strict=True))  # in units of which an interval is about 100 long
     assert str(picture.PLACE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
 
 

@@ -20,6 +20,7 @@ from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
+_BOX = 8.0  # halfwidth of the box about a ball, in radii: a tight one would turn the directions of clipped records
 # Seven layers of digits, the unit, a division and a sum; for people, a division and a compensated sum more.
 _FLOAT_ERROR = 8 * float(np.finfo(float).eps)
 
@@ -181,6 +182,6 @@ def ball_query(
     size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25, person: Person | None = None
 ) -> BallMoments | TracedMoments:
     """Query for moments in a ball about the origin, with the trace as well for replaced records."""
-    bounds = Bounds(np.full(size, -radius), np.full(size, radius), radius=radius)
+    bounds = Bounds(np.full(size, -_BOX * radius), np.full(size, _BOX * radius), radius=radius)
     moments = BallMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))
     return TracedMoments(moments, ratio) if neighbours is Neighbours.REPLACE else moments

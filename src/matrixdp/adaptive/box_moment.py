@@ -87,6 +87,28 @@ def measured(released: Release, public: int, neighbours: Neighbours) -> BallMome
     return BallMoment(second, constant, off, trace_std, count, diagonal)
 
 
+def pool_moments(first: BallMoment, other: BallMoment) -> BallMoment:
+    """Average of two box moments with independent noise, entry by entry, by their precisions."""
+    assert first.diagonal is not None
+    assert other.diagonal is not None
+    d = first.mean.size
+    entries, means = _pool(first.std, other.std), _pool(first.std / first.constant, other.std / other.constant)
+    squares, trace = _pool(first.diagonal**0.5, other.diagonal**0.5), _pool(first.trace_std, other.trace_std)
+    weights = np.full((d + 1, d + 1), entries[0])
+    weights[0] = weights[:, 0] = means[0]
+    weights[np.diag_indices(d + 1)] = np.append(1.0, squares[0])
+    second = weights * first.second + (1 - weights) * other.second
+    count = float(entries[0] * first.count + (1 - entries[0]) * other.count)
+    std = float(entries[1])
+    return BallMoment(second, std / float(means[1]), std, float(trace[1]), count, squares[1] ** 2)
+
+
+def _pool(first: float | Floats, other: float | Floats) -> tuple[Floats, Floats]:
+    """Weight of the first of two numbers with these standard deviations, and that of their average."""
+    precision = np.asarray(first) ** -2.0 + np.asarray(other) ** -2.0
+    return np.asarray(np.asarray(first) ** -2.0 / precision), np.asarray(precision**-0.5)
+
+
 def trace_variance(diagonal: Floats, std: float, constant: float, neighbours: Neighbours) -> float:
     """Variance of the noise in the trace: its precision is ``1 + d + 2 c^2`` instead of 1 for replaced records."""
     d = diagonal.size

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from matrixdp.adaptive.ball_moment import BallMoment, ball_moment, ball_query
-from matrixdp.adaptive.box_moment import box_moment, box_query
+from matrixdp.adaptive.box_moment import box_moment, box_query, pool_moments
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.adaptive.clipped_tail import private_excess
+from matrixdp.adaptive.clipped_tail import ClippedTail, measure_excess, measure_tail, private_excess
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.plain_mix import finish_plain, mix_plain
 from matrixdp.adaptive.plain_share import plain_ratio, plain_share
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
 from matrixdp.adaptive.postprocess import Fitted, finish_combined, finish_single
-from matrixdp.adaptive.radius import Goal, count_query, count_share, count_std, find_radius, step_down
+from matrixdp.adaptive.radius import Goal, clipped_share, count_query, count_share, count_std, find_radius, step_down
 from matrixdp.adaptive.settings import Settings
-from matrixdp.adaptive.target_mean import finish_targets, has_signal, is_mean_better, measure_targets
+from matrixdp.adaptive.target_mean import (
+    finish_targets,
+    has_signal,
+    is_mean_better,
+    measure_targets,
+    regression_ratio,
+)
 from matrixdp.design import isotropic, make_design
 from matrixdp.privacy import share_mu
 from matrixdp.types import Floats
+
+_TAIL_SHARES = (0.1, 0.2, 0.35, 0.5)  # of what remains, for the moment of what clipping takes
 
 
 def fit_moment(
@@ -67,11 +76,20 @@ def fit_moment(
     doubtful = targets > 0 and public * budget.privacy.mu < settings.doubtful
     if doubtful and not has_signal(rough, targets, settings.signal) and is_mean_better(plan, ball, targets):
         return finish_targets(measure_targets(records, targets, budget, public=public), d)
+    if targets:
+        plan = replace(plan, ratio=regression_ratio(plan, ball, targets, reach))
     share = plain_share(rough, plan, ball, settings, reach)
-    plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share) if share else None
+    if not share:
+        final = measure_final_moment(transformed, plan, ball, budget, public=public)
+        return finish_combined(rough, final, plan, ball, settings)
+    plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share)
+    known: BallMoment | None = rough
+    if rough.diagonal is not None:  # of the whole box, too
+        plain, known = pool_moments(rough, plain), None
+    if share == 1:
+        return finish_plain(plain)
     final = measure_final_moment(transformed, plan, ball, budget, public=public)
-    fitted = finish_combined(rough, final, plan, ball, settings)
-    return fitted if plain is None else mix_plain(fitted, final, plan, plain)
+    return mix_plain(finish_combined(known, final, plan, ball, settings), final, plan, plain)
 
 
 def is_scarce(features: int, records: int, mu: float, settings: Settings) -> bool:
@@ -112,8 +130,13 @@ def find_coarse_radius(records: PrivateRecords, settings: Settings, budget: FitB
 def measure_rough_moment(
     records: PrivateRecords, radius: float, settings: Settings, budget: FitBudget, *, public: int
 ) -> BallMoment:
-    """Step 2: noisy moment about the midpoint, from which coordinates are learned. Spends `rough_share`."""
+    """Step 2: noisy moment about the midpoint, from which coordinates are learned. Spends `rough_share`.
+
+    Of the whole box where the ball is hardly smaller: no record is clipped then, and the diagonal is nearly exact.
+    """
     share, ratio = settings.rough_share, settings.rough_ratio
+    if radius**2 > settings.whole * records.shape[1]:
+        return box_moment("rough moment", records, budget, share=share, public=public, ratio=ratio)
     return ball_moment("rough moment", records, radius, budget, share=share, public=public, ratio=ratio)
 
 
@@ -128,9 +151,9 @@ def measure_only_moment(
 def find_final_ball(
     records: PrivateRecords, plan: FinalPlan, settings: Settings, budget: FitBudget, *, public: int
 ) -> FinalBall:
-    """Step 4: clipping norm in the plan's coordinates, and the mean excess of squared lengths over its square.
+    """Step 4: clipping norm in the plan's coordinates, and what clipping takes: its trace, or its moment.
 
-    Spends up to `settings.radius_share` on counts and `settings.tail_share` on the excess.
+    Spends up to `settings.radius_share` on counts and `settings.tail_share` on the trace; see also `measure_far_tail`.
     """
     mu, tail, counts = budget.privacy.mu, settings.tail_share, settings.second_bisections
     share = count_share(counts, settings, features=records.shape[1], public=public, mu=mu)
@@ -139,12 +162,50 @@ def find_final_ball(
     typical, half = math.sqrt(plan.mean_square), math.sqrt(settings.second_span)
     goal = Goal(clipped, typical / half, typical * half, counts, freedom=plan.freedom, longest=plan.longest)
     radius = find_radius("second radius", records, goal, settings, budget, public=public)
-    if not tail:
-        return FinalBall(radius, 0.0)
+    part = clipped_share(goal, settings, public)
+    usual = part * radius**2 / math.log(1 / part)  # where squared lengths have exponential tails
+    moment = measure_far_tail(records, radius, usual, plan, settings, budget, public=public)
+    if not tail or moment is not None:
+        return FinalBall(radius, 0.0, moment)
     precision = math.sqrt(tail / (budget.remaining - tail))  # relative to that of the final moment
     limit = settings.tail_noise * precision * plan.noise * plan.mean_square / plan.clipping
     limit = min(limit, settings.tail_limit) * radius**2
     return FinalBall(radius, private_excess(records, radius, limit, budget, public=public, share=tail))
+
+
+def measure_far_tail(
+    records: PrivateRecords,
+    radius: float,
+    usual: float,
+    plan: FinalPlan,
+    settings: Settings,
+    budget: FitBudget,
+    *,
+    public: int,
+) -> ClippedTail | None:
+    """Step 4, continued: the moment of what clipping takes, where one number tells that it is more than usual.
+
+    Spends `settings.far_share` on that number. The moment gets the share for which the error that it saves exceeds the
+    noise that it adds by most, and none if it saves less. What clipping takes may turn directions or change their order
+    where few records are far longer than the others; where lengths have usual tails it does not.
+    """
+    far, reach = settings.far_share, public * budget.privacy.mu
+    limit = min(plan.longest**2 - radius**2, settings.far_noise * plan.mean_square * reach * math.sqrt(far))
+    if not far or limit < settings.far_least * radius**2:
+        return None
+    found, std = measure_excess("far tail", records, radius, limit, budget, public=public, share=far)
+    bias = settings.astray * (found - usual)
+    core, tail = (plan.noise * radius**2 / reach) ** 2, records.shape[1] * (limit / reach) ** 2
+    rest = budget.remaining
+
+    def added(share: float) -> float:
+        return core / (rest - share) - core / rest + tail / share
+
+    share = min((part * rest for part in _TAIL_SHARES), key=added)
+    if found - usual < settings.far_evidence * std or bias**2 < added(share):
+        return None
+    radii = radius, math.sqrt(radius**2 + limit)
+    return measure_tail(records, radii, plan.longest, budget, public=public, share=share)
 
 
 def measure_final_moment(

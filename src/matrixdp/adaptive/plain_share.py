@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,7 +24,8 @@ def plain_share(rough: BallMoment, plan: FinalPlan, ball: FinalBall, settings: S
     Both moments are averaged by their precisions, so the share minimises the expected error of that average: the sum of
     logarithms for the second moment about the midpoint and the covariance. It is at least `settings.plain_share` over
     the squared number of features: the fewer there are, the less is gained by clipping, and the more it can cost.
-    It is at least `settings.check_share` where noise is small, so that clipping cannot remain unseen.
+    It is at least `settings.check_share` where noise is small, so that clipping cannot remain unseen. It is one only if
+    the rough moment is of the whole box, too.
 
     Parameters
     ----------
@@ -36,6 +38,19 @@ def plain_share(rough: BallMoment, plan: FinalPlan, ball: FinalBall, settings: S
     """
     if not settings.plain_share:
         return 0.0
+    d = rough.mean.size
+    log_error = _moment_errors(rough, plan, ball, reach)
+    shares = (*_SHARES, 1.0) if rough.diagonal is not None else _SHARES
+    best = min(shares, key=log_error)
+    if log_error(0.0) - log_error(best) < _GAIN:
+        best = 0.0
+    least = min(settings.plain_share / d**2, _SHARES[-1])
+    check = settings.check_share if d < settings.check_below * reach else 0.0
+    return max(best, check, least if least > _FEWEST else 0.0)
+
+
+def _moment_errors(rough: BallMoment, plan: FinalPlan, ball: FinalBall, reach: float) -> Callable[[float], float]:
+    """Logarithms of the mean square errors of second moment and covariance, added, as a function of the share."""
     d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
     std, diagonal, constant = expected_noise(d, plain_ratio(rough), reach)
     second = d * (d - 1) * std**2 + float(diagonal.sum())
@@ -48,12 +63,7 @@ def plain_share(rough: BallMoment, plan: FinalPlan, ball: FinalBall, settings: S
         rest = 1 - share
         return -math.log(share / second + rest / about_midpoint) - math.log(share / centred + rest / learned)
 
-    best = min(_SHARES, key=log_error)
-    if log_error(0.0) - log_error(best) < _GAIN:
-        best = 0.0
-    least = min(settings.plain_share / d**2, _SHARES[-1])
-    check = settings.check_share if d < settings.check_below * reach else 0.0
-    return max(best, check, least if least > _FEWEST else 0.0)
+    return log_error
 
 
 def plain_ratio(rough: BallMoment) -> float:

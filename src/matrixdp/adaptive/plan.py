@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
+from matrixdp.adaptive.clipped_tail import ClippedTail
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import shrink_spectrum
@@ -59,10 +60,13 @@ class FinalBall:
         Clipping norm, in the plan's coordinates.
     excess : float
         Noisy mean of what clipping takes from ``|u|^2``; zero where it is not measured.
+    tail : ClippedTail, optional
+        Noisy moment of what clipping takes, where that is much.
     """
 
     radius: float
     excess: float
+    tail: ClippedTail | None = None
 
 
 def plan_final_moment(rough: BallMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:

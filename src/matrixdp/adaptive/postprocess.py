@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from matrixdp.adaptive.ball_moment import BallMoment, denoise
-from matrixdp.adaptive.clipped_tail import restore_excess
+from matrixdp.adaptive.clipped_tail import restore_excess, restore_tail
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
 from matrixdp.adaptive.settings import Settings
@@ -80,23 +80,28 @@ def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitt
 
 
 def finish_combined(
-    rough: BallMoment, final: BallMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
+    rough: BallMoment | None, final: BallMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
 ) -> Fitted:
     """Mean and covariance from both moments, combined by their precisions in the plan's coordinates.
 
-    The mean excess of clipped records is added back along the directions of long records.
+    Without a rough moment, from the final one alone. What clipping took is added back.
     """
     d = final.mean.size
     second, variances = final.transform(np.eye(d), np.zeros(d))
-    other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
-    weights = others / (variances + others)
-    second = weights * second + (1 - weights) * other
-    variances = weights * variances
+    if rough is not None:
+        other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
+        weights = others / (variances + others)
+        second = weights * second + (1 - weights) * other
+        variances = weights * variances
     second[0, 0] = 1.0
     if not settings.shrink:
         mean, covariance = about_mean(second, variances)
     else:
         mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
+    if ball.tail is not None:
+        mean, covariance = restore_tail(mean, covariance, ball.tail, ball.radius, final.count)
+        variances = variances + ball.tail.variances(final.count)
+    elif settings.shrink:
         covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
     evident = evident_share(second, variances, final.trace_std) if settings.shrink else 1.0
     return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident, learned=True)

@@ -94,9 +94,14 @@ def find_radius(
     above = min(max(goal.clipped, countable), settings.most_clipped * public)
     search = Search(goal.least, goal.most, above, goal.bisections)
     radius = private_radius(name, records, search, budget, public=public, share=share)
-    few = settings.few_clipped * (1 - 1 / goal.freedom) * public
-    wanted = max(goal.clipped, few, 1.0) / public
+    wanted = clipped_share(goal, settings, public)
     return min(extrapolate_radius(radius, above / public, wanted, goal.freedom), max(radius, goal.longest))
+
+
+def clipped_share(goal: Goal, settings: Settings, public: int) -> float:
+    """Share of the records that should be longer than the radius: `goal.clipped` of them, but not too few or many."""
+    few = settings.few_clipped * (1 - 1 / goal.freedom) * public
+    return min(max(goal.clipped, few, 1.0) / public, settings.most_clipped)
 
 
 def count_share(counts: int, settings: Settings, *, features: int, public: int, mu: float) -> float:

@@ -63,6 +63,8 @@ class Settings:
     about_mean : bool
         Whether errors about the mean count rather than about the midpoint. About the midpoint, the final ratio is
         raised to balance the error of a mean that lies far from it.
+    whole : float
+        Squared first radius, in units of that of the box, above which the rough moment is of the whole box.
     plain_share : float
         Least share of what remains for a moment of the whole box, times the squared number of features; none for aims
         that need directions alone.
@@ -87,6 +89,15 @@ class Settings:
         Noise of the excess, relative to that of the final moment: sets the largest excess of one record.
     tail_limit : float
         Upper limit of that largest excess, in units of the squared radius: few records are longer.
+    far_share : float
+        Share of ``mu^2`` for the mean excess of far longer records, which decides whether their moment is measured.
+    far_noise, far_least : float
+        Noise of that excess, as a part of the mean squared length: sets the largest excess of one record. If that is
+        less than the second number of squared radii, nothing is measured.
+    far_evidence : float
+        Standard deviations by which it must exceed what is usual.
+    astray : float
+        Part of it that is expected to lie along other directions than the covariance of clipped records.
     shrink : bool
         Whether eigenvalues are shrunk: it reduces the error of variances, but not of components.
     level : float
@@ -119,6 +130,7 @@ class Settings:
     rough_ratio: float = 1 / 8
     least_ratio: float = 1 / 16
     about_mean: bool = False
+    whole: float = 0.8
     plain_share: float = 2.0
     check_share: float = 0.1
     check_below: float = 0.002
@@ -130,6 +142,11 @@ class Settings:
     tail_share: float = 0.02
     tail_noise: float = 0.15
     tail_limit: float = 1.25
+    far_share: float = 0.0
+    far_noise: float = 0.06
+    far_least: float = 1.0
+    far_evidence: float = 1.5
+    astray: float = 0.5
     shrink: bool = True
     level: float = 0.5
 
@@ -141,7 +158,7 @@ _CORRELATION = replace(_COVARIANCE, clip_factor=4.0, floor=1.0, pull=0.0, about_
 SETTINGS = {
     "covariance": _COVARIANCE,
     "correlation": _CORRELATION,
-    "components": replace(_DIRECTIONS, shrink=False),
+    "components": replace(_DIRECTIONS, shrink=False, far_share=0.02),
     "regression": _DIRECTIONS,
 }
 

@@ -17,6 +17,9 @@ from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.domain.bounds import Bounds
 from matrixdp.types import Floats
 
+_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_EXPLAINED = 0.5  # share of a target's variance that features may explain
+
 
 class TargetMoments(BoxMoments):
     """`Moments` of the last features of `PrivateRecords` in [-1, 1]^d.
@@ -68,6 +71,34 @@ def is_mean_better(plan: FinalPlan, ball: FinalBall, targets: int) -> bool:
     rows = plan.coordinates.inverse[-targets:]
     learned = (1 + plan.ratio) * ball.radius / math.sqrt(plan.ratio) * np.linalg.norm(rows)
     return bool(learned > 2 * targets)
+
+
+def regression_ratio(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> float:
+    """Square of the constant before each record of the final moment, in units of r^2, with the least error of guesses.
+
+    With a larger constant the means of the targets have less noise, and coefficients more. In the plan's coordinates,
+    in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v`` to the square of a
+    guess, but not more than `_EXPLAINED` of the target's variance: where coefficients are lost in noise, they are zero.
+
+    Parameters
+    ----------
+    plan : FinalPlan
+    ball : FinalBall
+    targets : int
+    reach : float
+        The public number of records times the `mu` that remains.
+    """
+    back = plan.coordinates.inverse
+    spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of
+    share = float(np.mean(rows.sum(axis=1) / (rows @ spreads)))  # squared length over variance
+    mean = share * (ball.radius / reach) ** 2
+    cross = share * (ball.radius**2 / reach) ** 2 * float((1 / spreads).sum())
+
+    def error(ratio: float) -> float:
+        noise = (1 + ratio) ** 2
+        return mean * noise / ratio + _EXPLAINED * cross * noise / (_EXPLAINED + cross * noise)
+
+    return min((ratio for ratio in _RATIOS if ratio >= plan.ratio), key=error)
 
 
 def finish_targets(moment: BallMoment, size: int) -> Fitted:

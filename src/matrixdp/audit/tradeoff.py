@@ -50,8 +50,8 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
     alpha = np.concatenate([np.logspace(-4, -2, 40), np.linspace(0.01, 1, 100)])
     elements = [
         element("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, class_="p-frame"),
-        _line(np.array([[0.0, 1.0], [1.0, 0.0]]), class_="p-guide"),
-        _line(measured.curve, class_="p-other p-line"),
+        _line(np.array([[0.0, 1.0], [1.0, 0.0]]), "p-guide"),
+        _line(measured.curve, "p-other p-line"),
         text(_LEFT + _SIDE / 2, _TOP + _SIDE + 34, "false positive rate", text_anchor="middle"),
         text(-_TOP - _SIDE / 2, 12, "false negative rate", text_anchor="middle", transform="rotate(-90)"),
         *_draw_key(40, "p-other p-line", "measured"),
@@ -60,7 +60,7 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
     if measured.claim is not None:
         curve = np.column_stack([alpha, tradeoff(measured.claim, alpha)])
         elements += [
-            _line(curve, class_="p-mark p-line"),
+            _line(curve, "p-mark p-line"),
             *_draw_key(22, "p-mark p-line", "claimed: no test may be below"),
         ]
     for value in (0.0, 0.5, 1.0):
@@ -78,6 +78,6 @@ def _draw_key(y: float, kind: str, words: str) -> list[str]:
     return [line, text(_LEFT + 120, _TOP + y, words)]
 
 
-def _line(points: Floats, **style: str | float) -> str:
+def _line(points: Floats, kind: str) -> str:
     places = " ".join(f"{_LEFT + x * _SIDE:.1f},{_TOP + (1 - y) * _SIDE:.1f}" for x, y in points)
-    return element("polyline", points=places, **style)
+    return element("polyline", points=places, class_=kind)

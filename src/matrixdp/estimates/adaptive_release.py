@@ -28,7 +28,7 @@ _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others hav
 _SCALARS = ("noise_std", "radius", "learned", "evident")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveRelease(CovarianceRelease):
     """A `CovarianceRelease` from a fit that learned where the data lie with a part of its budget.
 

@@ -17,7 +17,7 @@ from matrixdp.release import Release
 FORMAT = "matrixdp plain covariance 1"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlainRelease(CovarianceRelease):
     """A `CovarianceRelease` that was computed from one release of `TableMoments`.
 

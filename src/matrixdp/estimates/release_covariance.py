@@ -12,7 +12,7 @@ from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.estimates.adaptive_release import AdaptiveRelease
 from matrixdp.estimates.plain_release import PlainRelease
 from matrixdp.estimates.reading import read_release
@@ -24,6 +24,7 @@ from matrixdp.queries import Moments, TableMoments
 from matrixdp.queries.base import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
 from matrixdp.records.parts import count_rows
+from matrixdp.records.tables import column_names
 from matrixdp.release import check_stream, release
 from matrixdp.release.charging import digest, open_account_for
 
@@ -37,6 +38,7 @@ def release_covariance(
     *,
     aim: str = "covariance",
     method: str = "auto",
+    target: str | None = None,
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
     person: str | Person | None = None,
@@ -51,7 +53,7 @@ def release_covariance(
 
     Parameters
     ----------
-    data : array, pandas, polars or Arrow table of shape (n, m), or what `open_records` takes
+    data : array, pandas, polars or Arrow table of shape (n, m), or what open_records takes
         Values outside the bounds are moved to them.
     columns : Bounds or Columns
         What is public about the columns; never taken from the data. With categories or missing values, the release is
@@ -63,6 +65,9 @@ def release_covariance(
     method : 'auto', 'adaptive' or 'plain'
         'adaptive' learns where the data lie with a part of the budget; 'plain' adds noise to the moments. 'auto' uses
         the one that is expected to be more accurate, by a public rule; the result says which, and why.
+    target : str, optional
+        For ``aim='regression'``: the number that the regression explains. An adaptive release then has it as the last
+        column; where noise hides all else, it measures the target's mean alone, and every prediction is that mean.
     records : int, optional
         Public number of records; required for add-remove neighbours. Otherwise they are counted.
     neighbours : 'replace' or 'add-remove'
@@ -100,6 +105,7 @@ def release_covariance(
     who = Person.parse(person)
     if who is not None and records is None:
         raise ParameterError("records must be given with person: the public number of people, or of rows that count.")
+    _check_target(target, aim, table)
     named = bounds is None or bounds.names is not None
     public = _find_records(records, data, parsed, table.numbers[0].name if named else None)
     choice = _choose(table, bounds, who, aim, method, public, privacy)
@@ -113,9 +119,10 @@ def release_covariance(
         values = data if named or bounds is None else _as_array(data, bounds)
         return PlainRelease(release(make_design(query, privacy), values, **account, **noise), choice, aim)
     assert bounds is not None
-    return release_adaptive(
-        data, bounds, privacy, aim=aim, choice=choice, records=public, neighbours=parsed, **account, **noise
-    )
+    options: dict[str, Any] = {"aim": aim, "choice": choice, "records": public, "neighbours": parsed}
+    if target is not None:
+        data, bounds = _move_last(data, bounds, target)
+    return release_adaptive(data, bounds, privacy, targets=int(target is not None), **options, **account, **noise)
 
 
 def release_adaptive(
@@ -249,3 +256,25 @@ def _as_array(data: Any, bounds: Bounds) -> Any:
     if is_out_of_core(data):
         raise ParameterError("bounds must have names for a plain release of records outside of memory.")
     return read_array(data, bounds.size)
+
+
+def _check_target(target: str | None, aim: str, table: Columns) -> None:
+    if target is None:
+        return
+    if aim != "regression":
+        raise ParameterError(f"target must be left out for aim={aim!r}; it is the number that a regression explains.")
+    names = [column.name for column in table.numbers]
+    if target not in names:
+        raise ParameterError(f"target must be one of {', '.join(names)}, got {show(target)} instead.")
+
+
+def _move_last(data: Any, bounds: Bounds, target: str) -> tuple[Any, Bounds]:
+    """Data and bounds with the target as the last column; columns without names are known by their positions."""
+    names = bounds.names or tuple(map(str, range(bounds.size)))
+    moved = Bounds(bounds.lower, bounds.upper, names, bounds.radius).move_last(target)
+    if is_out_of_core(data) or (bounds.names is not None and column_names(data) is not None):
+        if bounds.names is None:
+            raise ParameterError("bounds must have names for a target of records outside of memory.")
+        return data, moved
+    order = [names.index(name) for name in moved.names or ()]
+    return read_array(data, bounds.size)[:, order], moved

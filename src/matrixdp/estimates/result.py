@@ -145,10 +145,16 @@ class CovarianceRelease(ShownRelease, ABC):
             )
         return found
 
+    def __repr__(self) -> str:
+        size = f"N = {self.records:,}, {len(self.names)} columns"
+        return f"<{type(self).__name__} for {self.aim}: {size}, {self._guarantee()}; print shows the numbers>"
+
     def __str__(self) -> str:
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours"
+        return f"{self.method} release, {self._guarantee()}\n{self.reason}\n{self.means()}\n{self.correlation()}"
+
+    def _guarantee(self) -> str:
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
-        return f"{self.method} release, {guarantee}{mark}\n{self.reason}\n{self.means()}\n{self.correlation()}"
+        return f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours{mark}"
 
 
 def choose_for(aim: str, method: str, *, features: int, records: int, mu: float) -> MethodChoice:
@@ -156,7 +162,7 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
 
     Parameters
     ----------
-    aim : one of `AIMS`
+    aim : one of AIMS
     method : 'auto', 'adaptive' or 'plain'
     features, records : int
         Public numbers.

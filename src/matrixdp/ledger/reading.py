@@ -84,7 +84,7 @@ class LedgerReader:
         Parameters
         ----------
         dataset : str
-        event : Event, or anything with an attribute `event`, such as a `Design`
+        event : Event, or anything with an attribute event, such as a Design
         allowance : str, optional
             The allowance that would pay; the result is what would be left of it.
 

@@ -17,6 +17,7 @@ _STYLE = """
   .words { font-size: .8rem; }
   .words td:first-child, .words td:last-child { min-width: 9rem; }
   #table-claims { min-width: 56rem; }
+  #table-claims td:first-child { min-width: 0; }
   #table-claims td:nth-child(3) { min-width: 15rem; }
 }
 """

@@ -1,8 +1,9 @@
 """Reports of a release: pictures, tables, a page that explains the result, and a folder with all of it."""
 
-from matrixdp.report.content import KINDS, LedgerSummary, ReportContent, make_content
+from matrixdp.report.content import KINDS, ReportContent, make_content
 from matrixdp.report.files import write_folder
 from matrixdp.report.html import render_page
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.pictures import draw_design, draw_matrix, draw_std
 
 __all__ = [

@@ -15,6 +15,7 @@ from matrixdp.queries import ContingencyTable, MatrixQuery, TableMoments
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
 from matrixdp.report.model_tables import make_model
 from matrixdp.types import Floats
@@ -31,35 +32,6 @@ REPLACED = (
     "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
     "error bar shows it. Without this bias: describe such columns with missing = true."
 )
-
-
-@dataclass(frozen=True)
-class LedgerSummary:
-    """Budget of a data set, or of its allowance, before and after a release, and the ledger's last entry.
-
-    Attributes
-    ----------
-    path, dataset : str
-    epsilon, delta : float
-        The total budget of the data set.
-    left_before, left_after : float
-        Epsilon left at the total's delta.
-    entry : int
-    hash : str
-        Number and hash of the last entry.
-    allowance : str, optional
-        The allowance that paid; the budget is then that of the allowance.
-    """
-
-    path: str
-    dataset: str
-    epsilon: float
-    delta: float
-    left_before: float
-    left_after: float
-    entry: int
-    hash: str
-    allowance: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,7 +51,7 @@ class ReportContent:
         Largest absolute value that each entry can have; pictures show entries relative to it.
     release : Release, MechanismRelease or AdaptiveRelease
     mechanism : MechanismFacts
-    kind : one of `KINDS`
+    kind : one of KINDS
     mean : Estimate, optional
         Means of the features, where they follow from the release.
     ledger : LedgerSummary, optional

@@ -27,7 +27,7 @@ def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) 
     (3, 0)
     """
     if std is None:
-        return None
+        return _choose_without_bars(value)
     found = np.asarray(std)[np.isfinite(value) & np.isfinite(std) & (np.asarray(std) > 0)]
     if not found.size and not counts:
         return _choose_without_bars(value)
@@ -41,9 +41,9 @@ def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) 
 
 
 def _choose_without_bars(value: Floats) -> int | None:
-    """Decimals for numbers without error bars: two digits of the smallest; None for whole numbers."""
+    """Decimals for numbers without error bars: three digits of those that are alike; None for whole numbers."""
     finite = np.abs(value[np.isfinite(value) & (value != 0)])
-    return None if (finite == np.round(finite)).all() else choose_decimals(finite, finite)
+    return None if (finite == np.round(finite)).all() else choose_decimals(finite, finite / 10)
 
 
 def write_estimate(value: float, std: float, decimals: int | None) -> tuple[str, str]:

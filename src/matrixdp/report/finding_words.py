@@ -86,7 +86,7 @@ def describe_counts(
     variables : tuple of two str
         What the rows and the columns are.
     """
-    place = np.unravel_index(int(np.nanargmax(value)), value.shape)
+    place = divmod(int(np.nanargmax(value)), value.shape[1])
     number, bar = float(value[place]), float(std[place])
     found = []
     if number > find_limit(value.size) * bar:

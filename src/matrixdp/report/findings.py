@@ -10,7 +10,7 @@ from matrixdp.release import Release
 from matrixdp.report.answer_findings import read_answers
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent
-from matrixdp.report.decimals import join_estimate
+from matrixdp.report.decimals import choose_decimals, join_estimate
 from matrixdp.report.finding_words import (
     NAMED,
     compare_pairs,
@@ -87,5 +87,13 @@ def _describe_entries(content: ReportContent) -> list[str]:
     numbers, bars = content.matrix[kept], std[kept]
     if not numbers.size:
         return []
-    count = int((np.abs(numbers) > find_limit(numbers.size) * bars).sum())
-    return say_which((), count, int(numbers.size), "entry") + say_weak(numbers, bars, "entry")
+    stand_out = np.abs(numbers) > find_limit(numbers.size) * bars
+    shown = []
+    if content.mean is None:  # of moments, the means were named
+        places, decimals = np.argwhere(kept), choose_decimals(content.matrix, std)
+        order = [k for k in np.argsort(-np.abs(numbers)).tolist() if stand_out[k]][:NAMED]
+        for k in order:
+            i, j = places[k].tolist()
+            number = join_estimate(float(numbers[k]), float(bars[k]), decimals)
+            shown.append(f"{content.rows[i]} and {content.columns[j]} ({number})")
+    return say_which(shown, int(stand_out.sum()), int(numbers.size), "entry") + say_weak(numbers, bars, "entry")

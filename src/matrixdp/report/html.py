@@ -11,14 +11,15 @@ from matrixdp.display.numbers import format_number
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import TableMoments
 from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.release import Release
+from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_sections import render_answers
 from matrixdp.report.content import ReportContent
 from matrixdp.report.count_totals import add_totals
 from matrixdp.report.finding_words import EXPLANATION, join_words
 from matrixdp.report.findings import average_columns, list_findings
-from matrixdp.report.mechanism_facts import MechanismFacts
-from matrixdp.report.number_tables import NumberTable, render_matrix, render_numbers, tabulate
+from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts
+from matrixdp.report.number_tables import NumberTable, never_fades, render_matrix, render_numbers, tabulate
 from matrixdp.report.page import (
     render_document,
     render_figure,
@@ -69,11 +70,11 @@ def render_page(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     noise = render_paragraphs([mechanism.noise, *content.notes])
     body = [
         render_heading(title, _list_origin(content), _list_facts(content)),
-        render_warnings(_list_warnings(content)),
+        render_warnings(list_warnings(mechanism, content.release, content.ledger, content.caveats)),
         render_section("Findings", render_paragraphs(findings), kind="findings") if findings else "",
         *_render_results(content),
         render_section("How to read it", render_list(explained)),
-        render_section("The guarantee", _render_guarantee(mechanism)),
+        render_section("The guarantee", render_guarantee(mechanism)),
         render_section("The ledger", render_paragraphs(describe_ledger(content.ledger))),
         render_fold("How the noise was generated", noise, card=True),
         render_section("Files in this folder", render_files(files)) if files else "",
@@ -113,24 +114,26 @@ def _list_columns(content: ReportContent) -> str:
     return f"{shown}; grouped by {join_words(by)}" if by else shown
 
 
-def _list_warnings(content: ReportContent) -> list[str]:
-    warnings = [*content.mechanism.warnings, *content.caveats]
-    if content.release.simulation:
+def list_warnings(
+    mechanism: MechanismFacts,
+    release: AnyRelease | DatasetRelease,
+    ledger: LedgerSummary | None,
+    caveats: Sequence[str] = (),
+) -> list[str]:
+    """What no reader of a release may miss."""
+    warnings = [*mechanism.warnings, *caveats]
+    if release.simulation:
         warnings.append("Simulation. Anyone who knows the seed can repeat the noise, so this release protects nobody.")
-    if (delta := _describe_delta(content)) and content.mechanism.delta:
+    records = getattr(mechanism.query, "records", None)
+    if mechanism.delta and records is not None and (delta := describe_large_delta(release.privacy, records)):
         warnings.append(delta[0].upper() + delta[1:])
-    if content.ledger is None:
+    if ledger is None:
         warnings.append("No ledger was used: nothing keeps the total of the privacy loss from these data.")
     return warnings
 
 
-def _describe_delta(content: ReportContent) -> str:
-    """Why delta is too large for the number of records; empty if it is not."""
-    records = getattr(content.mechanism.query, "records", None)
-    return "" if records is None else describe_large_delta(content.release.privacy, records)
-
-
-def _render_guarantee(mechanism: MechanismFacts) -> str:
+def render_guarantee(mechanism: MechanismFacts) -> str:
+    """The guarantee in words, with its formula in a fold."""
     formal = "".join(
         f"<p>{escape_text(name)}: {escape_text(words)}</p>" if name else f'<p class="formula">{escape_text(words)}</p>'
         for name, words in describe_formally(mechanism)
@@ -163,7 +166,7 @@ def _render_main(content: ReportContent) -> str:
     unknown = "" if content.std is not None else "<p>The error bars are unknown.</p>"
     if averages is not None:
         title = render_paragraphs([f"Averages over all {len(content.matrix):,} rows:"])
-        before = title + render_numbers(tabulate(averages, "Averages"))
+        before = title + render_numbers(tabulate(averages, "Averages", fades=never_fades))
     if width <= _TABLE_COLUMNS:
         table = _render_table(content)
         if averages is not None:
@@ -229,7 +232,7 @@ def _render_means(content: ReportContent) -> str:
         columns=("mean",),
         label="Means",
         corner=("column", ""),
-        fades=lambda _row, _column: False,
+        fades=never_fades,
         below=strip,
     )
     return render_numbers(table) + render_notes([STRIP])

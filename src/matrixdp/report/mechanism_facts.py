@@ -58,10 +58,11 @@ def read_mechanism(release: AnyRelease) -> MechanismFacts:
     """Facts about the mechanism behind a release: a design, an adaptive fit, or what a `MechanismRelease` names."""
     if isinstance(release, AdaptiveRelease):
         return _read_adaptive(release)
-    return _read_design(release.design) if isinstance(release, Release) else _read_other(release)
+    return read_design(release.design) if isinstance(release, Release) else _read_other(release)
 
 
-def _read_design(design: Design) -> MechanismFacts:
+def read_design(design: Design) -> MechanismFacts:
+    """Facts about the noise of a design."""
     bound = "exactly" if design.exact else "at most"
     basis = "the features themselves" if design.directions is None else "a basis of its own"
     return MechanismFacts(

@@ -25,6 +25,11 @@ def _nothing(row: int, column: int) -> str:  # noqa: ARG001
     return ""
 
 
+def never_fades(row: int, column: int) -> bool:  # noqa: ARG001
+    """For tables of means, of which zero is one value among others."""
+    return False
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumberTable:
     """Numbers with names and error bars, ready to be written.

@@ -65,7 +65,7 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     hidden = ~np.isfinite(value)
     fixed = np.zeros(value.shape, bool) if std is None else ~hidden & (np.asarray(std) == 0)
     with np.errstate(invalid="ignore"):
-        weak = ~hidden & ~fixed & ((np.abs(value) < CERTAIN * bars) | (counts & (value <= 0)))
+        weak = ~hidden & ~fixed & ((np.abs(value) < CERTAIN * bars) | (counts & (value <= 0) & (bars > 0)))
         limit = find_limit(count_different(value, ~hidden & (bars > 0)))
         doubtful = ~hidden & ~fixed & ~weak & (np.abs(value) < limit * bars)
         hue = np.where(counts, "count", np.where(value < 0, "negative", "positive"))

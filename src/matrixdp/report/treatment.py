@@ -11,6 +11,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.queries.bounded import BoundedQuery
 from matrixdp.records.file_rules import DateRule
 from matrixdp.report.content import ReportContent
+from matrixdp.report.mechanism_facts import MechanismFacts
 
 _NAMED = 12  # columns whose bounds are named
 OBSERVED = (
@@ -22,12 +23,13 @@ REFUSED = "Missing values: not accepted; a table with a missing value would have
 
 def describe_treatment(content: ReportContent) -> list[str]:
     """Sentences on clipping and missing values, as far as the release says what was done."""
-    return [*_describe_clipping(content), *_describe_missing(content)]
+    return [*describe_clipping(content.mechanism, content.dates), *_describe_missing(content)]
 
 
-def _describe_clipping(content: ReportContent) -> list[str]:
-    query = content.mechanism.query
-    if not content.mechanism.clips:
+def describe_clipping(mechanism: MechanismFacts, dates: Sequence[DateRule] = ()) -> list[str]:
+    """What was done to values outside their bounds; nothing where that is unknown or there are none."""
+    query = mechanism.query
+    if not mechanism.clips:
         return []
     private = "before anything was computed. How many there were is private and is not recorded."
     if query.unit in ("edge", "node"):
@@ -40,7 +42,7 @@ def _describe_clipping(content: ReportContent) -> list[str]:
         return []
     if isinstance(query, TableMoments) and not numbers:
         return []
-    listed = f" ({_list_bounds(numbers, content.dates)})" if numbers else ""
+    listed = f" ({_list_bounds(numbers, dates)})" if numbers else ""
     return [f"Values outside the bounds{listed} were moved to the bounds {private}"]
 
 

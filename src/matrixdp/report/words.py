@@ -6,7 +6,8 @@ import numpy as np
 
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release
-from matrixdp.report.content import LedgerSummary, ReportContent
+from matrixdp.report.content import ReportContent
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import MechanismFacts
 from matrixdp.report.strength import describe_odds, name_loss
 

@@ -14,7 +14,7 @@ from matrixdp.studio.requests import Request
 from matrixdp.studio.roles import Viewer
 
 if TYPE_CHECKING:
-    from matrixdp.studio.forecasts import ErrorTable
+    from matrixdp.studio.error_tables import ErrorTable
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 

@@ -12,6 +12,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError
@@ -47,9 +48,9 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
-        loading = asyncio.create_task(late.add_to(app))
+        loading = asyncio.create_task(late.add_soon(app))
         yield
-        await loading
+        loading.cancel()
         studio.runner.stop()
 
     app = FastAPI(
@@ -100,6 +101,8 @@ def _describe(error: Exception) -> tuple[int, str]:
         return find_status(error), str(error)
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
+    if isinstance(error, ClientDisconnect):
+        return 400, "the connection was closed before the request was complete."
     if isinstance(error, RequestValidationError):
         return 422, "; ".join(map(_describe_field, error.errors()))
     return 500, f"internal error ({type(error).__name__})."

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from matrixdp.display.numbers import format_number, make_visible, shorten
-from matrixdp.studio.forecasts import EPSILONS, Ellipse, ErrorTable
+from matrixdp.studio.error_tables import ErrorTable
+from matrixdp.studio.forecasts import EPSILONS, Ellipse
 
 Spec = dict[str, Any]
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -42,7 +43,7 @@ def draw_table(table: ErrorTable) -> Spec | None:
                 "type": "quantitative",
                 "title": "error",
                 "scale": {"zero": True} if table.comparable else {"type": "log"},
-                "legend": {"format": ".2~g", "tickCount": 3},
+                "legend": {"format": "~g", "tickCount": 3},
             },
             "tooltip": [
                 {"field": "row", "title": "row"},

@@ -54,7 +54,7 @@ class Studio:
 
     Examples
     --------
-    ::
+    Ask for a release, wait for it, and read it:
 
         studio = mdp.Studio("http://127.0.0.1:8765", token)
         asked = studio.ask("clinic", "clinic.csv", purpose="annual report", query="covariance", epsilon=1, delta=1e-6)

@@ -87,6 +87,8 @@ class DatasetBook:
         ``"person:COLUMN"``, ``"edge"`` or ``"node"``.
         """
         self._tables.path(table)
+        if "/" in name or name in (".", ".."):
+            raise ParameterError("name must not contain a slash: it is a part of addresses.")
         privacy = Privacy(epsilon, delta)
         with self.open_ledger(viewer) as ledger:
             ledger.register(name, privacy, neighbours=neighbours, unit=unit)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from matrixdp.cli.actions.schema_file import Schema
@@ -34,10 +34,10 @@ _ALIASES = {"on": "columns", "importance": "columns", "share": "epsilon"}
 class FormData(Protocol):
     """The fields of a form or of a query string."""
 
-    def get(self, key: str, default: str = "") -> object:
+    def get(self, key: str, default: str, /) -> object:
         """The last value of a field."""
 
-    def getlist(self, key: str) -> Sequence[object]:
+    def getlist(self, key: Any, /) -> Sequence[object]:
         """All values of a field."""
 
 

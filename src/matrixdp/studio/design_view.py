@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from matrixdp.answers.single_question import compare_questions
+from matrixdp.cli.actions.design import list_predictions
+from matrixdp.cli.actions.design_options import refuse_extremes
 from matrixdp.display.numbers import format_number
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta
+from matrixdp.queries import TableMoments
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table
 from matrixdp.studio.code_to_copy import write_command, write_python, write_release_command
 from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.forecasts import LARGEST, TYPICAL, ErrorTable, Forecast, Forecaster, preview_ledger
+from matrixdp.studio.error_tables import LARGEST, MOST_CORRELATED, TYPICAL, ErrorTable
+from matrixdp.studio.forecasts import Forecast, Forecaster, preview_ledger
 from matrixdp.studio.gauges import measure_allowance, measure_dataset
 from matrixdp.studio.planning import ReleasePlan
-from matrixdp.studio.simulations import KINDS, SimulatedRange, Simulator, open_simulator
+from matrixdp.studio.simulations import KINDS, SimulatedRange, open_simulator
 from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.wording import write_plainly
 
 _MOST_ENTRIES = 400  # that a page offers to follow
-_MOST_SHOWN = 40  # rows or columns of a table in a page
 
 
 def describe_forecast(
@@ -40,7 +45,7 @@ def describe_forecast(
     """
     forecast = forecaster.predict(spec)
     table, simulator = forecast.tables[0], open_simulator(forecaster)
-    entry = entry if table.accepts(entry) else table.default_entry
+    entry = table.choose(entry)
     simulated = simulator.recall(spec) if forecast.adaptive else None
     first, second = _read_pair(pair, len(forecast.features))
     ellipse = forecast.draw_ellipse(first, second)
@@ -48,6 +53,7 @@ def describe_forecast(
         "forecast": forecast,
         "plan": forecast.plan,
         "adaptive": forecast.adaptive,
+        "method_reason": "" if forecast.plan.choice is None else write_plainly(forecast.plan.choice.reason),
         "tables": [show_table(one) for one in forecast.tables],
         "entry": entry,
         "entries": list_entries(table),
@@ -105,15 +111,12 @@ def describe_code(forecaster: Forecaster, forecast: Forecast, table: str, datase
 
 
 def show_table(table: ErrorTable) -> dict[str, Any]:
-    """A table of errors as text and as a chart."""
-    small = max(len(table.rows), len(table.columns)) <= _MOST_SHOWN
-    values = [[show_error(float(value)) for value in row] for row in table.std] if small else []
+    """A table of errors as a chart, from which the page makes a table of numbers when it is asked for."""
     return {
         "title": table.title,
         "note": table.note,
         "rows": table.rows,
         "columns": table.columns,
-        "values": values,
         "chart": draw_table(table),
     }
 
@@ -143,10 +146,39 @@ def list_entries(table: ErrorTable) -> list[tuple[str, str]]:
     return found
 
 
-def simulate_range(simulator: Simulator, spec: ReleaseSpec, entry: str) -> dict[str, Any]:
-    """The simulated range of an adaptive fit, which takes some tenths of a second."""
-    simulated = simulator.simulate(spec)
-    return {"range": show_range(simulated, entry), "typical": show_table(simulated.typical)}
+def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
+    """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
+    found: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": []}
+    forecast = forecaster.predict(spec)
+    query = forecast.design.query
+    if forecast.adaptive:
+        simulated = open_simulator(forecaster).simulate(spec)
+        entry = forecast.tables[0].choose(entry)
+        return found | {"range": show_range(simulated, entry), "typical": show_table(simulated.typical)}
+    if not isinstance(query, TableMoments) or len(query.used.numbers) > MOST_CORRELATED:
+        return found
+    with refuse_extremes():
+        if spec.query in ("regression", "components"):
+            found["model"] = _predict_model(forecaster, forecast)
+        elif spec.query == "everything":
+            questions = compare_questions(forecast.design)
+            found["questions"] = [(one.title, _describe_ratio(one.ratio)) for one in questions]
+    return found
+
+
+def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]:
+    """Predicted errors of coefficients or components."""
+    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design)[0]
+    columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
+    std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
+    values = [[show_error(float(value)) for value in row] for row in std]
+    return {"title": first.title, "rows": first.estimate.rows, "columns": names, "values": values}
+
+
+def _describe_ratio(ratio: float) -> str:
+    if not 0 < ratio < math.inf:
+        return "noise hides the answer either way"
+    return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
 
 
 def _read_pair(pair: tuple[str, str], features: int) -> tuple[int, int]:

@@ -9,6 +9,8 @@ from importlib import import_module
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+_PAUSE = 0.5  # seconds
+
 
 class LateRoutes:
     """Adds the routers of some modules to an app once they are imported; a request for their addresses waits for it.
@@ -23,6 +25,11 @@ class LateRoutes:
         self._modules = modules
         self._lock = asyncio.Lock()
         self._loaded = False
+
+    async def add_soon(self, app: FastAPI) -> None:
+        """Add the routers after a pause, in which the first page is answered undisturbed."""
+        await asyncio.sleep(_PAUSE)
+        await self.add_to(app)
 
     async def add_to(self, app: FastAPI) -> None:
         """Import the modules in another thread, and add their routers."""

@@ -9,7 +9,7 @@ import re
 import socket
 import webbrowser
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from getpass import getuser
 from importlib.util import find_spec
@@ -230,6 +230,6 @@ def _open_browser(state: Path, address: str) -> None:
     """Open the address in a browser by way of a file, since command lines can be read by other users."""
     page = state / "open.html"
     page.unlink(missing_ok=True)
-    with suppress(OSError), os.fdopen(os.open(page, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+    with os.fdopen(os.open(page, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
-        webbrowser.open(page.absolute().as_uri())
+    webbrowser.open(page.absolute().as_uri())

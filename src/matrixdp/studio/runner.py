@@ -6,8 +6,10 @@ import logging
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 from threading import Condition, Thread
 
+from matrixdp.errors import MatrixDPError
 from matrixdp.studio.outcomes import load_request, note_failure
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
@@ -19,7 +21,7 @@ _LOOK = 5.0  # seconds after which approved requests are looked for, even if nob
 _POLL = 0.1  # seconds between two looks at a process
 
 
-class InterruptedReleaseError(RuntimeError):
+class InterruptedReleaseError(MatrixDPError):
     """The process of a release ended before it had finished."""
 
 
@@ -71,8 +73,14 @@ class Runner:
         while (request_id := self._take()) is not None:
             try:
                 self._release(request_id)
-            except UnavailableError as error:  # tried again by the next look
+            except UnavailableError as error:  # tried again after a while
                 _LOG.error("%s", error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopping, _LOOK)
+            except OSError as error:  # no process could be started
+                _LOG.error("request %s cannot be released: %s", request_id, error.strerror)
+                with suppress(UnavailableError):
+                    note_failure(self._settings, self._state, load_request(self._state, request_id), error)
             finally:
                 with self._changed:
                     self._active.discard(request_id)
@@ -110,7 +118,8 @@ class Runner:
         request = load_request(self._state, request_id)
         if request.status in (Status.APPROVED, Status.RUNNING):
             _LOG.error("the process that released request %s ended with code %d", request_id, code)
-            note_failure(self._settings, self._state, request, InterruptedReleaseError())
+            ended = InterruptedReleaseError("the process that released it ended before it had finished.")
+            note_failure(self._settings, self._state, request, ended)
 
     def _run_process(self, request_id: str) -> int | None:
         """The exit code of the process that released a request; None if the studio stopped before it had finished."""
@@ -122,11 +131,12 @@ class Runner:
             start_new_session=True,  # so that Ctrl-C stops the server alone
         )
         assert process.stdin is not None
-        with process.stdin as pipe:
+        with suppress(BrokenPipeError), process.stdin as pipe:  # broken if the process has ended by now
             pipe.write(pickle.dumps((self._settings, request_id)))
         while not self._stopping:
             try:
                 return process.wait(_POLL)
             except subprocess.TimeoutExpired:
                 continue
+        process.returncode = 0  # it finishes by itself; otherwise Python warns that nobody waits for it
         return None

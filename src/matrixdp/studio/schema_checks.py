@@ -10,10 +10,10 @@ from matrixdp.cli.actions.schema_file import TYPES, parse_schema
 from matrixdp.cli.actions.schema_rules import DATE_TYPES
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.field_text import read_date, unquote_line
-from matrixdp.studio.schema_form import SCHEMA, ColumnForm, SchemaForm, column_entry, form_content, form_to_toml
+from matrixdp.studio.schema_form import SCHEMA, ColumnForm, SchemaForm, column_entry, form_content
 
 _EXAMPLES = {"date": "1900-01-01 or 1900-01-01 12:00:00", "time": "07:30 or 07:30:00"}
-DECIMALS = (".", ",")
+_DECIMALS = (".", ",")
 _ALONE = ("records", "radius", "expected_correlation", "decimal", "thousands", "sheet")  # checked one at a time
 
 
@@ -86,7 +86,8 @@ def _check_dates(column: ColumnForm) -> Iterator[tuple[str, str]]:
         if field == "origin" and (kind == "time" or not text):
             continue
         if text and isinstance(entry[field], str):
-            yield field, f"This must be a {kind}, as in {_EXAMPLES[kind]}, got {show(text)} instead."
+            wanted = f"{field} must be a {kind}, as in {_EXAMPLES[kind]}"
+            yield field, f"Column {column.name!r}: {wanted}, got {show(text)} instead."
         elif not text or getattr(entry[field], "tzinfo", None) is not None:
             day = read_date("2000-01-01" if kind == "date" else "12:00", kind)
             alone = {"type": kind, "lower": day, "upper": day, "origin": day, field: entry.get(field, "")}
@@ -111,7 +112,7 @@ def _check_table(form: SchemaForm, sound: tuple[ColumnForm, ...]) -> Iterator[tu
     bare = replace(form, columns=sound, **empty)
     for name in _ALONE:
         given = {name: getattr(form, name)}
-        if name == "thousands" and form.decimal in DECIMALS:  # the two must differ
+        if name == "thousands" and form.decimal in _DECIMALS:  # the two must differ
             given["decimal"] = form.decimal
         if given != {field: empty[field] for field in given}:
             yield from _report(name, lambda given=given: _check_form(replace(bare, **given)))
@@ -156,11 +157,3 @@ def _report(field: str, check: Any) -> Iterator[tuple[str, str]]:
         text = str(error).removeprefix(f"{SCHEMA}: ").removeprefix(f"{SCHEMA}:").strip()
         text = text.removeprefix("[files] ").removeprefix("[person] ")
         yield field, text[:1].upper() + text[1:]
-
-
-def check_toml(form: SchemaForm) -> str:
-    """The TOML of a form without mistakes; raises a `ParameterError` that names the first one otherwise."""
-    mistakes = find_mistakes(form)
-    if mistakes:
-        raise ParameterError(f"the schema is not complete: {next(iter(mistakes.values()))}")
-    return form_to_toml(form)

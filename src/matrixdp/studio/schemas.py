@@ -51,7 +51,7 @@ class SchemaStore:
         schema = self.check(table, text)
         columns = [] if schema.columns is None else list(schema.columns.names)
         ids = [] if schema.person is None else [schema.person.column]
-        self._tables.open(table).require([*columns, *ids])
+        self._tables.open(table, schema.rules.sheet).require([*columns, *ids])
         write_file(self.path(table), text, option="state")
         return schema
 

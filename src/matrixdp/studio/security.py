@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Iterable
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
@@ -37,8 +38,11 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def cookie_name(settings: Settings) -> str:
-    """Name of the cookie; by HTTPS, browsers accept one with this prefix from this host alone."""
-    return "__Host-matrixdp-studio" if settings.secure else "matrixdp-studio"
+    """Name of the cookie; by HTTPS, browsers accept one with this prefix from this host alone.
+
+    Browsers send cookies to all ports of a host, so the port tells two studios apart.
+    """
+    return f"{'__Host-' if settings.secure else ''}matrixdp-studio-{settings.port}"
 
 
 ErrorAnswer = Callable[[Request, Exception], Awaitable[Response]]
@@ -56,7 +60,10 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, answer_error: ErrorAnswer) -> None:
-        self._app, self._settings, self._answer_error = app, settings, answer_error
+        self._app, self._answer_error = app, answer_error
+        self._limit, self._too_large = settings.body_limit, f"The request has over {settings.body_limit:,} bytes."
+        headers = {**_HEADERS, "strict-transport-security": "max-age=31536000"} if settings.secure else _HEADERS
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._hosts, self._origins = settings.allowed_hosts, frozenset(settings.addresses)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,18 +74,19 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        if (problem := self._find_problem(headers)) is not None:
-            await _answer(send, *problem)
+        answer = _Answer(send, self._headers)
+        if (problem := self._find_problem(scope["headers"])) is not None:
+            status, text = problem
+            await PlainTextResponse(text, status)(scope, receive, answer.send)
             return
-        send = self._add_headers(send)
         try:
-            await self._app(scope, self._limit(receive), send)
+            await self._app(scope, self._count_bytes(receive), answer.send)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
-            await response(scope, receive, send)
+            if not answer.started:
+                await response(scope, receive, answer.send)
 
-    def _find_problem(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+    def _find_problem(self, headers: Sequence[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return 421, "This server does not answer for that host."
@@ -86,42 +94,37 @@ class Guard:
         if origins - self._origins:
             return 403, "Requests from pages of other sites are refused."
         for name, value in headers:
-            if name == b"content-length" and not (value.isdigit() and int(value) <= self._settings.body_limit):
-                return 413, f"The request is larger than {self._settings.body_limit:,} bytes."
+            if name == b"content-length" and not (re.fullmatch(rb"\d{1,18}", value) and int(value) <= self._limit):
+                return 413, self._too_large
         return None
 
-    def _limit(self, receive: Receive) -> Receive:
+    def _count_bytes(self, receive: Receive) -> Receive:
         size = 0
 
         async def receive_some() -> Message:
             nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
-            if size > self._settings.body_limit:
-                raise HTTPException(413, f"The request is larger than {self._settings.body_limit:,} bytes.")
+            if size > self._limit:
+                raise HTTPException(413, self._too_large)
             return message
 
         return receive_some
 
-    def _add_headers(self, send: Send) -> Send:
-        fixed = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-        if self._settings.secure:
-            fixed.append((b"strict-transport-security", b"max-age=31536000"))
 
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in fixed if pair[0] not in own)]
-            await send(message)
+class _Answer:
+    """Sends an answer with the security headers that it does not set itself, and knows whether it has begun."""
 
-        return send_with_headers
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._send, self._headers, self.started = send, headers, False
 
-
-async def _answer(send: Send, status: int, text: str) -> None:
-    body = text.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            own = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
+        await self._send(message)
 
 
 def get_studio(request: Request) -> Studio:

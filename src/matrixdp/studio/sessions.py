@@ -40,15 +40,16 @@ class OneTimeLinks:
             return self._viewers.pop(hash_secret(secret), None)
 
 
-def sign_in(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
-    """The text of the cookie for a one-time link or for a person's token; None if it is neither."""
-    viewer, token = links.take(secret), None
-    if viewer is None:
-        token = find_token(state, secret)
-        if token is None:
-            return None
-        viewer = token.viewer
-    return _start_session(state, viewer, token, hours)
+def enter_by_link(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
+    """The text of the cookie for the token of a printed address; None if it is unknown, or was used."""
+    viewer = links.take(secret)
+    return None if viewer is None else _start_session(state, viewer, None, hours)
+
+
+def enter_by_token(state: State, secret: str, hours: float) -> str | None:
+    """The text of the cookie for a person's token; None if it is not valid."""
+    token = find_token(state, secret)
+    return None if token is None else _start_session(state, token.viewer, token, hours)
 
 
 def _start_session(state: State, viewer: Viewer, token: Token | None, hours: float) -> str:

@@ -16,7 +16,8 @@ from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.method import find_bounds
 from matrixdp.cli.actions.table_query import choose_numbers
 from matrixdp.errors import ParameterError
-from matrixdp.studio.forecasts import EPSILONS, ErrorTable, Forecaster, Needed, search_epsilon
+from matrixdp.studio.error_tables import ErrorTable
+from matrixdp.studio.forecasts import EPSILONS, Forecaster, Needed, search_epsilon
 from matrixdp.studio.spec import ReleaseSpec
 
 KINDS = {

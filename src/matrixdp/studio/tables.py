@@ -8,6 +8,7 @@ from pathlib import Path
 
 from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.errors import DataError, show
+from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import Files, open_files
 from matrixdp.studio.refusals import NotFoundError
 
@@ -61,9 +62,9 @@ class TableFolder:
         """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
         return make_template(self.open(name).fields(), name)
 
-    def open(self, name: str) -> Files:
-        """The files of a table, none of which is outside of the folder."""
-        files = open_files(self.path(name))
+    def open(self, name: str, sheet: str | None = None) -> Files:
+        """The files of a table, none of which is outside of the folder; of a workbook, a sheet or the first one."""
+        files = open_files(self.path(name), rules=FileRules(sheet=sheet))
         for file in files.files:
             if not self._contains(Path(file.path)):
                 raise NotFoundError(f"{name} has a link that leads out of the folder of tables.")

@@ -81,7 +81,7 @@ def write_plainly(message: str) -> str:
     >>> write_plainly("--columns must name each column once, as in --columns age,bmi.")
     'columns must name each column once, as in columns age,bmi.'
     """
-    return re.sub(r"--(?=[a-z])", "", message)
+    return re.sub(r"(?<!\S)--(?=[a-z])|(?<=\()--(?=[a-z])", "", message)
 
 
 def find_field(message: str, fields: Iterable[str]) -> str:

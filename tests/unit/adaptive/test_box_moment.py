@@ -88,7 +88,7 @@ def _public(kind):
     return 80 if kind == "add-remove" else None
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
 def test_the_error_vanishes_like_that_of_a_plain_release(d):
     data = skewed(600, d)
     truth = data.T @ data / len(data)
@@ -108,4 +108,5 @@ def test_the_error_vanishes_like_that_of_a_plain_release(d):
                     np.linalg.norm(release.covariance().value - about),
                 ]
             )
-        assert np.all(np.mean(ours, axis=0) < 3 * np.mean(plain, axis=0)), epsilon
+        factor = 3 if epsilon < 100 else 2
+        assert np.all(np.mean(ours, axis=0) < factor * np.mean(plain, axis=0)), epsilon

@@ -14,6 +14,7 @@ from matrixdp.adaptive.coordinates import LEVELS
 from matrixdp.adaptive.grid_records import GridRecords
 from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.adaptive.tail_query import TailMoments
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain.row_arithmetic import square_lengths
 from matrixdp.privacy import Neighbours
@@ -64,6 +65,12 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
             full = np.column_stack([np.ones(records), answer.take(np.arange(records))])
             assert (np.abs(full) <= 1).all()
             assert np.allclose(query.evaluate(answer, clip=True, missing="error"), full.T @ full / records, atol=1e-12)
+        elif isinstance(query, TailMoments):
+            outer, inner = (settled(answer, query._ball(radius)) for radius in (query.outer, query.radius))
+            squares = (outer**2).sum(axis=1) - (inner**2).sum(axis=1)
+            assert (squares <= (query.outer**2 - query.radius**2) * (1 + 1e-5)).all()
+            found = query.evaluate(answer, clip=True, missing="error")
+            assert found[0, -1] == pytest.approx(squares.mean(), abs=1e-9 * query.outer**2)
         elif isinstance(query.function, tail._Mean):
             assert 0 <= query.function(answer)[0, 0] <= query.function.limit
         else:

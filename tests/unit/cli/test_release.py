@@ -162,7 +162,7 @@ def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp
     again = matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
     assert again.code == 0, again.err
     assert Path("out/release.json").read_text() == first
-    assert "read from the ledger at no cost" in again.err
+    assert "was released before; it was not charged again" in again.err
     assert len(read_charges()) == 1
 
 
@@ -251,7 +251,10 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     assert done.code == 0, done.err
     facts = json.loads(done.out)
     assert facts["shape"] == [500, 2]
-    assert facts["files"][-1] == "_release.json"
+    assert facts["files"][-2:] == ["_report.html", "_release.json"]
+    page = Path("out/_report.html").read_text()
+    for words in ("A single row says little", "noise of the average", "charged to clinic", "Small privacy loss", "age"):
+        assert words in page
     assert facts["ledger"]["epsilon_left_after"] < facts["ledger"]["epsilon_left_before"]
     assert pq.read_table("out", columns=["age"]).num_rows == 500
     assert [charge.released for charge in read_charges()] == [True]
@@ -259,6 +262,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     assert "Wrote 500 noisy records of 2 columns to out" in shown.out
     assert "Standard deviation" in shown.out
     assert "Guarantee" in shown.out
+    assert "Report: out/_report.html" in shown.out
 
 
 def test_learned_directions_are_refused_for_a_large_data_set(clinic, matrixdp, monkeypatch):
@@ -276,6 +280,7 @@ def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, mat
     first = pq.read_table("out")
     again = matrixdp(*command)
     assert again.code == 0, again.err
+    assert "week-7 was released before; it was not charged again" in again.err
     assert pq.read_table("out").equals(first)
     Path("out").rename("moved")
     lost = matrixdp(*command)

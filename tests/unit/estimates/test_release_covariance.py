@@ -57,6 +57,12 @@ class TestMethod:
         assert isinstance(found, PlainRelease)
         assert "one feature" in found.reason
 
+    def test_its_short_form_names_what_it_is_and_print_shows_the_numbers(self):
+        found = simulate(aim="correlation")
+        assert repr(found).startswith("<AdaptiveRelease for correlation: N = 3,000, 3 columns, (1, 1e-06)-DP, replace")
+        assert "PROTECTS NOTHING" in repr(found)
+        assert "pressure" in str(found)
+
     def test_the_method_can_be_overruled(self):
         assert simulate(method="plain").reason == "It was requested."
         assert simulate(DATA[:, :1], mdp.Bounds([0], [100]), method="adaptive").method == "adaptive"
@@ -338,3 +344,34 @@ class TestDelta:
             mdp.make_design(mdp.Moments(BOUNDS, 3000), large).release(DATA)
         with pytest.warns(LargeDeltaWarning):
             mdp.adaptive.private_moment(DATA, BOUNDS, large)
+
+
+class TestTarget:
+    @pytest.mark.parametrize("kind", [np.asarray, lambda data: pd.DataFrame(data, columns=NAMES)])
+    def test_a_regression_may_name_its_target(self, kind):
+        found = simulate(kind(DATA), aim="regression", target="bmi")
+        assert found.names == ("age", "pressure", "bmi")
+        assert found.regression("bmi").coefficients[1] == pytest.approx(0.25, abs=0.1)
+
+    def test_columns_without_names_are_known_by_their_positions(self):
+        columns = mdp.Bounds(BOUNDS.lower, BOUNDS.upper)
+        found = simulate(DATA, columns, aim="regression", target="1")
+        assert found.names == ("0", "2", "1")
+        assert np.allclose(found.moment.covariance, simulate(aim="regression", target="bmi").moment.covariance)
+
+    def test_where_noise_hides_all_else_it_is_the_mean_alone(self):
+        few = mdp.release_covariance(
+            DATA[:10], BOUNDS, PRIVACY, aim="regression", target="bmi", stream=mdp.Stream(seed=0), simulation=True
+        )
+        assert [step.name for step in few.moment.steps] == ["target mean"]
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"target": "bmi"}, "target must be left out for aim='covariance'"),
+            ({"aim": "regression", "target": "weight"}, "target must be one of age, bmi, pressure, got 'weight'"),
+        ],
+    )
+    def test_errors_name_what_fits(self, options, words):
+        with pytest.raises(ParameterError, match=words):
+            simulate(**options)

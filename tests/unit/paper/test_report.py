@@ -129,7 +129,7 @@ def test_every_colour_of_a_figure_follows_the_scheme_of_the_page(folder):
         assert not re.search(r"(?:fill|stroke): #", drawing)
         name = re.search(r'aria-labelledby="([^"]+)"', drawing)[1]
         assert re.search(rf'<title id="{name}">[^<]+</title><desc[^>]*>[^<]+</desc>', drawing)
-    light, dark = text.split("@media (prefers-color-scheme:dark)", 1)
+    light, _, dark = text.rpartition("@media screen and (prefers-color-scheme:dark)")
     for colour in declared:
         assert f"--c{colour}:#{colour}" in light
         assert re.search(rf"--c{colour}:#(?!{colour})", dark), colour
@@ -137,10 +137,10 @@ def test_every_colour_of_a_figure_follows_the_scheme_of_the_page(folder):
 
 def test_the_section_on_gains_compares_and_does_not_claim_what_two_trials_cannot_show(folder):
     text = (folder / "report.html").read_text("utf-8")
-    section = text[text.index('<h2 id="gains">') : text.index('<h2 id="directions">')]
+    section = text[text.index('<section id="gains">') : text.index('<section id="directions">')]
     assert "Where directional noise pays" in section
     assert "not distinguishable in these trials from" in section
-    assert "times smaller than" not in re.search(r"<li>Exp. I:.*?</li>", section)[0]
+    assert "times smaller than" not in re.search(r"<li>Exp. I, .*?</li>", section)[0]
     rows = json.loads((folder / "tables" / "gains.json").read_text("utf-8"))["rows"]
     assert {row["key"] for row in rows} >= {f"{task}/learned" for task in ("exp1", "exp2", "exp3")}
     assert all(row["half"] is not None for row in rows)

@@ -92,8 +92,9 @@ def test_decimals_are_the_same_throughout():
     for words in (">0.500 ", "± 0.080<", ">0.250 ", "± 0.012<", ">123 ", "± 20<", ">7 ", "± 3<"):
         assert words in page
     assert choose_decimals(np.ones(2), np.array([1e-5, 10.0])) is None  # too different
-    assert choose_decimals(np.array([0.0484, 0.052]), None) is None
-    assert choose_decimals(np.array([0.0484, 0.052]), np.zeros(2)) == 3
+    assert choose_decimals(np.array([0.0484, 0.052]), None) == 4  # no error bars
+    assert choose_decimals(np.array([0.0484, 0.052]), np.zeros(2)) == 4
+    assert choose_decimals(np.array([3.0, 2000.0]), None) is None  # whole numbers
     assert write_estimate(26123.0, 9123.0, None) == ("26,100", "9,100")
     assert write_estimate(1e12, 1e11, None)[0] == "1e12"
     assert write_estimate(float("nan"), 1.0, 2) == ("–", "")
@@ -147,3 +148,12 @@ def test_differences_between_groups_need_more_than_both_error_bars():
         design = mdp.make_design(mdp.TableMoments(columns, 3000, by=("ward",)), mdp.Privacy(1, 1e-6))
         release = design.release(data, stream=mdp.Stream(1), simulation=True)
         assert list_findings(make_content(release, "means"))[0].startswith(words)
+
+
+def test_edges_that_stand_out_are_named():
+    graph = np.zeros((5, 5))
+    graph[1, 3] = graph[3, 1] = 1
+    query = mdp.Adjacency(5, node_names=["ann", "bob", "cem", "dan", "eve"])
+    release = mdp.make_design(query, mdp.Privacy(60, 1e-6)).release(graph, stream=mdp.Stream(0), simulation=True)
+    sentence = list_findings(make_content(release))[0]
+    assert sentence.startswith("1 of 10 entries stands out from the noise: bob and dan (")

@@ -1,6 +1,7 @@
 """Reports: complete, self-contained, and true to the release."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -261,10 +262,10 @@ HOSTILE = [
 ]
 
 
-def hostile_content():
-    bounds = mdp.Bounds([-1] * len(HOSTILE), [1] * len(HOSTILE), names=HOSTILE)
+def hostile_content(names=HOSTILE):
+    bounds = mdp.Bounds([-1] * len(names), [1] * len(names), names=names)
     design = mdp.make_design(mdp.Moments(bounds, 50), mdp.Privacy(2, 1e-6))
-    return make_content(design.release(RNG.uniform(-1, 1, (50, len(HOSTILE)))), "covariance")
+    return make_content(design.release(RNG.uniform(-1, 1, (50, len(names)))), "covariance")
 
 
 def test_hostile_names_break_neither_pictures_nor_the_page():
@@ -278,6 +279,27 @@ def test_hostile_names_break_neither_pictures_nor_the_page():
         assert "<script" not in written
         assert "<img" not in written
     assert "\\x1b[31mred" in images[0]
+
+
+@pytest.mark.parametrize("kind", ["covariance", "counts", "table", "adaptive"])
+def test_hostile_names_in_tables_findings_and_origins_are_escaped(kind):
+    names = HOSTILE[:6]
+    if kind == "covariance":
+        content = hostile_content(names)
+    elif kind == "counts":
+        design = mdp.make_design(mdp.ContingencyTable(names, names, 5000), mdp.Privacy(2, 1e-6))
+        content = make_content(design.release([(names[4], names[5])] * 5000))
+    elif kind == "table":
+        columns = mdp.Columns([mdp.Number(names[4], 0, 1), mdp.Category(names[5], names), mdp.YesNo(names[0])])
+        query = mdp.TableMoments(columns, 500, by=(names[0],))
+        data = {names[4]: np.full(500, 0.5), names[5]: names[:5] * 100, names[0]: [True, False] * 250}
+        content = make_content(mdp.make_design(query, mdp.Privacy(9, 1e-6)).release(data), "everything")
+    else:
+        content = make_content(adaptive(), "correlation")
+    page = render_page(replace(content, table=names[4], written=names[5], variables=(names[4], names[5])))
+    assert all(char.isprintable() or char == "\n" for char in page)
+    assert not re.search(r"<(script|img|b>)", page)
+    check_page(page)
 
 
 def test_a_page_forbids_scripts_and_the_network():

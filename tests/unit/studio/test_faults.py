@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -21,13 +22,15 @@ from matrixdp import BudgetExceededError, Ledger
 from matrixdp.errors import LedgerError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
-from matrixdp.studio import outcomes, worker
+from matrixdp.studio import outcomes, runner, worker
 from matrixdp.studio.outcomes import load_request
+from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.state import State
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.worker import release_request
+from matrixdp.studio.worker import _hold_lock, release_request
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
 VICTIM = Path(__file__).parents[2] / "studio_victim.py"
@@ -126,6 +129,79 @@ def release(site, request):
     return load_request(site.studio.state, request.id)
 
 
+def test_a_release_runs_in_a_process_of_its_own(folder):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    approve(site, request)
+    run_until_over(site.studio, request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+
+
+def test_a_process_that_cannot_run_is_noted(folder, monkeypatch, caplog):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    for program, kind in ((shutil.which("false"), "InterruptedReleaseError"), ("missing", "FileNotFoundError")):
+        approve(site, request)
+        monkeypatch.setattr("matrixdp.studio.runner.sys.executable", program)
+        run_until_over(site.studio, request)
+        found = load_request(site.studio.state, request.id)
+        assert (found.status, found.error_kind, found.payment) == (Status.FAILED, kind, "none")
+    assert "code 1" in caplog.text
+    assert "No such file" in caplog.text
+
+
+def test_a_studio_that_stops_leaves_the_process_alone(folder, monkeypatch):
+    site = Site(folder, isolated=True)
+    request = site.ask()
+    approve(site, request)
+    with _hold_lock(site.settings.state / "locks" / request.id):
+        site.studio.runner.start()
+        wait_for(lambda: site.studio.runner._active)
+        site.studio.runner.stop()
+        assert load_request(site.studio.state, request.id).status is Status.APPROVED
+    wait_for(lambda: load_request(site.studio.state, request.id).status is Status.RELEASED)
+
+
+def test_the_studios_own_file_may_be_unusable_for_a_while(site, monkeypatch, caplog):
+    request = site.ask()
+    approve(site, request)
+    whole, failures = State.reading, [UnavailableError("locked")] * 3
+
+    def read_later(self):
+        if failures:
+            raise failures.pop()
+        return whole(self)
+
+    monkeypatch.setattr(runner, "_LOOK", 0.01)
+    monkeypatch.setattr(State, "reading", read_later)
+    with pytest.raises(UnavailableError):
+        load_request(site.studio.state, request.id)
+    site.studio.runner._threads = [thread := Thread(target=site.studio.runner._work)]
+    thread.start()
+    wait_for(lambda: not failures)
+    wait_for(lambda: load_request(site.studio.state, request.id).is_over)
+    site.studio.runner.stop()
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    assert "locked" in caplog.text
+
+
+def test_a_release_whose_outcome_cannot_be_written_is_tried_again(site, monkeypatch, caplog):
+    request = site.ask()
+    approve(site, request)
+    failures = [UnavailableError("full")]
+
+    def release_later(settings, request_id):
+        if failures:
+            raise failures.pop()
+        release_request(settings, request_id)
+
+    monkeypatch.setattr(runner, "_LOOK", 0.01)
+    monkeypatch.setattr(worker, "release_request", release_later)
+    run_until_over(site.studio, request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    assert "full" in caplog.text
+
+
 def test_two_processes_of_one_request_release_it_once(site):
     request = site.ask()
     approve(site, request)
@@ -184,7 +260,10 @@ def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(OutputFolder, "finish", lambda self: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
         assert release(site, request).payment == "stored"
-    run_until_over(Studio(site.settings), request)
+    running = site.ask(form_id="running")
+    outcomes.update_request(site.studio.state, running.id, status="running", decided_by="cara")
+    run_until_over(Studio(site.settings), request, running)
+    assert load_request(site.studio.state, running.id).status is Status.RELEASED
     assert load_request(site.studio.state, request.id).status is Status.RELEASED
     shutil.rmtree(site.settings.releases / request.id)
     studio = Studio(site.settings)
@@ -196,11 +275,15 @@ def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
 def run_until_over(studio, *requests):
     """Start the runner of a studio, and stop it when these requests are released or have failed."""
     studio.runner.start()
-    deadline = time.monotonic() + 60 + len(requests)
-    while not all(load_request(studio.state, request.id).is_over for request in requests):
+    wait_for(lambda: all(load_request(studio.state, request.id).is_over for request in requests), 60 + len(requests))
+    studio.runner.stop()
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    studio.runner.stop()
 
 
 def test_a_locked_ledger_costs_nothing(site, monkeypatch):
@@ -216,6 +299,36 @@ def test_a_locked_ledger_costs_nothing(site, monkeypatch):
         assert found.payment == "unknown"
     assert release(site, request).status is Status.RELEASED
     assert len(find_charges(site, request)) == 1
+
+
+def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    request = site.ask(query="second-moment", method="auto", directions="learned")
+    with monkeypatch.context() as patch:
+        patch.setattr("matrixdp.cli.actions.release.release", fail)
+        found = release(site, request)
+    assert (found.status, found.payment) == (Status.FAILED, "directions")
+    assert "not enough memory" in found.error
+    assert release(site, request).status is Status.RELEASED
+    with Ledger.open(site.settings.ledger) as ledger:
+        assert len(ledger.history("clinic")) == 2
+
+
+def test_progress_is_shown_where_the_number_of_records_is_public(site, monkeypatch):
+    monkeypatch.setattr(worker, "_PROGRESS_STEP", 0.0)
+    seen = []
+    whole = worker.update_request
+
+    def note(state, request_id, **values):
+        seen.extend(value for name, value in values.items() if name == "progress" and value is not None)
+        whole(state, request_id, **values)
+
+    monkeypatch.setattr(worker, "update_request", note)
+    release(site, site.ask())
+    assert seen[-1] == 1.0
+    assert load_request(site.studio.state, site.ask().id).progress is None
 
 
 def test_a_ledger_that_is_gone_costs_nothing(site):

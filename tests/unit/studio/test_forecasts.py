@@ -8,16 +8,8 @@ import pytest
 
 from matrixdp import Ledger, Privacy
 from matrixdp.errors import ParameterError
-from matrixdp.studio.forecasts import (
-    CURVE_EPSILONS,
-    EPSILONS,
-    LARGEST,
-    TYPICAL,
-    ErrorTable,
-    open_forecaster,
-    preview_ledger,
-    search_epsilon,
-)
+from matrixdp.studio.error_tables import LARGEST, TYPICAL, ErrorTable
+from matrixdp.studio.forecasts import CURVE_EPSILONS, EPSILONS, open_forecaster, preview_ledger, search_epsilon
 from matrixdp.studio.simulations import Simulator
 from matrixdp.studio.spec import ReleaseSpec
 
@@ -64,7 +56,7 @@ def test_every_query_has_a_forecast(text, spec, title, shape):
     table = found.tables[0]
     assert (table.title, table.std.shape) == (title, shape)
     assert (len(table.rows), len(table.columns)) == shape
-    assert table.accepts(table.default_entry)
+    assert table.choose(table.default_entry) == table.default_entry
     assert 0 < table.read(table.default_entry) < math.inf
 
 
@@ -108,7 +100,7 @@ def test_a_wanted_error_is_a_positive_number(wanted):
 @pytest.mark.parametrize("entry", ["0,9", "9,0", "x", "-1,0", "0", "0,0,0", "0,²", ""])
 def test_entries_outside_of_the_table_are_refused(entry):
     table = ErrorTable("t", np.ones((2, 2)), ("a", "b"), ("a", "b"), True)
-    assert not table.accepts(entry)
+    assert table.choose(entry) == LARGEST
     with pytest.raises(ParameterError, match="entry"):
         table.read(entry)
 

@@ -2,16 +2,24 @@
 
 import re
 import signal
+import ssl
 import subprocess
 import sys
+import threading
 import urllib.request
+from datetime import UTC, datetime, timedelta
 from http.cookiejar import CookieJar
+from ipaddress import ip_address
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from matrixdp import Ledger
 from matrixdp.cli.main import run
-from matrixdp.studio import launch
+from matrixdp.studio import launch, server
 from matrixdp.studio.state import State
 from matrixdp.studio.tokens import find_token
 
@@ -87,20 +95,72 @@ def test_the_address_is_opened_by_way_of_a_private_file(tmp_path, monkeypatch):
     assert not any("secret" in address for address in opened)
 
 
+def write_certificate(folder):
+    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "studio")])
+    present = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(present - timedelta(days=1))
+        .not_valid_after(present + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    for file, content in (("cert.pem", certificate.public_bytes(serialization.Encoding.PEM)), ("key.pem", secret)):
+        (folder / file).write_bytes(content)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def test_a_server_speaks_tls(folder, tmp_path, monkeypatch, capsys):
+    certificate, key = write_certificate(tmp_path)
+    servers, opened = [], threading.Event()
+
+    class Noted(server._AnnouncedServer):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            servers.append(self)
+
+    monkeypatch.setattr(server, "_AnnouncedServer", Noted)
+    monkeypatch.setattr(launch.webbrowser, "open", lambda address: opened.set())
+    words = ["studio", str(folder), "--port", "0", "--open", "--tls-cert", str(certificate), "--tls-key", str(key)]
+    thread = threading.Thread(target=run, args=(words,))
+    thread.start()
+    assert opened.wait(60)
+    page = (folder / ".studio" / "open.html").read_text()
+    address = re.search(r"https://127\.0\.0\.1:\d+/enter\?token=[\w-]+", page)[0]
+    context = ssl.create_default_context(cafile=certificate)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # no certificate authority made it
+    opener = urllib.request.build_opener(
+        urllib.request.HTTPSHandler(context=context), urllib.request.HTTPCookieProcessor(jar := CookieJar())
+    )
+    with opener.open(address) as answer:
+        assert answer.headers["strict-transport-security"]
+    (cookie,) = jar
+    assert cookie.secure
+    assert cookie.name.startswith("__Host-")
+    servers[0].should_exit = True
+    thread.join()
+    assert address in capsys.readouterr().out
+
+
 def test_a_server_starts_signs_in_and_stops(folder, capsys):
     command = [sys.executable, "-u", "-m", "matrixdp", "studio", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        server.stdout.readline()
-        address = re.search(r"http://\S+", server.stdout.readline())[0]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        address = re.search(r"http://\S+", process.stdout.readline())[0]
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         with opener.open(address) as page:
             assert page.status == 200
             assert page.url.endswith("/datasets")
             assert "server" not in page.headers
         assert "another studio uses" in run_refused(capsys, folder, "--port", "0")
-        server.send_signal(signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT)
-        _, log = server.communicate(timeout=60)
-    assert server.returncode in (0, -signal.SIGTERM)
+        process.send_signal(signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT)
+        _, log = process.communicate(timeout=60)
+    assert process.returncode in (0, -signal.SIGTERM)
     assert log == ""
     with Ledger.open(folder / ".studio" / "ledger.db") as ledger:
         assert ledger.datasets() == []

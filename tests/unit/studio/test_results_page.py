@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from matrixdp.studio.pages import results
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, Site
 
@@ -114,6 +115,15 @@ def test_a_release_of_another_kind_has_only_its_report(site):
     assert page.status_code == 200
     assert "report shows the matrix" in page.text
     assert client.get(f"{address}/explore", params={"format": "csv"}).status_code == 422
+
+
+def test_a_large_release_is_not_read_for_its_page(site, analyst, moments, monkeypatch):
+    monkeypatch.setattr(results, "_LARGEST", 100)
+    monkeypatch.setattr(results, "_read", None)
+    page = analyst.get(moments)
+    assert page.status_code == 200
+    assert "report shows the matrix" in page.text
+    assert analyst.get(f"{moments}/files/release.json").status_code == 200
 
 
 def test_the_report_runs_no_script_and_reaches_nothing(analyst, everything):

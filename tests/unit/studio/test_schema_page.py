@@ -3,6 +3,7 @@
 import re
 from urllib.parse import quote
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -139,6 +140,23 @@ def test_a_stored_schema_that_the_form_cannot_show_is_kept(curator, site):
     page = curator.get(EDITOR).text
     assert "cannot be shown as a form" in page
     assert path.read_text() == "[columns.age]\nlower = 1\n"
+
+
+def test_a_schema_of_another_sheet_of_a_workbook(curator, site):
+    book = openpyxl.Workbook()
+    book.active.append(["other"])
+    book.create_sheet("second").append(["age"])
+    book.save(site.settings.folder / "book.xlsx")
+    address = "/tables/book.xlsx/schema"
+    assert 'name="column.0.name" value="other"' in curator.get(address).text
+    column = {name: value for name, value in SENT.items() if name.startswith("column.0.")}
+    wrong = curator.post(address, data={**column, "sheet": "third", "action": "check"}).text
+    assert 'id="sheet-error"' in wrong
+    added = curator.post(address, data={"sheet": "second", "action": "add all"}).text
+    assert 'name="column.0.name" value="age"' in added
+    saved = curator.post(address, data={**column, "sheet": "second", "action": "save"}, follow_redirects=False)
+    assert saved.is_redirect
+    assert site.studio.schemas.parse("book.xlsx").rules.sheet == "second"
 
 
 def test_what_is_not_there_is_not_found(curator):

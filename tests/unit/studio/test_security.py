@@ -31,7 +31,9 @@ def test_every_answer_has_a_strict_policy(site):
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:80", "127.0.0.1.evil.example:8765", ""])
 def test_foreign_hosts_are_refused(site, host):
-    assert site.browser().get("/datasets", headers={"Host": host}).status_code == 421
+    answer = site.browser().get("/datasets", headers={"Host": host})
+    assert answer.status_code == 421
+    assert answer.headers["content-security-policy"] == POLICY
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:80", "null", "https://127.0.0.1:8765"])

@@ -32,9 +32,15 @@ def test_the_file_has_hashes_alone(site):
     assert status == 303
     content = site.settings.database.read_bytes()
     assert secret.encode() not in content
-    assert client.cookies["matrixdp-studio"].encode() not in content
+    assert client.cookies["matrixdp-studio-8765"].encode() not in content
     assert site.settings.database.stat().st_mode & 0o077 == 0
     assert list_tokens(site.studio.state) == [token]
+
+
+def test_a_persons_token_is_not_accepted_in_an_address(site):
+    secret, _ = create_token(site.studio.state, "ann", [Role.ANALYST])
+    assert site.browser(None).get("/enter", params={"token": secret}).status_code == 401
+    assert site.browser(None).post("/enter", data={"token": site.studio.links.create(BOTH)}).status_code == 401
 
 
 def test_a_revoked_token_ends_at_once_with_its_sessions(site):
@@ -124,7 +130,7 @@ def test_cookies_by_https_are_secure(tmp_path):
     client.base_url = "https://studio.example.org"
     client.headers["Origin"] = "https://studio.example.org"
     answer = client.get("/enter", params={"token": site.studio.links.create(ANALYST)}, follow_redirects=False)
-    assert answer.headers["set-cookie"].startswith("__Host-matrixdp-studio=")
+    assert answer.headers["set-cookie"].startswith("__Host-matrixdp-studio-8765=")
     assert "secure" in answer.headers["set-cookie"].lower()
     assert "strict-transport-security" in answer.headers
     assert client.get("/datasets", headers={"Host": ORIGIN.removeprefix("http://")}).status_code == 421
@@ -155,3 +161,8 @@ def test_another_file_is_not_taken_for_the_studios(tmp_path):
         State(path)
     with pytest.raises(UnavailableError, match="cannot be written"):
         State(path / "below")
+    newer = tmp_path / "newer.db"
+    with State(newer).writing() as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(UnavailableError, match="this version"):
+        State(newer)

@@ -28,8 +28,9 @@ from matrixdp.queries import Moments
 from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import Files
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.ledger_summary import LedgerSummary
 
 
 @dataclass(frozen=True)

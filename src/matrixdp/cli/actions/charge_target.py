@@ -22,7 +22,7 @@ from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
 from matrixdp.ledger import Allowance, Event, Gaussian, Head, Ledger
 from matrixdp.privacy import Privacy
 from matrixdp.release.charging import describe_design
-from matrixdp.report.content import LedgerSummary
+from matrixdp.report.ledger_summary import LedgerSummary
 
 _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 DIRECTIONS = "-directions"  # added to the request id of the release that learns directions

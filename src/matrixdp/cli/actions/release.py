@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
+import click
 import numpy as np
 
 from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
@@ -30,7 +30,7 @@ from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks
-from matrixdp.cli.actions.report_origin import add_origin
+from matrixdp.cli.actions.report_origin import add_origin, name_origin
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
@@ -40,12 +40,14 @@ from matrixdp.records import open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
-from matrixdp.release import Release, release, release_dataset
+from matrixdp.release import DatasetRelease, Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report.content import LedgerSummary, ReportContent, make_content
+from matrixdp.report.content import ReportContent, make_content
+from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.ledger_summary import LedgerSummary
 
-_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files, without a report
+_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 
 _MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
 
@@ -264,4 +266,21 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
             allowance=target.allowance,
         )
         ledger = target.summarise()
-    return partial(print_dataset, released, options, ledger)
+    _write_dataset_page(released, options, ledger)
+
+    def show() -> None:
+        print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)
+        print_dataset(released, options, ledger)
+
+    return show
+
+
+def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
+    """Write the report of a data set, which is complete and stays so if this fails."""
+    table, written = name_origin(options)
+    page = render_dataset_page(released, ledger=ledger, table=table, written=written)
+    try:
+        (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        click.echo(f"matrixdp: the data set is complete; {DATASET_PAGE} cannot be written: {reason}.", err=True)

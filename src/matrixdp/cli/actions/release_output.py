@@ -15,8 +15,10 @@ from matrixdp.display.numbers import make_visible
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
-from matrixdp.report.content import REPLACED, LedgerSummary, ReportContent
+from matrixdp.report.content import REPLACED, ReportContent
+from matrixdp.report.dataset_page import DATASET_PAGE
 from matrixdp.report.dates import show_dates
+from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
 from matrixdp.report.words import DASH
@@ -29,7 +31,7 @@ def print_remarks(options: ReleaseOptions, *, interrupted: bool, released_before
     if interrupted:
         click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
     if released_before:
-        click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+        click.echo(f"matrixdp: {options.request} was released before; it was not charged again.", err=True)
 
 
 def print_release(
@@ -87,7 +89,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     design = release.design
     rows, columns = design.query.shape
     if options.as_json:
-        facts = _collect_facts(release, options, [*release.files, "_release.json"], ledger)
+        facts = _collect_facts(release, options, [*release.files, DATASET_PAGE, "_release.json"], ledger)
         facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
         echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
         return
@@ -98,6 +100,7 @@ def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: Ledg
     if release.missing == "midpoint":
         click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
     _print_guarantee(release, ledger, design.query.protects)
+    click.echo(f"Report: {options.out / DATASET_PAGE}")
 
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:

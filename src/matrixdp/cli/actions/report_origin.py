@@ -13,15 +13,17 @@ from matrixdp.report.content import ReportContent
 _MOST_FILES = 3  # that a report names
 
 
-def add_origin(content: ReportContent, design: DesignOptions, release: ReleaseOptions) -> ReportContent:
-    """The content with the name of its data set in the ledger or else of its files, and with the time."""
+def name_origin(release: ReleaseOptions) -> tuple[str, str]:
+    """The name of a data set in the ledger, or else of its files, and the time."""
     names = [Path(name).name for name in release.data]
     more = len(names) - _MOST_FILES
     files = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
     now = datetime.now(UTC)
-    return replace(
-        content,
-        table=release.dataset or files,
-        written=f"{now.day} {now:%B %Y, %H:%M} UTC",
-        variables=design.parse_cells() if design.query == "counts" else content.variables,
-    )
+    return release.dataset or files, f"{now.day} {now:%B %Y, %H:%M} UTC"
+
+
+def add_origin(content: ReportContent, design: DesignOptions, release: ReleaseOptions) -> ReportContent:
+    """The content with its origin, and with the variables of a table of counts."""
+    table, written = name_origin(release)
+    variables = design.parse_cells() if design.query == "counts" else content.variables
+    return replace(content, table=table, written=written, variables=variables)

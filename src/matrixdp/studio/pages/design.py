@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from matrixdp.answers.single_question import compare_questions
-from matrixdp.cli.actions.design import list_predictions
-from matrixdp.cli.actions.design_options import refuse_extremes
 from matrixdp.errors import ParameterError
 from matrixdp.studio.datasets import Dataset
 from matrixdp.studio.design_form import WEIGHTS, DesignForm, FormData
 from matrixdp.studio.design_view import (
     describe_code,
     describe_curve,
+    describe_details,
     describe_forecast,
     describe_left,
     show_error,
-    show_table,
-    simulate_range,
 )
-from matrixdp.studio.forecasts import LEAST_STEP, MOST_STEP, STEPS, ErrorTable, Forecaster, open_forecaster
+from matrixdp.studio.forecasts import LEAST_STEP, MOST_STEP, STEPS, Forecaster, open_forecaster
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import render
 from matrixdp.studio.security import CurrentStudio
@@ -84,19 +79,7 @@ async def show_details(request: Request, studio: CurrentStudio) -> Response:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
 
     def show(filled: Filled) -> Response:
-        found = filled.forecaster.predict(filled.spec)
-        table = found.tables[0]
-        entry = filled.form.entry if table.accepts(filled.form.entry) else table.default_entry
-        context: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": []}
-        if found.adaptive:
-            context |= simulate_range(open_simulator(filled.forecaster), filled.spec, entry)
-        elif filled.spec.query in ("regression", "components"):
-            context["model"] = _predict_model(filled)
-        elif filled.spec.query == "everything":
-            with refuse_extremes():
-                context["questions"] = [
-                    (one.title, _describe_ratio(one.ratio)) for one in compare_questions(found.design)
-                ]
+        context = describe_details(filled.forecaster, filled.spec, filled.form.entry)
         return render(request, "design_details.html", **context)
 
     return await _answer(request, studio, show)
@@ -108,8 +91,7 @@ async def show_curve(request: Request, studio: CurrentStudio) -> Response:
 
     def show(filled: Filled) -> Response:
         found = filled.forecaster.predict(filled.spec)
-        table = found.tables[0]
-        entry = filled.form.entry if table.accepts(filled.form.entry) else table.default_entry
+        entry = found.tables[0].choose(filled.form.entry)
         if found.adaptive:
             open_simulator(filled.forecaster).follow(filled.spec, entry)
         context = describe_curve(filled.forecaster, found, entry, filled.form.wanted)
@@ -124,8 +106,7 @@ async def find_needed(request: Request, studio: CurrentStudio) -> Response:
 
     def show(filled: Filled) -> Response:
         found = filled.forecaster.predict(filled.spec)
-        table = found.tables[0]
-        entry = filled.form.entry if table.accepts(filled.form.entry) else table.default_entry
+        entry = found.tables[0].choose(filled.form.entry)
         try:
             wanted = float(filled.form.wanted)
         except ValueError:
@@ -171,6 +152,7 @@ def show_form(
         columns=list(enumerate(schema.columns or ())),
         numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
         records=schema.records,
+        counted="People" if schema.person is not None and schema.person.rows is None else "Records",
         queries=[(name, *QUERIES[name]) for name in queries],
         number_queries=NUMBER_QUERIES,
         grouped_queries=GROUPED_QUERIES,
@@ -234,20 +216,3 @@ def _list_absent(source: Source) -> list[str]:
     if not schema or schema.columns is None:
         return [*absent, "records", "target", "cells", "columns", "by", "method"]
     return absent if schema.columns.categories else [*absent, "by"]
-
-
-def _predict_model(filled: Filled) -> dict[str, Any]:
-    """Predicted errors of the coefficients of a plain release."""
-    options = filled.forecaster.find_options(filled.spec)
-    design = filled.forecaster.predict(filled.spec).design
-    with refuse_extremes():
-        first = list_predictions(options, design)[0]
-    std = first.estimate.std[:, :1] if filled.spec.query == "regression" else first.estimate.std
-    columns = first.estimate.columns[: std.shape[1]]
-    return show_table(ErrorTable(first.title, std, first.estimate.rows, columns, False))
-
-
-def _describe_ratio(ratio: float) -> str:
-    if not 0 < ratio < float("inf"):
-        return "noise hides the answer either way"
-    return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"

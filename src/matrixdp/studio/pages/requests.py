@@ -11,14 +11,13 @@ from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio.design_form import write_address
-from matrixdp.studio.design_view import describe_code, describe_forecast, describe_left, simulate_range
+from matrixdp.studio.design_view import describe_code, describe_details, describe_forecast, describe_left
 from matrixdp.studio.forecasts import Forecaster, open_forecaster
 from matrixdp.studio.pages.design import read_filled, show_form
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.rendering import render
 from matrixdp.studio.requests import Request, Status
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
-from matrixdp.studio.simulations import open_simulator
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.wording import STATES, name_query, write_plainly
 
@@ -89,11 +88,7 @@ def show_progress(request: HttpRequest, studio: CurrentStudio, viewer: CurrentVi
 def show_simulation(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """The simulated range of an adaptive fit, which takes longer."""
     found = studio.requests.get(viewer, request_id)
-    forecaster = _open(found)
-    forecast = forecaster.predict(found.spec)
-    context: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": []}
-    if forecast.adaptive:
-        context |= simulate_range(open_simulator(forecaster), found.spec, forecast.tables[0].default_entry)
+    context = describe_details(_open(found), found.spec)
     return render(request, "design_details.html", **context)
 
 

@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from matrixdp.cli.actions.schema_file import parse_schema
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import read_release
+from matrixdp.privacy import Privacy
 from matrixdp.report.mechanism_facts import read_mechanism
 from matrixdp.report.questions import Answer, Answerable, list_notes, to_csv, to_facts
 from matrixdp.report.strength import describe_odds, name_loss
@@ -38,6 +39,7 @@ router = APIRouter()
 
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+_LARGEST = 1 << 24  # bytes of a release that is explored
 _FORMATS = ("csv", "json")
 
 
@@ -88,11 +90,13 @@ def download_file(studio: CurrentStudio, viewer: CurrentViewer, request_id: str,
 
 
 def _load(studio: Studio, viewer: CurrentViewer, request_id: str) -> Any:
+    """A release; None if it is too large to be kept in memory for questions, such as a noisy data set."""
     path = studio.results.path(viewer, request_id, "release.json")
-    return _read(path, path.stat().st_mtime_ns)
+    facts = path.stat()
+    return None if facts.st_size > _LARGEST else _read(path, facts.st_mtime_ns)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _read(path: Path, _changed: int) -> Any:
     """A release, which is checked when it is read for the first time."""
     return read_release(path.read_text(encoding="utf-8"))
@@ -103,7 +107,7 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
     found, stored = studio.results.get(viewer, request_id), _load(studio, viewer, request_id)
     release = as_answerable(stored)
     choices = list_choices(release)
-    privacy = stored.privacy
+    privacy = Privacy(found.spec.epsilon, found.spec.delta)
     context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None}
     if release is not None and choices.kinds:
         context |= _answer(request, release, stored, choices)
@@ -117,15 +121,18 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
         address=f"/results/{found.id}",
         title=f"{name_query(found.spec)} · {found.dataset}",
         loss=name_loss(privacy.epsilon).capitalize(),
-        odds=describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects),
+        odds="" if stored is None else _describe_odds(privacy, release or stored),
         privacy=privacy,
-        simulation=stored.simulation,
         files=studio.results.files(viewer, request_id),
         choices=choices,
         kinds=KINDS,
         quote_line=quote_line,
         **context,
     )
+
+
+def _describe_odds(privacy: Privacy, release: Any) -> str:
+    return describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release).query.protects)
 
 
 def _answer(request: Request, release: Answerable, stored: Any, choices: Choices) -> dict[str, Any]:

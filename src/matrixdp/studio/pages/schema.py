@@ -69,12 +69,13 @@ def edit_schema(
     request: Request, studio: CurrentStudio, table: str, saved: Annotated[str | None, Query()] = None
 ) -> Response:
     """The form of a table's schema; of a new one, with the types that its files declare."""
-    text, fields = studio.schemas.read(table), studio.tables.open(table).fields()
-    problem = None
+    text, problem = studio.schemas.read(table), None
     try:
-        form = propose_form(fields) if text is None else form_from_toml(text)
+        form = None if text is None else form_from_toml(text)
     except ParameterError as error:
-        form, problem = propose_form(fields), f"The stored schema cannot be shown as a form: {error}"
+        form, problem = None, f"The stored schema cannot be shown as a form: {error}"
+    if form is None:
+        form = propose_form(studio.tables.open(table).fields())
     return _show(request, studio, table, form, problem=problem, saved=saved is not None and text is not None)
 
 
@@ -87,7 +88,7 @@ def change_schema(request: Request, studio: CurrentStudio, table: str, sent: Sen
     if action.startswith("remove."):
         number = action.removeprefix("remove.")
         return _show(request, studio, table, form.without_column(int(number)) if number.isdecimal() else form)
-    fields = studio.tables.open(table).fields()
+    fields, _ = _find_columns(studio, table, form.sheet)
     if action == "add" and sent.get("new"):
         name = unquote_line(sent["new"])
         if name not in fields:
@@ -146,7 +147,8 @@ def _show(
     status: int = 200,
 ) -> Response:
     """The page of the editor."""
-    fields, text = studio.tables.open(table).fields(), studio.schemas.read(table)
+    text = studio.schemas.read(table)
+    fields, no_sheet = _find_columns(studio, table, form.sheet)
     described = {column.name for column in form.columns}
     unusable = list_unusable(fields)
     return render(
@@ -156,8 +158,8 @@ def _show(
         table=table,
         address=_address(request),
         form=form,
-        errors=defaultdict(str, mistakes or {}),
-        checked=mistakes is not None,
+        errors=defaultdict(str, {**(mistakes or {}), **no_sheet}),
+        checked=mistakes is not None or bool(no_sheet),
         problem=problem,
         saved=saved,
         opened=opened,
@@ -172,6 +174,16 @@ def _show(
         quote_line=quote_line,
         **_preview(form),
     )
+
+
+def _find_columns(studio: Studio, table: str, sheet: str) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """The columns of a table by name; if a workbook has no such sheet, those of the first one, and the mistake."""
+    try:
+        return studio.tables.open(table, sheet.strip() or None).fields(), {}
+    except (ParameterError, DataError) as error:
+        if not sheet.strip():
+            raise
+        return studio.tables.open(table).fields(), {"sheet": str(error)}
 
 
 def _preview(form: SchemaForm) -> dict[str, Any]:

@@ -9,25 +9,28 @@ from starlette.responses import RedirectResponse, Response
 
 from matrixdp.studio.rendering import render
 from matrixdp.studio.security import CurrentStudio, cookie_name, refuse_wrong_token
-from matrixdp.studio.sessions import sign_in, sign_out
+from matrixdp.studio.sessions import enter_by_link, enter_by_token, sign_out
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
-_LONGEST = 200
 
 
 @router.get("/enter")
 def show_entry(request: Request, studio: CurrentStudio, token: Annotated[str | None, Query()] = None) -> Response:
-    """Exchange the token of a printed address for a cookie; without one, ask for it."""
+    """Exchange the token of a printed address for a cookie; without one, ask for a person's token.
+
+    A person's token is not accepted here: addresses are remembered by browsers and proxies.
+    """
     if token is not None and "prefetch" not in request.headers.get("sec-purpose", ""):
-        return _enter(request, studio, token)
+        cookie = enter_by_link(studio.state, studio.links, token, studio.settings.session_hours)
+        return _answer(request, studio, cookie)
     return render(request, "enter.html", problem=None)
 
 
 @router.post("/enter")
 def enter(request: Request, studio: CurrentStudio, token: Annotated[str, Form()]) -> Response:
     """Sign in with a person's token."""
-    return _enter(request, studio, token.strip())
+    return _answer(request, studio, enter_by_token(studio.state, token.strip(), studio.settings.session_hours))
 
 
 @router.post("/leave")
@@ -40,9 +43,8 @@ def leave(request: Request, studio: CurrentStudio) -> Response:
     return response
 
 
-def _enter(request: Request, studio: Studio, secret: str) -> Response:
+def _answer(request: Request, studio: Studio, cookie: str | None) -> Response:
     settings = studio.settings
-    cookie = sign_in(studio.state, studio.links, secret[:_LONGEST], settings.session_hours)
     if cookie is None:
         problem = refuse_wrong_token(request, studio)
         return render(request, "enter.html", status=problem.status, problem=str(problem))

@@ -76,6 +76,16 @@
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
+  // The id of a form stays in the history: going back and sending the form again is the same request.
+  document.addEventListener("DOMContentLoaded", () => {
+    const field = document.querySelector('input[name="form_id"]');
+    if (!field) return;
+    const back = performance.getEntriesByType("navigation").some((one) => one.type === "back_forward");
+    const kept = back && history.state && history.state.formId;
+    if (kept) field.value = kept;
+    else history.replaceState({ ...history.state, formId: field.value }, "");
+  });
+
   // A select with data-address goes to the address of its option.
   document.addEventListener("change", (event) => {
     if (event.target.hasAttribute("data-address")) window.location.assign(event.target.value);

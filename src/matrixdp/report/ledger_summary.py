@@ -1,0 +1,34 @@
+"""What a report says about the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LedgerSummary:
+    """Budget of a data set, or of its allowance, before and after a release, and the ledger's last entry.
+
+    Attributes
+    ----------
+    path, dataset : str
+    epsilon, delta : float
+        The total budget of the data set.
+    left_before, left_after : float
+        Epsilon left at the total's delta.
+    entry : int
+    hash : str
+        Number and hash of the last entry.
+    allowance : str, optional
+        The allowance that paid; the budget is then that of the allowance.
+    """
+
+    path: str
+    dataset: str
+    epsilon: float
+    delta: float
+    left_before: float
+    left_after: float
+    entry: int
+    hash: str
+    allowance: str | None = None

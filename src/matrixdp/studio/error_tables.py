@@ -1,0 +1,152 @@
+"""Predicted errors as tables: the standard deviations of the privacy noise in what a release answers. Reads no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrixdp.answers.moments import Estimate, correlation
+from matrixdp.answers.moments import covariance as read_covariance
+from matrixdp.answers.named import NamedEstimate
+from matrixdp.cli.actions.describe_data import describe_data
+from matrixdp.cli.actions.design import predict_std
+from matrixdp.cli.actions.design_options import DesignOptions
+from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.design import Design
+from matrixdp.errors import ParameterError
+from matrixdp.queries import TableMoments
+from matrixdp.report.answer_tables import make_even_release, predict_answers
+from matrixdp.report.content import has_equal_rows
+from matrixdp.types import Floats
+
+TYPICAL, LARGEST = "typical", "largest"
+MOST_CORRELATED = 40  # numbers of a table with categories whose correlations are predicted within a page's time
+_EVEN = (
+    "For uncorrelated numbers that fill their bounds evenly, and levels and groups of equal size; larger for others."
+)
+_DESCRIBED = (
+    "For data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables usually are."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Predicted standard deviations of the privacy noise in a table of answers.
+
+    Attributes
+    ----------
+    title : str
+    std : float64 array of shape (rows, columns)
+        0 where an answer is public, NaN where noise would hide it.
+    rows, columns : tuple of str
+    comparable : bool
+        Whether all entries have the same unit, so that their median means something.
+    note : str
+        What the prediction assumes; empty if nothing.
+    """
+
+    title: str
+    std: Floats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    comparable: bool
+    note: str = ""
+
+    def read(self, entry: str) -> float:
+        """The error of one entry, as ``"row,column"``, or of the ``"typical"`` (median) or ``"largest"`` one.
+
+        Infinite where noise would hide it.
+        """
+        if entry in (TYPICAL, LARGEST):
+            noisy = self.std[self.std != 0]
+            if not noisy.size:
+                return 0.0
+            found = float(np.median(noisy) if entry == TYPICAL else noisy.max())
+        else:
+            row, column = self.find(entry)
+            found = float(self.std[row, column])
+        return found if np.isfinite(found) else float("inf")
+
+    def find(self, entry: str) -> tuple[int, int]:
+        """Row and column of an entry, or a `ParameterError`."""
+        row, _, column = entry.partition(",")
+        if row.isdecimal() and column.isdecimal() and int(row) < len(self.rows) and int(column) < len(self.columns):
+            return int(row), int(column)
+        raise ParameterError("entry must be 'typical', 'largest', or the row and column of a number.")
+
+    def choose(self, entry: str) -> str:
+        """The entry, if the table has it and it means something there; otherwise the default."""
+        if entry in (TYPICAL, LARGEST):
+            return entry if self.comparable else self.default_entry
+        try:
+            self.find(entry)
+        except ParameterError:
+            return self.default_entry
+        return entry
+
+    @property
+    def default_entry(self) -> str:
+        """The entry that is followed unless another one is chosen: the largest one, or the first that has noise."""
+        if self.comparable:
+            return LARGEST
+        noisy = np.argwhere(self.std != 0)
+        row, column = noisy[0] if len(noisy) else (0, 0)
+        return f"{row},{column}"
+
+
+def predict_tables(options: DesignOptions, design: Design) -> Iterator[ErrorTable]:
+    """The tables that describe a plain release best, and that take little time."""
+    if isinstance(design.query, TableMoments):
+        with np.errstate(all="ignore"):
+            yield from _predict_table_answers(options, design, design.query)
+        return
+    std, rows, columns = predict_std(options, design)
+    if has_equal_rows(std):
+        std, rows = std[:1], ("every row",)
+    follows = options.kind != "matrix"
+    title = options.kind.capitalize() if follows else f"Entries of the {design.query.title}"
+    scale_free = options.kind == "correlation" or options.query in ("adjacency", "laplacian", "counts")
+    yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _EVEN if follows else "")
+
+
+def predict_described(options: DesignOptions, design: Design, schema: Schema) -> ErrorTable:
+    """The error of a plain release for the data that a simulation of an adaptive fit would draw."""
+    bounds = design.query.moment_bounds
+    assert bounds is not None
+    mean, covariance = describe_data(schema, bounds).moments(bounds.size)
+    centre = np.concatenate([[1.0], mean])
+    moments = np.multiply.outer(centre, centre)
+    moments[1:, 1:] += covariance
+    scale = np.concatenate([[1.0], bounds.halfwidths])
+    read = correlation if options.query == "correlation" else read_covariance
+    std = read(moments * np.multiply.outer(scale, scale), design).std
+    names = tuple(bounds.names or ())
+    return ErrorTable(options.query.capitalize(), std, names, names, options.query == "correlation", _DESCRIBED)
+
+
+def _predict_table_answers(options: DesignOptions, design: Design, query: TableMoments) -> Iterator[ErrorTable]:
+    numbers, release = len(query.used.numbers), make_even_release(design)
+    if options.query == "table":
+        first = predict_answers(design, "table", groups=False)[0]
+        yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True, _EVEN)
+        return
+    few = numbers <= MOST_CORRELATED
+    if options.query == "covariance" and few:
+        yield _name_table("Covariance", release.covariance(), comparable=False)
+    elif options.query not in ("means", "covariance") and numbers > 1 and few:
+        yield _name_table("Correlation", release.correlation(), comparable=True)
+    if numbers:
+        yield _name_table("Means", release.means(), comparable=False, columns=1)
+    if options.query in ("means", "everything"):
+        for column in query.used.categories:
+            shares = release.means(column.name)
+            yield _name_table(f"Shares of the levels of {column.name}", shares, comparable=True, columns=1)
+
+
+def _name_table(
+    title: str, found: Estimate | NamedEstimate, *, comparable: bool, columns: int | None = None
+) -> ErrorTable:
+    assert isinstance(found, NamedEstimate)  # as all answers from the moments of a table
+    return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _EVEN)

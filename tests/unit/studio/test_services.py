@@ -1,0 +1,130 @@
+"""Data sets, requests and what they are asked with."""
+
+import pytest
+
+from matrixdp.cli.actions.charge_target import DIRECTIONS
+from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.studio import outcomes, requests
+from matrixdp.studio.planning import plan_release
+from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
+from matrixdp.studio.spec import ReleaseSpec
+from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, SPEC, TABLE, Site
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def test_a_spec_is_the_command_line():
+    spec = ReleaseSpec.from_mapping({**SPEC, "epsilon": "0.5", "records": "1000", "by": "", "importance": "age=4"})
+    assert (spec.epsilon, spec.records, spec.by) == (0.5, 1000, None)
+    assert ReleaseSpec.from_json(spec.to_json()) == spec
+    assert "--importance" in spec.to_arguments()
+    assert "--rows-per-person" in ReleaseSpec(query="means", epsilon=1, delta=1e-6, rows_per_person=2).to_arguments()
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "1e400", "x", [1], True, 1.5, "1.5"])
+def test_numbers_must_be_numbers(value):
+    with pytest.raises(ParameterError, match="records must be a whole number"):
+        ReleaseSpec.from_mapping({**SPEC, "records": value})
+
+
+@pytest.mark.parametrize("value", ["a\nb", 5, "x" * 30_000])
+def test_texts_must_be_printable(value):
+    with pytest.raises(ParameterError, match="columns must be printable"):
+        ReleaseSpec.from_mapping({**SPEC, "columns": value})
+
+
+def test_a_plan_says_what_is_charged(site):
+    schema = site.studio.schemas.parse(TABLE)
+    plain = ReleaseSpec.from_mapping(SPEC)
+    whole = plan_release(plain, schema)
+    learned = plan_release(ReleaseSpec.from_mapping({**SPEC, "query": "second-moment", "method": "auto",
+                                                     "directions": "learned"}), schema)  # fmt: skip
+    adaptive = plan_release(ReleaseSpec.from_mapping({**SPEC, "method": "adaptive"}), schema)
+    assert whole.design is not None
+    assert adaptive.design is None
+    assert learned.event == adaptive.event
+    assert whole.event.mu == pytest.approx(adaptive.event.mu)
+    assert str(whole.unit) == "record"
+
+
+def test_large_noisy_data_sets_are_left_to_the_command_line(site):
+    site.studio.schemas.write(TABLE, SCHEMA.replace("records = 200", "records = 600000"))
+    with pytest.raises(ParameterError, match="matrixdp release"):
+        site.ask(query="identity", method="auto")
+
+
+def test_the_number_of_records_must_be_public(site):
+    site.studio.schemas.write(TABLE, SCHEMA.replace("records = 200", ""))
+    with pytest.raises(ParameterError, match="public number of records"):
+        site.ask()
+
+
+def test_the_suffix_of_directions_is_that_of_the_command():
+    assert outcomes._DIRECTIONS == DIRECTIONS
+
+
+def test_data_sets_are_registered_once(site):
+    book = site.studio.datasets
+    with pytest.raises(LedgerError, match="cannot be changed"):
+        book.register(CURATOR, "clinic", TABLE, epsilon=5, delta=1e-6)
+    with pytest.raises(NotFoundError):
+        book.register(CURATOR, "other", "missing.csv", epsilon=5, delta=1e-6)
+    with pytest.raises(ParameterError, match="name must not"):
+        book.register(CURATOR, "a/b", TABLE, epsilon=5, delta=1e-6)
+    with pytest.raises(NotFoundError):
+        book.get("other")
+    with pytest.raises(ParameterError, match="not both"):
+        book.allow(CURATOR, "clinic", "ann")
+    assert book.allow(CURATOR, "clinic", "ann", epsilon=1.0).epsilon == 1.0
+    assert book.return_allowance(CURATOR, "clinic", "ann").returned
+    assert [dataset.tables for dataset in book.list_all()] == [(TABLE,)]
+
+
+def test_a_request_of_a_unit_that_is_not_registered_is_refused(site):
+    person = SCHEMA.partition("[columns.ward]")[0] + '[person]\ncolumn = "ward"\n'
+    site.studio.schemas.write(TABLE, person)
+    with pytest.raises(LedgerError, match="protect"):
+        site.ask()
+
+
+def test_a_person_has_a_limited_number_of_open_requests(site, monkeypatch):
+    monkeypatch.setattr(requests, "_MOST_PENDING", 2)
+    for number in range(2):
+        site.ask(form_id=str(number))
+    with pytest.raises(ConflictError, match="wait for a curator"):
+        site.ask(form_id="2")
+    site.ask(BOTH, form_id="2")
+    assert len(site.studio.requests.pending(CURATOR)) == 3
+    assert [one.asker for one in site.studio.requests.pending(ANALYST)] == ["ann", "ann"]
+
+
+def test_an_unknown_error_of_the_library_is_a_fault_of_the_server():
+    from matrixdp.errors import StreamError
+
+    assert find_status(StreamError("")) == 500
+    assert find_status(LedgerError("")) == 503
+
+
+def test_results_are_for_everybody_once_they_are_released(site):
+    from matrixdp.studio.worker import release_request
+
+    asked = site.ask()
+    with pytest.raises(NotFoundError, match="not released"):
+        site.studio.results.files(ANALYST, asked.id)
+    site.studio.requests.approve(CURATOR, asked.id)
+    release_request(site.settings, asked.id)
+    release_request(site.settings, asked.id)
+    results = site.studio.results
+    assert [one.id for one in results.list_all(BOTH)] == [asked.id]
+    assert results.path(BOTH, asked.id, "report.html").is_file()
+    for name in ("missing", "../report.html", ""):
+        with pytest.raises(NotFoundError):
+            results.path(BOTH, asked.id, name)
+    (site.settings.releases / asked.id / "link").symlink_to(site.settings.database)
+    assert "link" not in results.files(BOTH, asked.id)
+    (site.settings.releases / asked.id).rename(site.settings.releases / "elsewhere")
+    with pytest.raises(NotFoundError, match="gone"):
+        results.files(BOTH, asked.id)
