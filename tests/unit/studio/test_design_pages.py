@@ -217,6 +217,17 @@ class TestDesign:
         page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "column": ALL}).text
         assert "would protect one record" in page
 
+    def test_an_allowance_pays_and_one_that_is_gone_is_a_mistake(self, site):
+        site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
+        client = site.browser(ANALYST)
+        form = {**FORM, "column": ALL, "allowance": "team", "records": "5000"}
+        assert "Only 0.5 is left" in client.post("/design/needed", data={**form, "wanted": "0.005"}).text
+        assert "team" in client.post("/design/forecast", data=form).text
+        gone = client.post("/design/forecast", data={**form, "allowance": "nobody"})
+        assert gone.status_code == 200
+        assert "No forecast" in gone.text
+        assert "nobody" in gone.text
+
     def test_hostile_names_are_escaped_everywhere(self, site):
         (site.settings.folder / TABLE).write_text(
             f'"{HOSTILE.replace(chr(34), chr(34) * 2)}","a,b",{{{{7*7}}}}\n1,2,3\n'
