@@ -23,7 +23,7 @@ from matrixdp.studio.design_view import (
 from matrixdp.studio.forecasts import LEAST_STEP, MOST_STEP, STEPS, Forecaster, open_forecaster
 from matrixdp.studio.refusals import NotFoundError, UnavailableError
 from matrixdp.studio.rendering import render
-from matrixdp.studio.security import CurrentStudio
+from matrixdp.studio.security import CurrentStudio, receive_form
 from matrixdp.studio.simulations import open_simulator
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.studio import Studio
@@ -180,7 +180,7 @@ def read_filled(studio: Studio, form: FormData) -> tuple[Filled | None, dict[str
 
 async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Response]) -> Response:
     """Read the form, and let a thread do the rest."""
-    form = await request.form()
+    form = await receive_form(request)
 
     def respond() -> Response:
         filled, errors = read_filled(studio, form)
