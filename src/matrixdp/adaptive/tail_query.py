@@ -83,12 +83,12 @@ class TailMoments(MatrixQuery):
         return self.neighbours is Neighbours.REPLACE
 
     @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+    def shape(self) -> tuple[int, int]:
         """(1, d (d + 3)/2 + 1), without the one where the trace is not measured again."""
         return 1, self.size * (self.size + 3) // 2 + self.traced
 
     @cached_property
-    def sensitivity(self) -> FrobeniusBall:  # type: ignore[override]
+    def sensitivity(self) -> FrobeniusBall:
         """Largest change when one record is replaced, or added or removed."""
         e, g = self.outer**2 - self.radius**2, self.outer - self.radius
         change = 2 * (e**2 + 2.25 * (self.radius * g) ** 2) if self.traced else e**2 + 2 * (self.radius * g) ** 2
