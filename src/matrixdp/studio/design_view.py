@@ -25,7 +25,6 @@ from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.wording import write_plainly
 
 _MOST_ENTRIES = 400  # that a page offers to follow
-_MOST_SHOWN = 40  # rows or columns of a table in a page
 
 
 def describe_forecast(
@@ -112,15 +111,12 @@ def describe_code(forecaster: Forecaster, forecast: Forecast, table: str, datase
 
 
 def show_table(table: ErrorTable) -> dict[str, Any]:
-    """A table of errors as text and as a chart."""
-    small = max(len(table.rows), len(table.columns)) <= _MOST_SHOWN
-    values = [[show_error(float(value)) for value in row] for row in table.std] if small else []
+    """A table of errors as a chart, from which the page makes a table of numbers when it is asked for."""
     return {
         "title": table.title,
         "note": table.note,
         "rows": table.rows,
         "columns": table.columns,
-        "values": values,
         "chart": draw_table(table),
     }
 
@@ -175,7 +171,8 @@ def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]
     first = list_predictions(forecaster.find_options(forecast.spec), forecast.design)[0]
     columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
-    return show_table(ErrorTable(first.title, std, first.estimate.rows, names, False))
+    values = [[show_error(float(value)) for value in row] for row in std]
+    return {"title": first.title, "rows": first.estimate.rows, "columns": names, "values": values}
 
 
 def _describe_ratio(ratio: float) -> str:

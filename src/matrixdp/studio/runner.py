@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from threading import Condition, Thread
 
+from matrixdp.errors import MatrixDPError
 from matrixdp.studio.outcomes import load_request, note_failure
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
@@ -20,7 +21,7 @@ _LOOK = 5.0  # seconds after which approved requests are looked for, even if nob
 _POLL = 0.1  # seconds between two looks at a process
 
 
-class InterruptedReleaseError(RuntimeError):
+class InterruptedReleaseError(MatrixDPError):
     """The process of a release ended before it had finished."""
 
 
@@ -64,7 +65,7 @@ class Runner:
             lost = [row["id"] for row in released if not (self._settings.releases / row["id"]).is_dir()]
             connection.executemany("UPDATE requests SET status = 'approved' WHERE id = ?", [(each,) for each in lost])
             connection.execute(
-                "UPDATE requests SET status = 'approved', error = NULL, error_kind = NULL, payment = NULL "
+                "UPDATE requests SET status = 'approved', error = NULL, error_kind = NULL "
                 "WHERE status = 'running' OR (status = 'failed' AND payment IN ('stored', 'unknown'))"
             )
 
@@ -72,8 +73,10 @@ class Runner:
         while (request_id := self._take()) is not None:
             try:
                 self._release(request_id)
-            except UnavailableError as error:  # tried again by the next look
+            except UnavailableError as error:  # tried again after a while
                 _LOG.error("%s", error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopping, _LOOK)
             except OSError as error:  # no process could be started
                 _LOG.error("request %s cannot be released: %s", request_id, error.strerror)
                 with suppress(UnavailableError):
@@ -115,7 +118,8 @@ class Runner:
         request = load_request(self._state, request_id)
         if request.status in (Status.APPROVED, Status.RUNNING):
             _LOG.error("the process that released request %s ended with code %d", request_id, code)
-            note_failure(self._settings, self._state, request, InterruptedReleaseError())
+            ended = InterruptedReleaseError("the process that released it ended before it had finished.")
+            note_failure(self._settings, self._state, request, ended)
 
     def _run_process(self, request_id: str) -> int | None:
         """The exit code of the process that released a request; None if the studio stopped before it had finished."""

@@ -162,7 +162,7 @@ def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp
     again = matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
     assert again.code == 0, again.err
     assert Path("out/release.json").read_text() == first
-    assert "read from the ledger at no cost" in again.err
+    assert "was released before; it was not charged again" in again.err
     assert len(read_charges()) == 1
 
 
@@ -280,6 +280,7 @@ def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, mat
     first = pq.read_table("out")
     again = matrixdp(*command)
     assert again.code == 0, again.err
+    assert "week-7 was released before; it was not charged again" in again.err
     assert pq.read_table("out").equals(first)
     Path("out").rename("moved")
     lost = matrixdp(*command)

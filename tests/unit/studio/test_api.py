@@ -1,8 +1,12 @@
 """The JSON API does what the pages do, and its Python client speaks it."""
 
+import io
 import json
 import socket
 import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
+from urllib.error import HTTPError
 
 import pytest
 import uvicorn
@@ -76,6 +80,43 @@ def test_a_notebook_goes_the_whole_way(served):
         ann.wait(ann.ask("clinic", TABLE, purpose="third", **SPEC)["id"], timeout=0)
 
 
+def make_client(body, status=200):
+    """A client of a server that gives one answer."""
+
+    class Opener:
+        def open(self, request, timeout):
+            if status != 200:
+                raise HTTPError(request.full_url, status, "", None, io.BytesIO(body))
+            return io.BytesIO(body)
+
+    client = mdp.Studio("https://studio.example.org", "token")
+    client._opener = Opener()
+    return client
+
+
+def test_the_client_follows_no_redirects(site):
+    class Redirecting(BaseHTTPRequestHandler):
+        seen: ClassVar = []
+
+        def do_GET(self):
+            self.seen.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(StudioError) as refusal:
+            mdp.Studio(f"http://127.0.0.1:{server.server_port}", "token").me()
+        thread.join()
+    assert refusal.value.status == 302
+    assert Redirecting.seen == ["/api/me"]
+
+
 def test_the_client_sends_no_token_over_an_open_network_or_to_nowhere():
     with pytest.raises(ParameterError, match="https"):
         mdp.Studio("http://studio.example.org", "token")
@@ -85,6 +126,12 @@ def test_the_client_sends_no_token_over_an_open_network_or_to_nowhere():
         mdp.Studio("https://studio.example.org", "")
     with pytest.raises(StudioError, match="cannot be reached"):
         mdp.Studio("http://127.0.0.1:9", "token").me()
+    with pytest.raises(StudioError, match="not answer as a studio"):
+        make_client(b"[]").me()
+    with pytest.raises(StudioError, match="busy"):
+        make_client(b"busy", 503).me()
+    with pytest.raises(StudioError, match="302"):
+        make_client(b"", 302).me()
     assert "secret" not in repr(mdp.Studio("https://studio.example.org", "secret"))
 
 
@@ -126,6 +173,20 @@ def test_mistakes_are_named(site):
     assert api.post("/api/requests", json={**ASKED, "table": "other.csv"}).status_code == 404
     assert api.post("/api/requests", json={**ASKED, "dataset": "other"}).status_code == 404
     assert api.post("/api/requests", json={**ASKED, "release": {**SPEC, "epsilon": 5.0}}).status_code == 409
+
+
+def test_a_table_without_a_schema_has_a_template_and_no_forecast(site):
+    api = site.api(BOTH)
+    (site.settings.folder / "new.csv").write_text("age\n1\n", encoding="utf-8")
+    assert "[columns.age]" in api.get("/api/tables/new.csv/schema/template").json()["toml"]
+    assert api.get("/api/tables/new.csv/schema").json() == {"toml": None}
+    assert (
+        api.post("/api/datasets", json={"name": "new", "table": "new.csv", "epsilon": 1, "delta": 1e-6}).status_code
+        == 201
+    )
+    assert api.get("/api/datasets/new").json()["tables"] == ["new.csv"]
+    body = {"dataset": "new", "table": "new.csv", "release": SPEC}
+    assert api.post("/api/forecast", json=body).status_code == 404
 
 
 def test_one_form_is_one_request(site):

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from matrixdp import BudgetExceededError, Ledger
 from matrixdp.errors import LedgerError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
-from matrixdp.studio import outcomes, worker
+from matrixdp.studio import outcomes, runner, worker
 from matrixdp.studio.outcomes import load_request
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
@@ -164,21 +165,41 @@ def test_a_studio_that_stops_leaves_the_process_alone(folder, monkeypatch):
 def test_the_studios_own_file_may_be_unusable_for_a_while(site, monkeypatch, caplog):
     request = site.ask()
     approve(site, request)
-    whole, failures = State.reading, [UnavailableError("locked")] * 2
+    whole, failures = State.reading, [UnavailableError("locked")] * 3
 
     def read_later(self):
         if failures:
             raise failures.pop()
         return whole(self)
 
-    site.studio.runner.start()
+    monkeypatch.setattr(runner, "_LOOK", 0.01)
+    monkeypatch.setattr(State, "reading", read_later)
+    with pytest.raises(UnavailableError):
+        load_request(site.studio.state, request.id)
+    site.studio.runner._threads = [thread := Thread(target=site.studio.runner._work)]
+    thread.start()
+    wait_for(lambda: not failures)
     wait_for(lambda: load_request(site.studio.state, request.id).is_over)
-    with monkeypatch.context() as patch:
-        patch.setattr(State, "reading", read_later)
-        site.studio.runner.wake()
-        wait_for(lambda: not failures or site.studio.runner.wake())
     site.studio.runner.stop()
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
     assert "locked" in caplog.text
+
+
+def test_a_release_whose_outcome_cannot_be_written_is_tried_again(site, monkeypatch, caplog):
+    request = site.ask()
+    approve(site, request)
+    failures = [UnavailableError("full")]
+
+    def release_later(settings, request_id):
+        if failures:
+            raise failures.pop()
+        release_request(settings, request_id)
+
+    monkeypatch.setattr(runner, "_LOOK", 0.01)
+    monkeypatch.setattr(worker, "release_request", release_later)
+    run_until_over(site.studio, request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    assert "full" in caplog.text
 
 
 def test_two_processes_of_one_request_release_it_once(site):
@@ -265,6 +286,23 @@ def wait_for(condition, seconds=60):
         time.sleep(0.02)
 
 
+def test_another_ledger_does_not_release_again_what_was_released(site):
+    """Other noise for the same request would be a second release, which the first ledger does not know."""
+    request = site.ask()
+    assert release(site, request).status is Status.RELEASED
+    shutil.rmtree(site.settings.releases / request.id)
+    site.settings.ledger.unlink()
+    Ledger.create(site.settings.ledger).close()
+    site.studio.datasets.register(CURATOR, "clinic", TABLE, epsilon=4.0, delta=1e-6)
+    for _ in range(2):
+        run_until_over(Studio(site.settings), request)
+        found = load_request(site.studio.state, request.id)
+        assert found.status is Status.FAILED
+        assert "another ledger" in found.error
+    assert release(site, request).status is Status.FAILED
+    assert not find_charges(site, request)
+
+
 def test_a_locked_ledger_costs_nothing(site, monkeypatch):
     request = site.ask()
     approve(site, request)
@@ -278,6 +316,36 @@ def test_a_locked_ledger_costs_nothing(site, monkeypatch):
         assert found.payment == "unknown"
     assert release(site, request).status is Status.RELEASED
     assert len(find_charges(site, request)) == 1
+
+
+def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    request = site.ask(query="second-moment", method="auto", directions="learned")
+    with monkeypatch.context() as patch:
+        patch.setattr("matrixdp.cli.actions.release.release", fail)
+        found = release(site, request)
+    assert (found.status, found.payment) == (Status.FAILED, "directions")
+    assert "not enough memory" in found.error
+    assert release(site, request).status is Status.RELEASED
+    with Ledger.open(site.settings.ledger) as ledger:
+        assert len(ledger.history("clinic")) == 2
+
+
+def test_progress_is_shown_where_the_number_of_records_is_public(site, monkeypatch):
+    monkeypatch.setattr(worker, "_PROGRESS_STEP", 0.0)
+    seen = []
+    whole = worker.update_request
+
+    def note(state, request_id, **values):
+        seen.extend(value for name, value in values.items() if name == "progress" and value is not None)
+        whole(state, request_id, **values)
+
+    monkeypatch.setattr(worker, "update_request", note)
+    release(site, site.ask())
+    assert seen[-1] == 1.0
+    assert load_request(site.studio.state, site.ask().id).progress is None
 
 
 def test_a_ledger_that_is_gone_costs_nothing(site):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from matrixdp.cli.actions.schema_file import parse_schema, read_schema
 from matrixdp.errors import ParameterError
+from matrixdp.records.table_columns import NO, YES
 from matrixdp.studio.field_text import join_lines, quote_line, read_number, show_number, split_lines, unquote_line
 from matrixdp.studio.schema_checks import find_mistakes
 from matrixdp.studio.schema_form import (
@@ -69,6 +70,8 @@ def forms(draw):
     found = tuple(draw(columns(name)) for name in names)
     levels = {level for column in found for level in (split_lines(column.levels) if column.levels else ())}
     words = [word for word in draw(st.lists(texts | st.just(""), max_size=2, unique=True)) if word not in levels]
+    if any(column.type == "yes/no" for column in found):
+        words = [word for word in words if word.strip().lower() not in (*YES, *NO)]
     listed = draw(st.booleans())
     person = draw(st.none() | texts.filter(lambda name: name not in names and name.isprintable()))
     return SchemaForm(
@@ -191,13 +194,14 @@ def test_a_mistake_in_a_column_is_reported_beside_its_field(column, field, messa
         ({"decimal": ";"}, "decimal", "must be '.' or ','"),
         ({"decimal": ",", "thousands": ","}, "thousands", "not the same as decimal"),
         ({"missing_rule": "listed", "missing_words": "north"}, "missing_words", "also a level of column 'ward'"),
+        ({"missing_rule": "listed", "missing_words": "No"}, "missing_words", "means yes or no in column 'smoker'"),
         ({"person": "age"}, "person", "cannot be released as well"),
         ({"person": "id", "person_rows": "many"}, "person_rows", "positive integer"),
         ({"person_rows": "3"}, "person_rows", "must have column"),
     ],
 )
 def test_a_mistake_in_the_table_is_reported_beside_its_field(entries, field, message):
-    mistakes = find_mistakes(SchemaForm((AGE, WARD), **entries))
+    mistakes = find_mistakes(SchemaForm((AGE, WARD, ColumnForm("smoker", "yes/no")), **entries))
     assert list(mistakes) == [field]
     assert message.lower() in mistakes[field].lower()
 

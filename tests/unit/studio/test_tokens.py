@@ -161,3 +161,8 @@ def test_another_file_is_not_taken_for_the_studios(tmp_path):
         State(path)
     with pytest.raises(UnavailableError, match="cannot be written"):
         State(path / "below")
+    newer = tmp_path / "newer.db"
+    with State(newer).writing() as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(UnavailableError, match="this version"):
+        State(newer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import click
@@ -268,7 +267,12 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
         )
         ledger = target.summarise()
     _write_dataset_page(released, options, ledger)
-    return partial(print_dataset, released, options, ledger)
+
+    def show() -> None:
+        print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)
+        print_dataset(released, options, ledger)
+
+    return show
 
 
 def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:

@@ -31,7 +31,7 @@ def print_remarks(options: ReleaseOptions, *, interrupted: bool, released_before
     if interrupted:
         click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
     if released_before:
-        click.echo(f"matrixdp: {options.request} was released before; read from the ledger at no cost.", err=True)
+        click.echo(f"matrixdp: {options.request} was released before; it was not charged again.", err=True)
 
 
 def print_release(

@@ -16,7 +16,7 @@
       font: getComputedStyle(document.body).fontFamily,
       padding: 4,
       view: { stroke: null },
-      axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelLimit: 130, titlePadding: 8 },
+      axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelLimit: 130, labelSeparation: 8, titlePadding: 8 },
       legend: { ...text, orient: "top", gradientLength: 140, gradientThickness: 8, symbolSize: 80 },
       line: { color: colour("accent"), strokeWidth: 2.5 },
       area: { color: colour("accent"), opacity: 0.22 },
@@ -62,6 +62,39 @@
     }
     performance.mark("chart " + figure.id);
   }
+
+  // The numbers of a chart as a table: for those who do not see the chart, or want to read or copy them.
+  function tabulate(details) {
+    const figure = document.getElementById(details.dataset.numbers);
+    const data = JSON.parse(figure.dataset.chart).datasets;
+    const entries = data.cells || data.bars.map((one) => ({ ...one, column: "error" }));
+    const columns = [...new Set(entries.map((one) => one.column))];
+    const table = document.createElement("table");
+    table.className = "matrix";
+    const head = table.createTHead().insertRow();
+    head.insertCell();
+    for (const name of columns) addHeading(head, name, "col");
+    const body = table.createTBody();
+    let row = null, current = null;
+    for (const { row: name, shown } of entries) {
+      if (name !== current) {
+        row = body.insertRow();
+        addHeading(row, name, "row");
+        current = name;
+      }
+      row.insertCell().textContent = shown;
+    }
+    details.querySelector(".scroll").replaceChildren(table);
+  }
+  function addHeading(row, name, scope) {
+    const cell = document.createElement("th");
+    cell.scope = scope;
+    cell.textContent = name;
+    row.append(cell);
+  }
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open && event.target.dataset.numbers) tabulate(event.target);
+  }, true);
 
   const bubble = document.createElement("div");
   bubble.className = "bubble";
