@@ -153,9 +153,15 @@ def _show_one(
         history=history,
         more=len(charges) - len(history),
         schemas={table: studio.schemas.read(table) is not None for table in found.tables},
+        others={table: _list_others(studio, found.name, table) for table in found.tables},
         values=values or {"allowance": "", "epsilon": "", "share": ""},
         errors=errors or {},
     )
+
+
+def _list_others(studio: Studio, name: str, table: str) -> list[str]:
+    """Other data sets that a table is released as."""
+    return [one.name for one in studio.datasets.list_all() if one.name != name and table in one.tables]
 
 
 def _read_number(text: str, name: str) -> float:
