@@ -37,6 +37,19 @@ def intercept_releases(answer: Answer) -> Iterator[None]:
         _ANSWER.reset(token)
 
 
+@contextmanager
+def pass_releases() -> Iterator[None]:
+    """Context manager in which releases are not intercepted: simulated ones, which are post-processing of an answer.
+
+    What they would reveal of private data is in the result, which an audit compares.
+    """
+    token = _ANSWER.set(None)
+    try:
+        yield
+    finally:
+        _ANSWER.reset(token)
+
+
 def current_answer() -> Answer | None:
     """The function that answers releases, or None outside of an audit."""
     return _ANSWER.get()

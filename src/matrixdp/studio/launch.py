@@ -26,7 +26,6 @@ from matrixdp.studio.state import State
 from matrixdp.studio.tokens import create_token, list_tokens, revoke_token, write_roles
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
-
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
@@ -88,7 +87,12 @@ def start_studio(options: ServerOptions) -> None:
 
 def find_state(folder: Path, state: Path | None) -> Path:
     """The folder of the studio's own files: ``--state``, or a hidden folder in the folder of tables."""
-    return folder / ".studio" if state is None else state
+    if state is None:
+        return folder / ".studio"
+    place, tables = Path(os.path.realpath(state)), Path(os.path.realpath(folder))
+    if place == tables or (tables in place.parents and not place.relative_to(tables).parts[0].startswith((".", "_"))):
+        raise ParameterError(f"--state must be outside of {folder}, where it would be taken for a table, or hidden.")
+    return state
 
 
 def add_token(folder: Path, state: Path | None, name: str, roles: Sequence[str], days: float | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from matrixdp.cli.exits import ChargedError
-from matrixdp.errors import MatrixDPError, RequestPendingError
+from matrixdp.errors import LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.requests import Request, read_request
 from matrixdp.studio.settings import Settings
@@ -28,6 +28,9 @@ class Payment(Enum):
     UNKNOWN = "The ledger cannot be read. Approve it again once it can: it is charged at most once."
 
 
+STORED = Payment.STORED.name.lower()  # as the studio's file has it
+
+
 def load_request(state: State, request_id: str) -> Request:
     """A request, whoever asked for it."""
     with state.reading() as connection:
@@ -40,7 +43,7 @@ def note_failure(settings: Settings, state: State, request: Request, error: Base
         error = error.error
     payment = find_payment(settings, request)
     text = f"{_describe(error)} {payment.value}"
-    kind, paid = type(error).__name__, payment.name.lower()
+    kind, paid = type(error).__name__, STORED if request.payment == STORED else payment.name.lower()
     update_request(state, request.id, status="failed", finished=now(), error=text, error_kind=kind, payment=paid)
 
 
@@ -57,6 +60,16 @@ def find_payment(settings: Settings, request: Request) -> Payment:
     except MatrixDPError:
         return Payment.UNKNOWN
     return Payment.NONE
+
+
+def require_stored(settings: Settings, request: Request) -> None:
+    """Raise unless the ledger has the release of a request that it had before: other noise would be another release."""
+    with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
+        if ledger.stored(request.dataset, request.ledger_id) is None:
+            raise LedgerError(
+                "the ledger has no release for this request, though it was released before: it is another ledger, or "
+                "an older copy. Start the studio with the ledger that it was charged to."
+            )
 
 
 def update_request(state: State, request_id: str, **values: str | float | None) -> None:

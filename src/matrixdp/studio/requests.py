@@ -60,6 +60,7 @@ class Request:
         The class of the error with which it failed, and its message, which is for curators alone.
     payment : str or None
         What the ledger knew when it failed: ``"none"``, ``"directions"``, ``"stored"``, ``"lost"`` or ``"unknown"``.
+        Once it is stored or released, it stays ``"stored"``: a ledger without it is another one.
     """
 
     id: str
@@ -180,23 +181,23 @@ class RequestBook:
         another schema now. A `BudgetExceededError` says that the ledger does not cover it.
         """
         found = self.get(viewer, request_id)
-        if found.status is Status.PENDING:
+        if found.status is Status.PENDING or (found.status is Status.FAILED and found.payment == "none"):
             if self._schemas.read(found.table) != found.schema:
-                raise ConflictError(
-                    f"the schema of {found.table} has changed since. Refuse the request; it has to be asked again."
-                )
+                advice = "Refuse the request; it" if found.status is Status.PENDING else "It"
+                raise ConflictError(f"the schema of {found.table} has changed since. {advice} has to be asked again.")
             self._require_affordable(found.dataset, found.spec, self._schemas.parse(found.table))
-        if found.status is Status.REFUSED:
-            raise ConflictError(f"it was refused by {found.decided_by}. It has to be asked again.")
         with self._state.writing() as connection:
             connection.execute(
                 "UPDATE requests SET status = 'approved', decided_by = ?, decided = ?, error = NULL, "
-                "error_kind = NULL, payment = NULL, finished = NULL, progress = NULL "
+                "error_kind = NULL, finished = NULL, progress = NULL "
                 "WHERE id = ? AND status IN ('pending', 'failed')",
                 (viewer.name, now(), request_id),
             )
+        found = self.get(viewer, request_id)
+        if found.status is Status.REFUSED:
+            raise ConflictError(f"it was refused by {found.decided_by}. It has to be asked again.")
         self._wake()
-        return self.get(viewer, request_id)
+        return found
 
     def refuse(self, viewer: Viewer, request_id: str, reason: str) -> Request:
         """Refuse a request that is pending. A second time changes nothing; one that was approved is a conflict."""

@@ -65,7 +65,7 @@ class Runner:
             lost = [row["id"] for row in released if not (self._settings.releases / row["id"]).is_dir()]
             connection.executemany("UPDATE requests SET status = 'approved' WHERE id = ?", [(each,) for each in lost])
             connection.execute(
-                "UPDATE requests SET status = 'approved', error = NULL, error_kind = NULL, payment = NULL "
+                "UPDATE requests SET status = 'approved', error = NULL, error_kind = NULL "
                 "WHERE status = 'running' OR (status = 'failed' AND payment IN ('stored', 'unknown'))"
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,6 +35,7 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+_MOST_FIELDS = 50_000
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -164,10 +166,15 @@ async def check_form(request: Request) -> None:
         raise ForbiddenError("the header Origin is missing, which browsers send with forms.")
     sent = request.headers.get("x-csrf-token")
     if sent is None:
-        field = (await request.form()).get("csrf_token")
+        field = (await receive_form(request)).get("csrf_token")
         sent = field if isinstance(field, str) else ""
     if not hmac.compare_digest(sent.encode(), session.csrf.encode()):
         raise ForbiddenError("the form has expired. Load the page again.")
+
+
+async def receive_form(request: Request) -> FormData:
+    """The fields of a form; that of a schema has some for each column. The size of the body limits them as well."""
+    return await request.form(max_fields=_MOST_FIELDS)
 
 
 def get_viewer(request: Request) -> Viewer:

@@ -18,6 +18,7 @@ from matrixdp.cli.actions.table_query import choose_numbers
 from matrixdp.errors import ParameterError
 from matrixdp.studio.error_tables import ErrorTable
 from matrixdp.studio.forecasts import EPSILONS, Forecaster, Needed, search_epsilon
+from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.spec import ReleaseSpec
 
 KINDS = {
@@ -33,6 +34,7 @@ _NOTE = (
 )
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
+_PLACES = threading.BoundedSemaphore(8)  # for the simulation that runs and those that wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +58,25 @@ class Simulator:
         self._known: OrderedDict[ReleaseSpec, SimulatedRange] = OrderedDict()
 
     def simulate(self, spec: ReleaseSpec) -> SimulatedRange:
-        """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated."""
+        """The range of errors of an adaptive release; a `ParameterError` if the fit cannot be simulated.
+
+        An `UnavailableError` if too many simulations wait.
+        """
         key = replace(spec, allowance=None)
-        with _ONE_AT_A_TIME:
-            found = self._known.get(key)
-            if found is None:
-                found = self._known[key] = self._simulate(key)
-                while len(self._known) > _REMEMBERED:
-                    self._known.popitem(last=False)
-            return found
+        if (known := self._known.get(key)) is not None:
+            return known
+        if not _PLACES.acquire(blocking=False):  # threads that wait could not serve pages
+            raise UnavailableError("too many simulations are waiting. Try again in a minute.")
+        try:
+            with _ONE_AT_A_TIME:
+                found = self._known.get(key)
+                if found is None:
+                    found = self._known[key] = self._simulate(key)
+                    while len(self._known) > _REMEMBERED:
+                        self._known.popitem(last=False)
+                return found
+        finally:
+            _PLACES.release()
 
     def recall(self, spec: ReleaseSpec) -> SimulatedRange | None:
         """A simulation that was made before; None if it was not."""

@@ -76,7 +76,10 @@ class TableFolder:
         path = self.folder / name
         if not self._contains(path):
             return None
-        return path if path.is_dir() or (path.is_file() and name.lower().endswith(_ENDINGS)) else None
+        try:
+            return path if path.is_dir() or (path.is_file() and name.lower().endswith(_ENDINGS)) else None
+        except OSError:  # a name that is too long
+            return None
 
     def _contains(self, path: Path) -> bool:
         return Path(os.path.realpath(path)).is_relative_to(self.folder)

@@ -19,7 +19,14 @@ from pathlib import Path
 from matrixdp.cli.actions.output import write_file
 from matrixdp.cli.actions.release import write_release
 from matrixdp.cli.actions.release_options import ReleaseOptions
-from matrixdp.studio.outcomes import LEDGER_TIMEOUT, load_request, note_failure, update_request
+from matrixdp.studio.outcomes import (
+    LEDGER_TIMEOUT,
+    STORED,
+    load_request,
+    note_failure,
+    require_stored,
+    update_request,
+)
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Request, Status
 from matrixdp.studio.settings import Settings
@@ -42,9 +49,8 @@ def release_request(settings: Settings, request_id: str) -> None:
         except Exception as error:
             note_failure(settings, state, request, error)
         else:
-            update_request(
-                state, request_id, status="released", finished=now(), progress=None, error=None, error_kind=None
-            )
+            outcome = {"status": "released", "finished": now(), "payment": STORED}
+            update_request(state, request_id, **outcome, progress=None, error=None, error_kind=None)
 
 
 def _write_folder(settings: Settings, state: State, request: Request) -> None:
@@ -52,6 +58,8 @@ def _write_folder(settings: Settings, state: State, request: Request) -> None:
     out = settings.releases / request.id
     if (out / "release.json").is_file():
         return
+    if request.payment == STORED:
+        require_stored(settings, request)
     schema = settings.state / "requests" / f"{request.id}.toml"
     write_file(schema, request.schema, option="state")
     tables = TableFolder(settings.folder)

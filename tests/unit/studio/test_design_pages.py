@@ -3,11 +3,13 @@
 import html
 import json
 import re
+import threading
 import time
 
 import pytest
 from starlette.datastructures import QueryParams
 
+from matrixdp.studio import simulations
 from matrixdp.studio.design_form import DesignForm, write_address
 from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError
@@ -153,6 +155,14 @@ class TestDesign:
         needed = client.post("/design/needed", data={**form, "wanted": "0.2"}).text
         assert re.search(r"Epsilon [0-9.]+ gives ± 0\.\d+ for typical data", needed)
 
+    def test_simulations_that_wait_do_not_hold_all_threads(self, site, monkeypatch):
+        monkeypatch.setattr("matrixdp.studio.simulations._PLACES", threading.BoundedSemaphore(1))
+        form = {**FORM, "query": "correlation", "column": ALL, "method": "adaptive", "epsilon": "1.1"}
+        client = site.browser(ANALYST)
+        with simulations._PLACES:
+            assert "too many simulations" in client.post("/design/details", data=form).text
+        assert "Hostile data" in client.post("/design/details", data=form).text
+
     @pytest.mark.parametrize(
         ("changes", "expected"),
         [
@@ -206,6 +216,17 @@ class TestDesign:
         site.studio.datasets.register(CURATOR, "people", TABLE, epsilon=4, delta=1e-6, unit="person:patient")
         page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "column": ALL}).text
         assert "would protect one record" in page
+
+    def test_an_allowance_pays_and_one_that_is_gone_is_a_mistake(self, site):
+        site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
+        client = site.browser(ANALYST)
+        form = {**FORM, "column": ALL, "allowance": "team", "records": "5000"}
+        assert "Only 0.5 is left" in client.post("/design/needed", data={**form, "wanted": "0.005"}).text
+        assert "team" in client.post("/design/forecast", data=form).text
+        gone = client.post("/design/forecast", data={**form, "allowance": "nobody"})
+        assert gone.status_code == 200
+        assert "No forecast" in gone.text
+        assert "nobody" in gone.text
 
     def test_hostile_names_are_escaped_everywhere(self, site):
         (site.settings.folder / TABLE).write_text(

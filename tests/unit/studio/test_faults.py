@@ -286,6 +286,23 @@ def wait_for(condition, seconds=60):
         time.sleep(0.02)
 
 
+def test_another_ledger_does_not_release_again_what_was_released(site):
+    """Other noise for the same request would be a second release, which the first ledger does not know."""
+    request = site.ask()
+    assert release(site, request).status is Status.RELEASED
+    shutil.rmtree(site.settings.releases / request.id)
+    site.settings.ledger.unlink()
+    Ledger.create(site.settings.ledger).close()
+    site.studio.datasets.register(CURATOR, "clinic", TABLE, epsilon=4.0, delta=1e-6)
+    for _ in range(2):
+        run_until_over(Studio(site.settings), request)
+        found = load_request(site.studio.state, request.id)
+        assert found.status is Status.FAILED
+        assert "another ledger" in found.error
+    assert release(site, request).status is Status.FAILED
+    assert not find_charges(site, request)
+
+
 def test_a_locked_ledger_costs_nothing(site, monkeypatch):
     request = site.ask()
     approve(site, request)

@@ -61,6 +61,13 @@ def test_a_folder_must_be_there(tmp_path, capsys):
     assert "FOLDER" in run_refused(capsys, "token", "list", tmp_path / "nothing")
 
 
+def test_the_studios_own_files_are_not_taken_for_a_table(folder, tmp_path, capsys):
+    for state in (folder, folder / "state", folder / "deep" / ".state"):
+        assert "--state must be outside" in run_refused(capsys, "token", "list", folder, "--state", state)
+    for state in (folder / ".own", tmp_path / "state"):
+        assert run(["studio", "token", "list", str(folder), "--state", str(state)]) == 0
+
+
 def test_a_missing_extra_is_named(folder, capsys, monkeypatch):
     monkeypatch.setattr(launch, "find_spec", lambda name: None if name == "fastapi" else name)
     message = run_refused(capsys, folder)

@@ -170,3 +170,17 @@ def test_what_is_not_there_is_not_found(curator):
 def test_analysts_are_refused(site, address):
     assert site.browser(ANALYST).get(address).status_code == 403
     assert site.browser(ANALYST).post(EDITOR, data={**SENT, "action": "save"}).status_code == 403
+
+
+def test_wide_tables_have_a_form(site):
+    names = [f"c{number}" for number in range(80)]
+    (site.settings.folder / "wide.csv").write_text(",".join(names) + "\n", encoding="utf-8")
+    sent = {"records": "9", "action": "save"}
+    for number, name in enumerate(names):
+        values = {"name": name, "type": "number", "lower": "0", "upper": "1"}
+        sent |= {f"column.{number}.{field}": value for field, value in values.items()}
+        sent |= {f"column.{number}.other-{more}": "" for more in range(10)}  # as many fields as the page has
+    browser = site.browser(CURATOR)
+    del browser.headers["X-CSRF-Token"]
+    answer = browser.post("/tables/wide.csv/schema", data={**sent, "csrf_token": site.csrf()}, follow_redirects=False)
+    assert answer.status_code == 303

@@ -7,7 +7,9 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.studio import outcomes, requests
 from matrixdp.studio.planning import plan_release
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
+from matrixdp.studio.requests import Status
 from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, SPEC, TABLE, Site
 
 
@@ -83,6 +85,13 @@ def test_data_sets_are_registered_once(site):
     assert [dataset.tables for dataset in book.list_all()] == [(TABLE,)]
 
 
+def test_a_table_is_charged_to_its_own_data_set(site):
+    (site.settings.folder / "other.csv").write_text("age\n1\n", encoding="utf-8")
+    site.studio.datasets.register(CURATOR, "other", "other.csv", epsilon=1, delta=1e-6)
+    with pytest.raises(NotFoundError, match="not a table of the data set"):
+        site.studio.requests.submit(ANALYST, "other", TABLE, ReleaseSpec.from_mapping(SPEC), "a test", "1")
+
+
 def test_a_request_of_a_unit_that_is_not_registered_is_refused(site):
     person = SCHEMA.partition("[columns.ward]")[0] + '[person]\ncolumn = "ward"\n'
     site.studio.schemas.write(TABLE, person)
@@ -128,3 +137,24 @@ def test_results_are_for_everybody_once_they_are_released(site):
     (site.settings.releases / asked.id).rename(site.settings.releases / "elsewhere")
     with pytest.raises(NotFoundError, match="gone"):
         results.files(BOTH, asked.id)
+
+
+def test_a_request_that_is_refused_meanwhile_is_not_approved(site, monkeypatch):
+    request, book = site.ask(), site.studio.requests
+    monkeypatch.setattr(book, "_require_affordable", lambda *_: book.refuse(CURATOR, request.id, "no"))
+    with pytest.raises(ConflictError, match="refused by cara"):
+        book.approve(CURATOR, request.id)
+
+
+def test_a_request_that_failed_unpaid_needs_the_schema_that_it_was_asked_with(site):
+    request, table = site.ask(), site.settings.folder / TABLE
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text + "1,2\n", encoding="utf-8")
+    site.studio.requests.approve(CURATOR, request.id)
+    release_request(site.settings, request.id)
+    table.write_text(text, encoding="utf-8")
+    site.studio.schemas.write(TABLE, SCHEMA.replace("upper = 100", "upper = 120"))
+    with pytest.raises(ConflictError, match=r"has changed since\. It has to be asked again"):
+        site.studio.requests.approve(CURATOR, request.id)
+    site.studio.schemas.write(TABLE, SCHEMA)
+    assert site.studio.requests.approve(CURATOR, request.id).status is Status.APPROVED

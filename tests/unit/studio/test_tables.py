@@ -24,6 +24,7 @@ ESCAPES = (
     ".studio",
     "_x.csv",
     "a\0.csv",
+    "long" * 100 + ".csv",
 )
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from matrixdp.errors import ParameterError
+from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.studio.datasets import Dataset
 from matrixdp.studio.design_form import WEIGHTS, DesignForm, FormData
 from matrixdp.studio.design_view import (
@@ -21,9 +21,9 @@ from matrixdp.studio.design_view import (
     show_error,
 )
 from matrixdp.studio.forecasts import LEAST_STEP, MOST_STEP, STEPS, Forecaster, open_forecaster
-from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.refusals import NotFoundError, UnavailableError
 from matrixdp.studio.rendering import render
-from matrixdp.studio.security import CurrentStudio
+from matrixdp.studio.security import CurrentStudio, receive_form
 from matrixdp.studio.simulations import open_simulator
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.studio import Studio
@@ -115,7 +115,9 @@ async def find_needed(request: Request, studio: CurrentStudio) -> Response:
             return render(request, "design_needed.html", problem="The error must be a number above 0.", needed=None)
         tool = open_simulator(filled.forecaster) if found.adaptive else filled.forecaster
         needed = tool.find_epsilon(filled.spec, entry, wanted)
-        left = filled.source.dataset.summary.left.epsilon
+        with studio.datasets.open_ledger() as ledger:
+            name, allowance = filled.source.dataset.name, filled.spec.allowance
+            left = ledger.remaining(name, allowance=allowance).epsilon
         error = "" if needed is None else show_error(needed.error)
         return render(
             request, "design_needed.html", problem="", needed=needed, error=error, left=left, adaptive=found.adaptive
@@ -178,14 +180,14 @@ def read_filled(studio: Studio, form: FormData) -> tuple[Filled | None, dict[str
 
 async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Response]) -> Response:
     """Read the form, and let a thread do the rest."""
-    form = await request.form()
+    form = await receive_form(request)
 
     def respond() -> Response:
         filled, errors = read_filled(studio, form)
         try:
             if filled is not None:
                 return show(filled)
-        except ParameterError as error:
+        except (LedgerError, ParameterError, UnavailableError) as error:
             errors = {"form": write_plainly(str(error))}
         return render(request, "design_problem.html", errors=errors, fields=FIELDS)
 

@@ -17,7 +17,7 @@ from matrixdp.studio.pages.design import read_filled, show_form
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.rendering import render
 from matrixdp.studio.requests import Request, Status
-from matrixdp.studio.security import CurrentStudio, CurrentViewer
+from matrixdp.studio.security import CurrentStudio, CurrentViewer, receive_form
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.wording import STATES, name_query, write_plainly
 
@@ -45,7 +45,7 @@ def list_requests(request: HttpRequest, studio: CurrentStudio, viewer: CurrentVi
 @router.post("/requests")
 async def ask(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
-    form = await request.form()
+    form = await receive_form(request)
     form_id = str(form.get("form_id", ""))
 
     def respond() -> Response:

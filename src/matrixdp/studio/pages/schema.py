@@ -26,7 +26,7 @@ from matrixdp.studio.schema_form import (
     propose_form,
     read_form,
 )
-from matrixdp.studio.security import CurrentStudio
+from matrixdp.studio.security import CurrentStudio, receive_form
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
@@ -37,7 +37,7 @@ _CHANGED = (
 
 
 async def _read_fields(request: Request) -> dict[str, str]:
-    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    return {name: value for name, value in (await receive_form(request)).items() if isinstance(value, str)}
 
 
 SentFields = Annotated[dict[str, str], Depends(_read_fields)]

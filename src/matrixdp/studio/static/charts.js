@@ -16,7 +16,7 @@
       font: getComputedStyle(document.body).fontFamily,
       padding: 4,
       view: { stroke: null },
-      axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelLimit: 130, titlePadding: 8 },
+      axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelLimit: 130, labelSeparation: 8, titlePadding: 8 },
       legend: { ...text, orient: "top", gradientLength: 140, gradientThickness: 8, symbolSize: 80 },
       line: { color: colour("accent"), strokeWidth: 2.5 },
       area: { color: colour("accent"), opacity: 0.22 },
