@@ -49,7 +49,7 @@ class TooManyError(RefusalError):
 
 
 class UnavailableError(RefusalError):
-    """The studio's own files cannot be read or written at the moment."""
+    """The studio's own files cannot be read or written at the moment, or it is busy."""
 
     status = 503
 

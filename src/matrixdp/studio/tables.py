@@ -43,6 +43,10 @@ class TableFolder:
             raise DataError(f"the folder of tables cannot be read: {error.strerror}.") from None
         return [name for name in names if self._find(name) is not None]
 
+    def has(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return self._find(name) is not None
+
     def path(self, name: str) -> Path:
         """The path of a table, or a `NotFoundError`."""
         found = self._find(name)

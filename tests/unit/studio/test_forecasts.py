@@ -2,14 +2,17 @@
 
 import math
 from dataclasses import replace
+from threading import BoundedSemaphore
 
 import numpy as np
 import pytest
 
 from matrixdp import Ledger, Privacy
 from matrixdp.errors import ParameterError
+from matrixdp.studio import simulations
 from matrixdp.studio.error_tables import LARGEST, TYPICAL, ErrorTable
 from matrixdp.studio.forecasts import CURVE_EPSILONS, EPSILONS, open_forecaster, preview_ledger, search_epsilon
+from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.simulations import Simulator
 from matrixdp.studio.spec import ReleaseSpec
 
@@ -174,3 +177,14 @@ class TestSimulations:
         wide = "records = 5000\n" + "".join(f"[columns.c{i}]\nlower = 0\nupper = 1\n" for i in range(41))
         with pytest.raises(ParameterError, match="at most 40"):
             Simulator(open_forecaster(wide, "wide.toml")).simulate(make_spec("correlation"))
+
+    def test_simulations_leave_threads_for_pages(self, monkeypatch):
+        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
+        known = simulator.simulate(self.spec)
+        places = BoundedSemaphore(1)
+        monkeypatch.setattr(simulations, "_PLACES", places)
+        with places:
+            assert simulator.simulate(self.spec) is known
+            with pytest.raises(UnavailableError, match="too many"):
+                simulator.simulate(replace(self.spec, epsilon=2.0))
+        assert simulator.simulate(replace(self.spec, epsilon=2.0)) is not known

@@ -158,3 +158,21 @@ def test_a_request_that_failed_unpaid_needs_the_schema_that_it_was_asked_with(si
         site.studio.requests.approve(CURATOR, request.id)
     site.studio.schemas.write(TABLE, SCHEMA)
     assert site.studio.requests.approve(CURATOR, request.id).status is Status.APPROVED
+
+
+def test_a_table_of_two_data_sets_has_two_totals_and_the_page_says_so(site):
+    curator = site.browser(CURATOR)
+    assert "Also released as" not in curator.get("/datasets/clinic").text
+    site.studio.datasets.register(CURATOR, "again", TABLE, epsilon=4, delta=1e-6)
+    assert "Also released as again." in curator.get("/datasets/clinic").text
+    assert "Also released as clinic." in site.browser(ANALYST).get("/datasets/again").text
+
+
+def test_a_table_that_is_gone_leaves_the_pages_of_others(site):
+    (site.settings.folder / "first.csv").write_text("age\n1\n", encoding="utf-8")
+    site.studio.datasets.register(CURATOR, "a", "first.csv", epsilon=1, delta=1e-6)
+    (site.settings.folder / "first.csv").unlink()
+    analyst = site.browser(ANALYST)
+    assert "not in the folder any more" in analyst.get("/datasets/a").text
+    assert "first.csv" not in analyst.get("/design").text
+    assert analyst.get("/design", params={"dataset": "clinic"}).status_code == 200

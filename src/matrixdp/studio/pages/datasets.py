@@ -142,6 +142,7 @@ def _show_one(
     status: int = 200,
 ) -> Response:
     charges = studio.datasets.history(found.name)[::-1]
+    present = [table for table in found.tables if studio.tables.has(table)]
     history = [(charge, name_charge(charge), name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
     return render(
         request,
@@ -152,10 +153,16 @@ def _show_one(
         allowances=[(one, measure_allowance(one)) for one in found.summary.allowances],
         history=history,
         more=len(charges) - len(history),
-        schemas={table: studio.schemas.read(table) is not None for table in found.tables},
+        schemas={table: studio.schemas.read(table) is not None for table in present},
+        others={table: _list_others(studio, found.name, table) for table in found.tables},
         values=values or {"allowance": "", "epsilon": "", "share": ""},
         errors=errors or {},
     )
+
+
+def _list_others(studio: Studio, name: str, table: str) -> list[str]:
+    """Other data sets that a table is released as."""
+    return [one.name for one in studio.datasets.list_all() if one.name != name and table in one.tables]
 
 
 def _read_number(text: str, name: str) -> float:

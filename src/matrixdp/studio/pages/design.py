@@ -195,7 +195,8 @@ async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Res
 
 
 def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:
-    return [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
+    tables = set(studio.tables.list_all())
+    return [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables if table in tables]
 
 
 def _find_source(

@@ -29,8 +29,9 @@ _SHOWN = 200  # requests of a list
 def list_requests(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """For an analyst her own requests; for a curator all, those that wait for her first."""
     found = studio.requests.list_all(viewer)
-    pending = [one for one in reversed(found) if one.status is Status.PENDING] if viewer.is_curator else []
-    others = [one for one in found if one not in pending]
+    waiting = Status.PENDING if viewer.is_curator else None
+    pending = [one for one in reversed(found) if one.status is waiting]
+    others = [one for one in found if one.status is not waiting]
     return render(
         request,
         "requests.html",
