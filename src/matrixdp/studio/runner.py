@@ -35,6 +35,7 @@ class Runner:
         self._settings, self._state = settings, state
         self._changed = Condition()
         self._active: set[str] = set()
+        self._unusable: set[str] = set()
         self._stopping = False
         self._threads: list[Thread] = []
 
@@ -77,10 +78,14 @@ class Runner:
                 _LOG.error("%s", error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopping, _LOOK)
-            except OSError as error:  # no process could be started
-                _LOG.error("request %s cannot be released: %s", request_id, error.strerror)
-                with suppress(UnavailableError):
-                    note_failure(self._settings, self._state, load_request(self._state, request_id), error)
+            except Exception as error:  # no process could be started, or unforeseen; others are released all the same
+                reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+                _LOG.error("request %s cannot be released: %s", request_id, reason)
+                try:
+                    with suppress(UnavailableError):
+                        note_failure(self._settings, self._state, load_request(self._state, request_id), error)
+                except Exception:  # not tried again by this server, so that it does not keep others waiting
+                    self._unusable.add(request_id)
             finally:
                 with self._changed:
                     self._active.discard(request_id)
@@ -95,7 +100,7 @@ class Runner:
                     _LOG.error("%s", error)
                     waiting = []
                 for request_id in waiting:
-                    if request_id not in self._active:
+                    if request_id not in self._active | self._unusable:
                         self._active.add(request_id)
                         return request_id
                 self._changed.wait(_LOOK)

@@ -286,6 +286,18 @@ def wait_for(condition, seconds=60):
         time.sleep(0.02)
 
 
+def test_a_request_that_cannot_be_read_does_not_stop_the_others(site, caplog):
+    broken, request = site.ask(form_id="broken"), site.ask()
+    approve(site, broken)
+    approve(site, request)
+    with site.studio.state.writing() as connection:
+        connection.execute("UPDATE requests SET spec = '{\"secret\": 1}' WHERE id = ?", (broken.id,))
+    run_until_over(site.studio, request)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    assert "TypeError" in caplog.text
+    assert "secret" not in caplog.text
+
+
 def test_another_ledger_does_not_release_again_what_was_released(site):
     """Other noise for the same request would be a second release, which the first ledger does not know."""
     request = site.ask()

@@ -195,8 +195,8 @@ async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Res
 
 
 def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:
-    tables = set(studio.tables.list_all())
-    return [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables if table in tables]
+    found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
+    return [(dataset, table) for dataset, table in found if studio.tables.has(table)]
 
 
 def _find_source(
