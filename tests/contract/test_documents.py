@@ -89,7 +89,7 @@ def test_links_lead_somewhere(document):
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
 def test_commands_of_the_documents_are_targets_of_the_makefile(document):
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"(?:^    |`)make (\w+)", (ROOT / document).read_text(), re.MULTILINE):
+    for target in re.findall(r"(?:^    |`)make ([\w-]+)", (ROOT / document).read_text(), re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 

@@ -231,7 +231,8 @@ def _root_mean_square(errors: Floats) -> Floats:
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
     """Errors of the fit for each family, as it is and with its variances raised."""
     fitted, options, seed = moment.fitted, _options(moment), _seed(moment)
-    wanted, found = np.diagonal(likeliest(fitted)), []
+    wanted = np.diagonal(likeliest(fitted))
+    found: list[SimulatedErrors] = []
     for family in FAMILIES:
         covariance = likeliest(fitted)
         for _ in range(1 + _RAISED):

@@ -121,7 +121,7 @@ def private_moment(
     Parameters
     ----------
     data : array, pandas, polars or Arrow table of shape (n, m), or what open_records takes
-        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to seven times.
+        Finite numbers; values outside the bounds are clipped to them. Out-of-core records are read up to eight times.
     bounds : Bounds
         Public; never taken from the data.
     privacy : Privacy

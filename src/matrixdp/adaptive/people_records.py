@@ -20,7 +20,7 @@ from matrixdp.records.people import People, changed, count_people
 from matrixdp.types import Floats
 
 _MOST_ENTRIES = 1 << 24  # of the sums for all numbers of rows that people have
-_ROWS = 64  # a person, for which the grid is chosen; sums of twice as many fit into 64 bits
+ROWS = 64  # a person, for which the grid is chosen; sums of twice as many fit into 64 bits
 
 
 class PeopleRecords(PrivateRecords):
@@ -75,7 +75,7 @@ class PeopleRecords(PrivateRecords):
 
     def moment(self, ball: Bounds, public: int) -> Floats:
         """Mean over people of the moments of their clipped rows, in the order of the numbers of rows."""
-        rows = _ROWS * public
+        rows = ROWS * public
         found = self._map(SplitTask(*self._grid, ball, rows))
         total = rest = np.zeros((self.shape[1] + 1, self.shape[1] + 1))
         for count in sorted(found):
@@ -87,7 +87,7 @@ class PeopleRecords(PrivateRecords):
             larger = np.abs(total) >= np.abs(term)
             rest = rest + np.where(larger, (total - new) + term, (term - new) + total)  # what rounding took
             total = new
-        return np.asarray((total + rest) * _ROWS)
+        return np.asarray((total + rest) * ROWS)
 
     def transform(self, coordinates: Coordinates) -> PeopleRecords:
         """The same records in public coordinates."""
@@ -155,9 +155,9 @@ def validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Cal
         raise changed()
 
     def on_grid(public: int) -> PeopleRecords:
-        if checked > 2 * _ROWS * public:
-            raise DataError(f"people must have at most {2 * _ROWS} rows each on average in a fit. Keep fewer rows.")
-        return PeopleRecords(parts, people, bounds, grid_levels(_ROWS * public), public=public)
+        if checked > 2 * ROWS * public:
+            raise DataError(f"people must have at most {2 * ROWS} rows each on average in a fit. Keep fewer rows.")
+        return PeopleRecords(parts, people, bounds, grid_levels(ROWS * public), public=public)
 
     return len(people.rows), on_grid
 

@@ -18,6 +18,7 @@ from matrixdp.adaptive.statistics import Statistics, moments_of, read_off
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.release.interception import pass_releases
 from matrixdp.types import Floats
 
 _NUMBERS = 200_000  # of simulated records times features
@@ -136,7 +137,7 @@ def repeat_fit(records: Floats, options: FitOptions, stream: Stream, times: int)
     if len(records) != public:
         on_grid = RepeatedRecords(on_grid, public)
     fits = []
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), pass_releases():
         for index in range(times):
             budget = FitBudget(options.privacy, options.neighbours, stream.child(index), simulation=True)
             settings = settings_for(options.aim)

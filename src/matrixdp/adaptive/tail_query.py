@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.grid_records import PrivateRecords
+from matrixdp.adaptive.people_records import ROWS
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
@@ -19,8 +20,8 @@ from matrixdp.types import Floats
 
 _ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _EPS = float(np.finfo(float).eps)
+_SCALED = 1 + 1e-6  # factor on the rounding to a grid, for that of the factor which scales a record into a ball
 _BEYOND = 1 + 1e-9  # factor on the longest possible length, for rounding in its formula
-_ROWS = 64  # rows of a person for which grids are chosen
 _MANY = 2.5  # bound on the number of records over the public number
 
 
@@ -82,17 +83,17 @@ class TailMoments(MatrixQuery):
         return self.neighbours is Neighbours.REPLACE
 
     @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+    def shape(self) -> tuple[int, int]:
         """(1, d (d + 3)/2 + 1), without the one where the trace is not measured again."""
         return 1, self.size * (self.size + 3) // 2 + self.traced
 
     @cached_property
-    def sensitivity(self) -> FrobeniusBall:  # type: ignore[override]
+    def sensitivity(self) -> FrobeniusBall:
         """Largest change when one record is replaced, or added or removed."""
         e, g = self.outer**2 - self.radius**2, self.outer - self.radius
         change = 2 * (e**2 + 2.25 * (self.radius * g) ** 2) if self.traced else e**2 + 2 * (self.radius * g) ** 2
-        rows = self.records * (1 if self.person is None else _ROWS)
-        rounded = math.sqrt(self.size) * self.longest / levels(rows)
+        rows = self.records * (1 if self.person is None else ROWS)
+        rounded = math.sqrt(self.size) * self.longest / levels(rows) * _SCALED
         term = 2 * math.hypot(*[2 * self.outer * rounded + rounded**2] * 2, math.sqrt(2) * self.radius * rounded)
         return FrobeniusBall((math.sqrt(change) + 2 * term) / self.records * _ROUNDING)
 

@@ -28,7 +28,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
 _NORMAL = 1.96
-_REACH = 1.5
+_REACH = 1.0  # of slopes, in units of the one with which a feature would explain the target alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class Discriminant:
 def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: float) -> Floats:
     """Standard deviations of slopes, NaN where a 95% interval reaches further than a feature can matter.
 
-    That is `_REACH` times the slope with which a feature would explain the target alone.
+    That is the slope with which a feature would explain the target alone, times `_REACH`.
 
     Parameters
     ----------

@@ -434,6 +434,16 @@ def _half_tail() -> bool:
         return replay(_fit, _DATA, _NEIGHBOUR).broken
 
 
+@_broken("half the sensitivity of the moment of what clipping takes in a fit")
+def _half_tail_moment() -> bool:
+    data = np.column_stack([_DATA, np.linspace(-0.8, 0.8, len(_DATA))])
+    data[:16, :2] = 1.0  # few long records
+    neighbour = np.vstack([np.zeros((1, 3)), data[1:]])
+    bounds, privacy = Bounds([-1] * 3, [1] * 3), Privacy(8.0, 1e-6)
+    with patch("matrixdp.adaptive.tail_query.FrobeniusBall", _halved):
+        return replay(lambda x: private_moment(x, bounds, privacy, aim="components"), data, neighbour).broken
+
+
 @_broken("a charge smaller than what is spent")
 def _small_charge() -> bool:
     return replay(_fit, _DATA, _NEIGHBOUR, claim=0.9 * _PRIVACY.mu).broken

@@ -12,6 +12,7 @@ from matrixdp.adaptive import principal_directions, private_moment, private_scal
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.domains import BoxDomain, find_domain
 from matrixdp.audit.families import Domain
+from matrixdp.audit.people import give_rows
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
@@ -280,6 +281,10 @@ def random_fit(name: str, rng: Rng) -> FitCase:
     if name == "principal_directions":
         return FitCase(lambda data: principal_directions(data, bounds, privacy, records=len(data)).release, *pair)
     function: Any = private_moment if name == "private_moment" else private_scales
+    if name == "private_moment":
+        options["aim"] = str(rng.choice(["covariance", "correlation", "components"]))
+        if rng.random() < 0.4:
+            options["person"], pair = "person", give_rows(rng, *pair)
     return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), *pair)
 
 

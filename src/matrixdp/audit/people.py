@@ -1,4 +1,4 @@
-"""Where attacks search if a query protects people: neighbours that differ in all rows of one of them."""
+"""Where audits search if people are protected: neighbours that differ in all rows of one of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from matrixdp.audit.families import Domain, Family
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import with_ids
+from matrixdp.types import Floats
 
 _ROWS = (1, 1, 2, 7, 100)  # of one person
 _PEOPLE = 40  # that are tried
@@ -59,6 +60,22 @@ class PersonDomain(Domain):
             return with_ids(mixed, [ids[i] for i in order])
 
         return Family(build, people, replaced)
+
+
+def give_rows(rng: np.random.Generator, data: Floats, neighbour: Floats) -> tuple[Any, Any]:
+    """Two data sets that differ in their first record, or in that only one has it, as those of people with more rows.
+
+    All rows of the first person are the same; some of the others have two.
+    """
+    twice = rng.random(len(data) - 1) < 0.3
+    others, ids = np.vstack([data[1:], data[1:][twice]]), np.arange(1, len(data))
+    ids = np.concatenate([ids, ids[twice]])
+
+    def build(first: Floats) -> Any:
+        rows = np.repeat(first, int(rng.choice(_ROWS)), axis=0)
+        return with_ids(np.vstack([rows, others]), np.concatenate([np.zeros(len(rows), int), ids]))
+
+    return build(data[:1]), build(neighbour[: 1 + len(neighbour) - len(data)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,7 +184,7 @@ def release_dataset(
         query.check_people(everything)
         receipt = account.charge_or_find() if account is not None else None
         if isinstance(receipt, str):
-            raise _elsewhere(out, request)
+            return _open_stored(out, receipt, request)
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
@@ -198,16 +198,12 @@ def release_dataset(
     return released
 
 
-def _open_stored(out: str | os.PathLike[str], stored: str, request: str) -> DatasetRelease:
+def _open_stored(out: str | os.PathLike[str], stored: str, request: str | None) -> DatasetRelease:
     """The data set in `out`, if it is the one that the ledger has stored under the request id."""
     manifest = Path(out, MANIFEST)
-    if not manifest.is_file() or manifest.read_text(encoding="utf-8", errors="replace") != stored:
-        raise _elsewhere(out, request)
-    return DatasetRelease.open(out)
-
-
-def _elsewhere(out: str | os.PathLike[str], request: str | None) -> ParameterError:
-    return ParameterError(
+    if manifest.is_file() and manifest.read_text(encoding="utf-8", errors="replace") == stored:
+        return DatasetRelease.open(out)
+    raise ParameterError(
         f"the data set of the request {show(request)} was released before, and is not in {Path(out)}. Give the folder "
         "that it was written to, or use a new request id, which is charged again."
     )

@@ -1,5 +1,6 @@
 """The moment of what clipping takes: exact, private, and enough to keep the order of components."""
 
+import itertools
 import math
 
 import numpy as np
@@ -11,10 +12,13 @@ import matrixdp as mdp
 from matrixdp.adaptive import clipped_tail as tail
 from matrixdp.adaptive import principal_components, private_moment
 from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.grid_records import GridRecords
+from matrixdp.adaptive.plan import FinalPlan
 from matrixdp.adaptive.tail_query import TailMoments
 from matrixdp.audit import replay
 from matrixdp.privacy import Neighbours
+from matrixdp.records import with_ids
 
 
 def unit(d):
@@ -62,6 +66,47 @@ def test_the_sensitivity_is_reached_but_for_the_mean(kind):
     assert 0.99 * query.sensitivity.frobenius < moved <= query.sensitivity.frobenius
 
 
+@pytest.mark.parametrize("kind", list(Neighbours))
+def test_rounding_to_a_coarse_box_is_part_of_the_sensitivity(kind):
+    """A record within the larger ball is not rounded, and what the smaller ball keeps of it is rounded down."""
+    rng, ratios = np.random.default_rng(0), []
+    for _ in range(40):
+        turn = 0.1 * (1 - 1e-5) * np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        query = TailMoments(3, (0.005, 0.1), 1000.0, 2, neighbours=kind)
+        data = np.vstack([np.zeros(3), turn[0]])
+        other = np.vstack([np.zeros(3), turn[1]]) if kind is Neighbours.REPLACE else data[:1]
+        ratios.append(np.linalg.norm(row(query, data) - row(query, other)) / query.sensitivity.frobenius)
+    without = TailMoments(3, (0.005, 0.1), 0.1, 2, neighbours=kind).sensitivity.frobenius
+    assert max(ratios) <= 1
+    assert max(ratios) * query.sensitivity.frobenius > 1.001 * without
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(Neighbours))
+def test_neighbours_in_learned_coordinates_are_within_the_sensitivity(seed, kind):
+    """Coordinates with any scales and any centre; records at the corners of the box and at the centre."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(2, 4))
+    matrix = (np.linalg.qr(rng.normal(size=(d, d)))[0] * 10.0 ** rng.uniform(-2, 2, d)).T
+    centre = rng.choice([-1.0, 0.0, 0.4, 1.0], d)
+    plan = FinalPlan(Coordinates.of(matrix, centre), 0.1, 1.0, 1.0, 1.0, 1.0)
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=d)))
+    far = np.linalg.norm((corners - centre) @ matrix.T, axis=1)
+    assert far.max() <= plan.longest * (1 + 1e-9)
+    outer = float(rng.choice([far.max(), far.max() / 2, np.median(far), 0.01 * far.max()]))
+    query = TailMoments(d, (outer * rng.uniform(0.02, 0.7), outer), plan.longest, 2, neighbours=kind)
+
+    def answer(records):
+        return query.evaluate(on_grid(records).transform(plan.coordinates), clip=True, missing="error")[0]
+
+    answers = [answer(np.vstack([centre, one])) for one in [centre, *corners]]
+    pairs = itertools.combinations(answers, 2)
+    if kind is not Neighbours.REPLACE:
+        alone = answer(centre[None])
+        pairs = [(alone, one) for one in answers]
+    assert max(np.linalg.norm(a - b) for a, b in pairs) <= query.sensitivity.frobenius
+
+
 def few_long(n, d=6):
     """A direction in which few records are far away, and another in which all records vary."""
     rng = np.random.default_rng(1)
@@ -106,3 +151,18 @@ def test_a_whole_fit_with_a_tail_moment_replays():
     found = replay(lambda x: private_moment(x, unit(6), mdp.Privacy(8, 1e-6), aim="components"), data, other)
     assert not found.broken, str(found)
     assert any(step.query == "TailMoments" for step in found.steps)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_fit_of_people_with_a_tail_moment_replays(broken, monkeypatch):
+    """One person with seven long rows is added, among people with one row or two."""
+    if broken:
+        evaluate = TailMoments.evaluate
+        monkeypatch.setattr(TailMoments, "evaluate", lambda self, *a, **k: 1.01 * evaluate(self, *a, **k))
+    ids = np.concatenate([np.arange(400), np.arange(0, 400, 3)])
+    rows = few_long(400)[ids]
+    data, other = with_ids(rows, ids), with_ids(np.vstack([rows, np.ones((7, 6))]), np.append(ids, [400] * 7))
+    options = {"aim": "components", "person": "person", "neighbours": "add-remove", "records": 400}
+    found = replay(lambda x: private_moment(x, unit(6), mdp.Privacy(8, 1e-6), **options), data, other)
+    assert found.broken == broken, str(found)
+    assert any(step.query == "TailMoments" and step.distance > 0.99 * step.claim for step in found.steps)

@@ -1,6 +1,7 @@
 """Replays of whole fits: distances add up, and everything beyond noisy answers is noticed."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,24 @@ def test_a_result_that_depends_on_the_data_is_noticed():
     found = replay(lambda data: (fit(data).mean, data[0, 0]), DATA, NEIGHBOUR, claim=PRIVACY)
     assert found.broken
     assert "the result" in found.difference
+
+
+def test_error_bars_are_post_processing_of_the_noisy_answers():
+    """The fits of simulated records behind them are no part of the transcript."""
+
+    def with_bars(data):
+        moment = private_moment(data, BOX, PRIVACY)
+        return moment, moment.errors
+
+    def with_true_bars(data):
+        moment = private_moment(data, BOX, PRIVACY)
+        return replace(moment, fitted=replace(moment.fitted, mean=data.mean(axis=0))).errors
+
+    data, neighbour = DATA[:20], NEIGHBOUR[:20]
+    found = replay(with_bars, data, neighbour, claim=PRIVACY)
+    assert not found.broken, str(found)
+    assert len(found.steps) == len(replay(fit, data, neighbour).steps)
+    assert "the result" in replay(with_true_bars, data, neighbour, claim=PRIVACY).difference
 
 
 def test_a_claim_must_be_known():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.release import charging
 from matrixdp.release.charging import describe_design
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -194,6 +195,27 @@ class TestDataSets:
                 self.release(ledger, tmp_path / name, request="r", force=True)
         assert len(ledger.history("clinic")) == 2
         assert not (tmp_path / "three").exists()
+
+    def test_a_data_set_that_lost_a_file_is_not_returned(self, ledger, tmp_path):
+        (name,) = self.release(ledger, tmp_path / "out", request="r").files
+        (tmp_path / "out" / name).unlink()
+        with pytest.raises(mdp.ParameterError, match=r"complete data set, but .*parquet does not exist"):
+            self.release(ledger, tmp_path / "out", request="r", force=True)
+        assert len(ledger.history("clinic")) == 1
+
+    def test_a_data_set_that_was_finished_meanwhile_is_returned(self, ledger, tmp_path, monkeypatch):
+        """Another process finishes after this one has looked for a stored release."""
+        first, stored = self.release(ledger, tmp_path / "out", request="r"), charging.Account.stored
+        for name, words in (("out", None), ("other", "is not in .*other")):
+            answers = iter([lambda account: None, stored])
+            monkeypatch.setattr(charging.Account, "stored", lambda account, answers=answers: next(answers)(account))
+            if words is None:
+                assert self.release(ledger, tmp_path / name, request="r", force=True).files == first.files
+            else:
+                with pytest.raises(mdp.ParameterError, match=words):
+                    self.release(ledger, tmp_path / name, request="r", force=True)
+        assert not (tmp_path / "other").exists()
+        assert len(ledger.history("clinic")) == 1
 
     def test_a_matrix_and_a_data_set_do_not_share_a_request(self, ledger, tmp_path):
         self.release(ledger, tmp_path / "out", request="r")

@@ -40,7 +40,7 @@ _folder = click.argument("folder", type=PATH)
 _state = click.option("--state", type=PATH, help="Folder for the studio's own files. [default: .studio in FOLDER]")
 
 
-@studio.command(_START, example="matrixdp studio tables/ --ledger clinic.db")
+@studio.command(_START, example="matrixdp studio start tables/ --ledger clinic.db")
 @_folder
 @click.option(
     "--ledger",
