@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from matrixdp.errors import MatrixDPError
+from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio.late_routes import LateRoutes, import_routers
 from matrixdp.studio.refusals import SignInError, find_status
 from matrixdp.studio.rendering import STATIC, CachedStatic, render
@@ -25,6 +25,7 @@ from matrixdp.studio.studio import Studio
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
+_LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
 
 
 EARLY = ("matrixdp.studio.pages.sign_in", "matrixdp.studio.pages.datasets")
@@ -82,9 +83,13 @@ def _is_early(path: str) -> bool:
 async def _answer_error(request: Request, error: Exception) -> Response:
     """A page, or JSON below /api, with the message of an error; of an unforeseen one, only its class.
 
-    Its message could contain private values, so neither the answer nor the log shows it.
+    Its message could contain private values, so neither the answer nor the log shows it. Curators alone see where a
+    ledger that cannot be used is.
     """
     status, message = _describe(error)
+    if isinstance(error, LedgerError) and status == 503:
+        viewer = getattr(request.state, "viewer", None)
+        message = message if viewer is not None and viewer.is_curator else _LEDGER_PROBLEM
     if status == 500:
         _LOG.error("internal error (%s) at %s", type(error).__name__, request.scope["path"])
     if request.url.path.startswith(f"{API}/"):

@@ -367,7 +367,10 @@ def test_a_ledger_that_is_gone_costs_nothing(site):
     site.settings.ledger.rename(away)
     release_request(site.settings, request.id)
     assert load_request(site.studio.state, request.id).payment == "unknown"
-    assert site.browser(CURATOR).get("/datasets").status_code == 503
+    seen = {role: site.browser(role).get("/datasets") for role in (CURATOR, ANALYST)}
+    assert seen[CURATOR].status_code == seen[ANALYST].status_code == 503
+    assert site.settings.ledger.name in seen[CURATOR].text
+    assert site.settings.ledger.name not in seen[ANALYST].text
     with pytest.raises(LedgerError, match="no ledger"):
         site.ask(form_id="other")
     away.rename(site.settings.ledger)
