@@ -23,13 +23,20 @@ STATIC = _HERE / "static"
 
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
-    return Environment(
+    templates = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["when"] = _show_time
+    return templates
+
+
+def _show_time(time: str) -> str:
+    """A time in UTC, to the minute."""
+    return f"{time[:16].replace('T', ' ')} UTC"
 
 
 def render(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:

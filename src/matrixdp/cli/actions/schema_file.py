@@ -212,7 +212,7 @@ def _parse_column(path: Path, name: str, entry: Any) -> Column:
         raise ParameterError(f"{where} must be a table with lower and upper, or with levels.")
     if not entry:
         names = ", ".join(f'"{name}"' for name in TYPES)
-        raise ParameterError(f"{where} has no type yet. Write type = one of {names}, or delete the column.")
+        raise ParameterError(f"{where} has no type yet. Set its type to one of {names}, or delete the column.")
     kind = _find_type(entry, where)
     require_known(entry, {"type", *_KEYS[kind]}, f"{where}, of type {kind!r}" if "type" in entry else where)
     flags = {flag: _read_flag(entry, flag, where) for flag in ("missing", "other") if flag in entry}
