@@ -169,7 +169,7 @@ design_options = combine_options(
     click.option(
         "--by",
         metavar="NAME,...",
-        help="Categories: the same for each of their levels, at no further cost. For everything, means, table, "
+        help="Categories: the same for each of their levels, for the same epsilon. For everything, means, table, "
         "covariance and correlation.",
     ),
     click.option("--cells", metavar="ROWS,COLUMNS", help="The two columns that --query table and counts tabulate."),

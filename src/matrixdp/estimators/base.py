@@ -201,7 +201,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
-        box = self._box
+        box = self._box()
         if is_on_device(X):
             if options.get("reset", True):
                 return self._validate_on_device(X, options)
@@ -261,7 +261,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Records that are read in parts; their features are those of the bounds."""
         if not reset:
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
-        box = self._box
+        box = self._box()
         if not isinstance(box, Bounds):
             raise ParameterError("bounds must be Bounds(lower, upper, names=...) for records outside of memory.")
         self._set_features(box.size, box.names)
@@ -281,7 +281,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         plain = not isinstance(found, Columns) or not (found.categories or any(one.missing for one in found.numbers))
         return None if plain else found
 
-    @property
     def _box(self) -> Any:
         """The bounds, also where they are given as columns of numbers."""
         if self._table_columns is not None:
@@ -293,4 +292,4 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return self.bounds.bounds if isinstance(self.bounds, Columns) else self.bounds
 
     def _feature_bounds(self) -> Bounds:
-        return parse_bounds(self._box, self.n_features_in_, "bounds")
+        return parse_bounds(self._box(), self.n_features_in_, "bounds")

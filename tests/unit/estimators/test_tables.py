@@ -387,3 +387,9 @@ def test_a_record_is_expanded_on_its_own():
     assert features.names == ("age", "bmi", "ward=south", "ward=west", "smoker=yes")
     assert features.bounds.lower.tolist() == [0, 10, -1, -1, 0]
     assert features.bounds.upper.tolist() == [100, 60, 1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [PrivateCovariance, PrivatePCA, PrivateRidge, PrivateLinearDiscriminant])
+def test_names_can_be_completed_for_tables(kind):
+    columns = mdp.Columns([mdp.Number("a", 0, 1, missing=True), mdp.Category("g", ["x", "y"])])
+    assert "fit" in dir(kind(bounds=columns))

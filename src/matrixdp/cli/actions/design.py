@@ -222,7 +222,8 @@ def _print_predictions(options: DesignOptions, design: Design) -> None:
         table = format_matrix(estimate.std, estimate.rows, estimate.columns)
         _print_section(make_visible(f"Predicted standard deviation of: {answer.title}"), table)
     click.echo(
-        "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups\n"
+        "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups,\n"
+        "  and for correlations many times larger where numbers fill little of their bounds\n"
         "  and where values are missing"
     )
     if options.query == "everything":
