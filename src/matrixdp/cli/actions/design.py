@@ -222,9 +222,8 @@ def _print_predictions(options: DesignOptions, design: Design) -> None:
         table = format_matrix(estimate.std, estimate.rows, estimate.columns)
         _print_section(make_visible(f"Predicted standard deviation of: {answer.title}"), table)
     click.echo(
-        "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups,\n"
-        "  and for correlations many times larger where numbers fill little of their bounds\n"
-        "  and where values are missing"
+        "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups\n"
+        "  and where values are missing; many times larger for correlations of numbers that fill little of their bounds"
     )
     if options.query == "everything":
         lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
