@@ -78,7 +78,7 @@ def release(no_ledger: bool, **options: Any) -> None:
     """Release a private matrix of the table DATA.
 
     DATA is one or more CSV, Excel, Parquet or Feather files, a folder of them, or a pattern. They are read in bounded
-    memory, then the ledger is charged, and only then is noise drawn. Values outside their bounds are moved to the bounds.
+    memory, then the ledger is charged, then noise is drawn. Values outside their bounds are moved to the bounds.
     A large noisy data set (--query identity) is written as a set of Parquet files.
     """
     if options["ledger"] is None and not no_ledger:
