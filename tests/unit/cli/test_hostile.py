@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import matrixdp as matrixdp_package
 from matrixdp.cli.actions import release as releasing
+from matrixdp.cli.actions import release_output
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import run
@@ -150,7 +151,7 @@ def fail(error):
 )
 def test_an_error_after_the_charge_says_what_was_spent(clinic, matrixdp, monkeypatch, error, code):
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "write_folder", fail(error))
+        patch.setattr(release_output, "write_folder", fail(error))
         failed = matrixdp(*argv())
     assert failed.code == code
     assert "The budget is spent, and the ledger has the release" in failed.err

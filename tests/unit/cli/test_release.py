@@ -12,6 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.cli.actions import release as releasing
+from matrixdp.cli.actions import release_output
 from matrixdp.records.files import FilePart, open_files
 from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
 
@@ -171,7 +172,7 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "write_folder", full)
+        patch.setattr(release_output, "write_folder", full)
         failed = matrixdp(*argv())
     assert failed.code == 2
     assert not Path("out").exists()
@@ -181,13 +182,13 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
 
 
 def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch):
-    write = releasing.write_folder
+    write = release_output.write_folder
 
     def interrupted(result, folder):
         os.kill(os.getpid(), signal.SIGINT)
         return write(result, folder)
 
-    monkeypatch.setattr(releasing, "write_folder", interrupted)
+    monkeypatch.setattr(release_output, "write_folder", interrupted)
     done = matrixdp(*argv())
     assert done.code == 0
     assert "was finished" in done.err

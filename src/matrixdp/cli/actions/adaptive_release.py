@@ -15,10 +15,9 @@ from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.method import parse_features
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
-from matrixdp.cli.actions.release_output import print_release, print_remarks
+from matrixdp.cli.actions.release_output import print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.domain.bounds import Bounds
-from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.estimates.release_covariance import describe_adaptive, release_adaptive
 from matrixdp.estimates.sample import make_sample_release
@@ -29,7 +28,7 @@ from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import Files
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.files import rehearse_folder
 from matrixdp.report.ledger_summary import LedgerSummary
 
 
@@ -95,11 +94,7 @@ def run_adaptive_release(job: AdaptiveJob) -> Callable[[], None]:
             with refuse_extremes():
                 rehearse_folder(job.show(job.make_sample()), out.drafts)
         content = job.show(_fit(job, target, interrupts), target.summarise())
-        try:
-            files = write_folder(content, out.path)
-            out.finish()
-        except OSError as error:
-            raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
+        files = write_results(content, out)
 
     def show() -> None:
         print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)

@@ -29,7 +29,7 @@ from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_fe
 from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
-from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks
+from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin, name_origin
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
@@ -44,7 +44,7 @@ from matrixdp.release import DatasetRelease, Release, release, release_dataset
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
-from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.files import rehearse_folder
 from matrixdp.report.ledger_summary import LedgerSummary
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
@@ -150,13 +150,7 @@ def _release_matrix(job: _ReleaseJob) -> Callable[[], None]:
         if not target.released_before:
             _rehearse(job, out)
         content, learned = _make_release(job, target, interrupts)
-        try:
-            if learned is not None:
-                (out.path / "directions.json").write_text(learned.release.to_json(), encoding="utf-8")
-            files = write_folder(content, out.path)
-            out.finish()
-        except OSError as error:
-            raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
+        files = write_results(content, out, None if learned is None else learned.release.to_json())
 
     def show() -> None:
         print_remarks(options, interrupted=interrupts.pending, released_before=target.released_before)

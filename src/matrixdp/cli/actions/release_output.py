@@ -1,4 +1,4 @@
-"""What ``matrixdp release`` prints, for people or as JSON."""
+"""What ``matrixdp release`` writes, and prints for people or as JSON."""
 
 from __future__ import annotations
 
@@ -12,18 +12,33 @@ from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.display.numbers import make_visible
+from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
+from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import REPLACED, ReportContent
 from matrixdp.report.dataset_page import DATASET_PAGE
 from matrixdp.report.dates import show_dates
+from matrixdp.report.files import write_folder
 from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix
 from matrixdp.report.words import DASH
 
 _MOST_TABLES = 12
+
+
+def write_results(content: ReportContent, out: OutputFolder, directions: str | None = None) -> Sequence[str]:
+    """Write the folder of a release, with learned directions if there are any; return the names of its files."""
+    try:
+        if directions is not None:
+            (out.path / "directions.json").write_text(directions, encoding="utf-8")
+        files = write_folder(content, out.path)
+        out.finish()
+    except OSError as error:
+        raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
+    return files
 
 
 def print_remarks(options: ReleaseOptions, *, interrupted: bool, released_before: bool) -> None:
