@@ -61,6 +61,22 @@ def test_questions_are_asked_by_changing_a_form_and_cost_nothing(open_page, site
     assert charges(site) == before
 
 
+def test_of_two_quick_questions_the_later_is_answered(open_page, site):
+    page, held = open_page(ANALYST), []
+    page.goto(site.clear)
+    page.route("**/explore?kind=*", lambda route: held.append(route))
+    for name, number in (("Means by group", 1), ("Correlations", 2)):
+        with page.expect_request("**/explore?kind=*"):
+            page.get_by_role("link", name=name).click()
+        assert len(held) == number
+    for route in held:
+        route.continue_()
+        page.wait_for_timeout(300)
+    expect(page.get_by_role("status")).to_have_text("Correlation")
+    expect(page.locator("#kind-correlation")).to_have_attribute("aria-current", "true")
+    assert page.url.endswith("kind=correlation")
+
+
 def test_an_address_can_be_passed_on(open_page, site):
     page = open_page(ANALYST)
     page.goto(f"{site.clear}/explore?kind=correlation&group.0=north")
