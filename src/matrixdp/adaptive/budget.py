@@ -91,6 +91,11 @@ class FitBudget:
         return RECORD if self.person is None else Unit("person", self.person.column)
 
     @property
+    def effective_mu(self) -> float:
+        """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
+        return self.privacy.mu / (1 if self.person is None else self.person.most)
+
+    @property
     def remaining(self) -> float:
         """Share of ``mu^2`` that is not spent yet."""
         return 1.0 - math.fsum(share for _, share, _ in self._releases)

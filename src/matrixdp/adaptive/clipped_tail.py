@@ -117,11 +117,12 @@ def measure_excess(
     Privacy
     -------
     A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
-    either kind of neighbours.
+    either kind of neighbours; and by k times that where k rows of a person count.
     """
+    most = 1 if budget.person is None else budget.person.most
     query = Query(
         (1, 1),
-        FrobeniusBall(limit / public * _ROUNDING),
+        FrobeniusBall(most * limit / public * _ROUNDING),
         bound=2.5 * limit,
         function=_Mean(limit, public),
         neighbours=budget.neighbours,
