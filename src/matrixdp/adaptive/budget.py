@@ -91,6 +91,11 @@ class FitBudget:
         return RECORD if self.person is None else Unit("person", self.person.column)
 
     @property
+    def public_number(self) -> bool:
+        """Whether the number of records is public: of records, or of people who count once each."""
+        return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
+
+    @property
     def effective_mu(self) -> float:
         """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
         return self.privacy.mu / (1 if self.person is None else self.person.most)

@@ -10,6 +10,7 @@ from matrixdp.adaptive.box_moment import box_moment, box_query, pool_moments
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.clipped_tail import ClippedTail, measure_excess, measure_tail, private_excess
 from matrixdp.adaptive.grid_records import PrivateRecords
+from matrixdp.adaptive.noisy_count import share_count
 from matrixdp.adaptive.plain_mix import finish_plain, mix_plain
 from matrixdp.adaptive.plain_share import plain_ratio, plain_share
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
@@ -78,17 +79,19 @@ def fit_moment(
         return finish_targets(measure_targets(records, targets, budget, public=public), d)
     if targets:
         plan = replace(plan, ratio=regression_ratio(plan, ball, targets, reach))
-    share = plain_share(rough, plan, ball, settings, reach)
+    ratio = plain_ratio(rough, public_number=budget.public_number)
+    share = plain_share(rough, plan, ball, settings, reach, ratio)
     if not share:
-        final = measure_final_moment(transformed, plan, ball, budget, public=public)
+        rough, final = share_count(rough, measure_final_moment(transformed, plan, ball, budget, public=public))
         return finish_combined(rough, final, plan, ball, settings)
-    plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share)
+    plain = measure_box(records, ratio, budget, public=public, part=share)
+    if share == 1:  # the rough moment is of the whole box, too
+        return finish_plain(pool_moments(*share_count(rough, plain)))
+    final = measure_final_moment(transformed, plan, ball, budget, public=public)
+    rough, plain, final = share_count(rough, plain, final)
     known: BallMoment | None = rough
     if rough.diagonal is not None:  # of the whole box, too
         plain, known = pool_moments(rough, plain), None
-    if share == 1:
-        return finish_plain(plain)
-    final = measure_final_moment(transformed, plan, ball, budget, public=public)
     return mix_plain(finish_combined(known, final, plan, ball, settings), final, plan, plain)
 
 
