@@ -16,7 +16,7 @@ import pandas as pd
 import matrixdp as mdp
 from benchmarks.people import PRIVACY, answers, tables
 
-TRIALS = 20
+TRIALS = 10
 AIMS = ("covariance", "correlation")
 
 

@@ -35,7 +35,7 @@ def test_a_public_number_leaves_moments_as_they_are():
 
 
 def test_a_private_number_costs_little_where_records_fill_their_bounds():
-    """With the ratio of a public number, errors are twice as large."""
+    """With the ratio of a public number, errors are 1.4 times those of replaced records."""
     rng = np.random.default_rng(0)
     data = np.where(rng.random((3000, 4)) < [0.5, 0.4, 0.3, 0.5], 1.0, -1.0)
     truth, box, errors = np.cov(data.T, bias=True), mdp.Bounds([-1] * 4, [1] * 4), {}
@@ -43,4 +43,4 @@ def test_a_private_number_costs_little_where_records_fill_their_bounds():
         options = {"neighbours": neighbours, "records": len(data), "simulation": True}
         fits = [private_moment(data, box, mdp.Privacy(1, 1e-6), stream=mdp.Stream(seed=s), **options) for s in range(8)]
         errors[neighbours] = np.mean([np.square(fit.covariance - truth).mean() for fit in fits]) ** 0.5
-    assert errors["add-remove"] < 1.5 * errors["replace"]
+    assert errors["add-remove"] < 1.2 * errors["replace"]
