@@ -154,7 +154,7 @@ def _sampling(moment: PrivateMoment) -> Statistics:
     for index, family in enumerate(FAMILIES):
         rng = np.random.default_rng(seed + index)
         records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
-        found.append(sampling_errors(records, moment.records, moment.bounds.halfwidths))
+        found.append(sampling_errors(records, moment.sample_size, moment.bounds.halfwidths))
     return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
 
 

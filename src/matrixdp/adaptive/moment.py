@@ -83,6 +83,11 @@ class PrivateMoment:
         return RECORD if self.person is None else Unit("person", self.person.column)
 
     @property
+    def sample_size(self) -> float:
+        """Number of records as a sample from a population; where rows of people count, the fewest possible people."""
+        return self.records if self.person is None else self.person.least_sample(self.records)
+
+    @property
     def mean(self) -> Floats:
         """Mean of each feature, of shape (m,)."""
         return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean

@@ -193,6 +193,7 @@ def regression(
     total = max(float(moments.covariance[-1, -1]), 0.0)
     residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
     rows = max(float(view.matrix[0, 0]) * view.query.records, 1.0)
+    rows = rows if view.query.person is None else view.query.person.least_sample(rows)
     sampling = residual / max(rows - len(variables) - 1, 1.0)
     inverse = moments.inverse(len(variables))
     centre = moments.mean[:-1] + middles

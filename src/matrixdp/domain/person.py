@@ -66,6 +66,10 @@ class Person:
         """Largest weight of all rows of one person together, in rows."""
         return 1 if self.rows is None else self.rows
 
+    def least_sample(self, records: float) -> float:
+        """How many independent people `records` stand for at least: rows of one person may all be the same."""
+        return max(records / self.most, 1.0)
+
     def weights(self, counts: NDArray[np.integer[Any]], unit: int) -> NDArray[np.int64]:
         """Weight of each row of people with `counts` rows, in whole numbers of which `unit` are one row.
 

@@ -94,6 +94,9 @@ class TestMethod:
         plain = simulate(frame, person=person, method="plain", **options)
         assert isinstance(plain, PlainRelease)
         assert plain.unit == found.unit
+        for released in (found, plain):  # each person has three rows, or one that counts
+            sampling = released.error_parts("means")["age", "sampling std"]
+            assert sampling == pytest.approx(DATA[:, 0].std() / np.sqrt(1000), rel=0.3)
         if rows is not None:
             with pytest.raises(ParameterError, match="records must be given"):
                 simulate(frame, person=person)
