@@ -140,6 +140,11 @@ def test_files_give_the_bits_of_a_frame(tmp_path):
             fit(tmp_path, BOUNDS, PRIVACY, person="id", **seeded()).mean,
             fit(data, BOUNDS, PRIVACY, person="id", **seeded()).mean,
         )
+    options = {"person": ROWS, "records": 3000}
+    in_memory = private_moment(data, BOUNDS, PRIVACY, **options, **seeded()).covariance
+    on_dask = pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=3)
+    for source in (tmp_path, on_dask):
+        assert np.array_equal(private_moment(source, BOUNDS, PRIVACY, **options, **seeded()).covariance, in_memory)
 
 
 def extreme(rng, rows):
