@@ -269,6 +269,21 @@ class TestJson:
 
 
 class TestLedger:
+    def test_people_are_charged_to_a_data_set_of_people_and_a_request_is_charged_once(self, ledger):
+        frame = pd.DataFrame(DATA, columns=NAMES).assign(patient=np.arange(len(DATA)) // 3)
+        ledger.register("people", mdp.Privacy(3, 1e-6), neighbours="replace", unit="person:patient")
+        options = {"person": "patient", "ledger": ledger, "request": "week 7"}
+        with pytest.raises(LedgerError, match="protect"):
+            mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="clinic", **options)
+        first = mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
+        assert mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options).to_json() == first.to_json()
+        (charge,) = ledger.history()
+        assert str(charge.unit) == "person:patient"
+        options |= {"person": mdp.Person("patient", rows=2), "records": 1000}
+        with pytest.raises(LedgerError, match="week 7"):  # for something else
+            mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
+        assert len(ledger.history()) == 1
+
     @pytest.mark.parametrize("method", ["adaptive", "plain"])
     def test_the_charge_is_what_was_claimed_and_a_request_is_charged_once(self, ledger, method):
         options = {"method": method, "ledger": ledger, "dataset": "clinic", "request": "week 7"}
