@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import EXCESS_STEPS, PrivateRecords
 from matrixdp.adaptive.tail_query import TailMoments
+from matrixdp.domain.person import most_rows
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
@@ -119,7 +120,7 @@ def measure_excess(
     A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
     either kind of neighbours; and by k times that where k rows of a person count.
     """
-    most = 1 if budget.person is None else budget.person.most
+    most = most_rows(budget.person)
     query = Query(
         (1, 1),
         FrobeniusBall(most * limit / public * _ROUNDING),

@@ -26,6 +26,7 @@ from matrixdp.adaptive.simulated_fit import (
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
+from matrixdp.domain.person import least_sample, most_rows
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
@@ -154,7 +155,8 @@ def _sampling(moment: PrivateMoment) -> Statistics:
     for index, family in enumerate(FAMILIES):
         rng = np.random.default_rng(seed + index)
         records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
-        found.append(sampling_errors(records, moment.sample_size, moment.bounds.halfwidths))
+        sample = least_sample(moment.records, moment.person)
+        found.append(sampling_errors(records, sample, moment.bounds.halfwidths))
     return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
 
 
@@ -180,7 +182,7 @@ def _known_errors(moment: PrivateMoment) -> Statistics:
     count, all of them may be there.
     """
     fitted, half = moment.fitted, moment.bounds.halfwidths
-    most = 1 if moment.person is None else moment.person.most
+    most = most_rows(moment.person)
     reach, unseen = 1 + np.abs(fitted.mean), max(_UNSEEN / moment.privacy.mu, 1.0)
     record = most * np.multiply.outer(reach, reach) / moment.records
     np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))

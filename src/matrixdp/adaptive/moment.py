@@ -20,11 +20,11 @@ from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy, warn_large_delta
+from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.release.interception import current_answer
 from matrixdp.types import Floats
@@ -80,12 +80,7 @@ class PrivateMoment:
     @property
     def unit(self) -> Unit:
         """What the guarantee protects."""
-        return RECORD if self.person is None else Unit("person", self.person.column)
-
-    @property
-    def sample_size(self) -> float:
-        """Number of records as a sample from a population; where rows of people count, the fewest possible people."""
-        return self.records if self.person is None else self.person.least_sample(self.records)
+        return find_unit(self.person)
 
     @property
     def mean(self) -> Floats:

@@ -12,7 +12,7 @@ from scipy.special import gammaincinv
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.settings import Settings
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
@@ -206,7 +206,7 @@ def extrapolate_radius(radius: float, found: float, wanted: float, freedom: floa
 
 def count_query(records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
     """Query for the number of records that are longer than a cut-off; `data` is a `Cut`."""
-    most = FrobeniusBall(1.0 if person is None else float(person.most))
+    most = FrobeniusBall(float(most_rows(person)))
     return Query((1, 1), most, bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.queries.moment_sums import levels
@@ -93,7 +93,7 @@ class TailMoments(MatrixQuery):
         """Largest change when one record is replaced, or added or removed."""
         e, g = self.outer**2 - self.radius**2, self.outer - self.radius
         change = 2 * (e**2 + 2.25 * (self.radius * g) ** 2) if self.traced else e**2 + 2 * (self.radius * g) ** 2
-        most = 1 if self.person is None else self.person.most
+        most = most_rows(self.person)
         rounded = math.sqrt(self.size) * self.longest / levels(self.records) * _SCALED
         term = 2 * math.hypot(*[2 * self.outer * rounded + rounded**2] * 2, math.sqrt(2) * self.radius * rounded)
         return FrobeniusBall(most * (math.sqrt(change) + 2 * term) / self.records * _ROUNDING)

@@ -8,6 +8,7 @@ import numpy as np
 
 from matrixdp.adaptive.error_bars import sampling_bars
 from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates.adaptive_release import AdaptiveRelease
 from matrixdp.estimates.plain_release import PlainRelease
@@ -83,7 +84,7 @@ def _sample_fit(release: AdaptiveRelease, kind: str) -> Floats:
 def _sample_plain(release: Release, kind: str) -> Floats:
     """For Gaussian records: ``v_i/n``, ``(v_i v_j + c_ij^2)/n`` and ``(1 - r_ij^2)^2/n`` are the variances."""
     query: Any = release.design.query
-    records = query.records if query.person is None else query.person.least_sample(query.records)
+    records = least_sample(query.records, query.person)
     if kind == "correlation":
         return np.asarray((1 - _find(release, kind).value ** 2) / np.sqrt(records))
     covariance = _find(release, "covariance").value

@@ -14,12 +14,12 @@ from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import ParameterError
 from matrixdp.estimates.result import find_recipe
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, describe_guarantee
+from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
@@ -45,7 +45,7 @@ class AdaptiveDesign:
     @property
     def unit(self) -> Unit:
         """What the guarantee protects."""
-        return RECORD if self.person is None else Unit("person", self.person.column)
+        return find_unit(self.person)
 
     @property
     def neighbours(self) -> Neighbours:
