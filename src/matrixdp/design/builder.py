@@ -17,7 +17,8 @@ from matrixdp.design.theorem2 import precision_budget
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
-from matrixdp.queries.base import MatrixQuery, check_query
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import check_query
 from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 

@@ -15,8 +15,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_count, parse_person, require_replace
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.checks import check_count, parse_person, require_replace
 from matrixdp.queries.own_rows import SAME_ROWS, check_own_rows, check_rows_of_people, own_rows_change, rows_of_person
 from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, KernelRowChange, RecordChange, Sensitivity, max_quadratic

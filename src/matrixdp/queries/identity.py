@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import RowRounding, check_count, parse_person, require_replace
+from matrixdp.queries.base import RowRounding
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.checks import check_count, parse_person, require_replace
 from matrixdp.queries.own_rows import SAME_ROWS, check_own_rows, check_rows_of_people, own_rows_change, rows_of_person
 from matrixdp.records import read_array
 from matrixdp.sensitivity import OwnRowsChange, RecordChange

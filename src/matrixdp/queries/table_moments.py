@@ -19,7 +19,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, check_domain, parse_person, parse_records
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import check_domain, parse_person, parse_records
 from matrixdp.queries.moment_sums import levels
 from matrixdp.queries.people import find_people, person_change
 from matrixdp.queries.people_sums import weight_left
