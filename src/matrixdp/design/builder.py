@@ -15,8 +15,9 @@ from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.theorem2 import precision_budget
 from matrixdp.errors import ParameterError, show
+from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.noise.covariance import Covariance, check_orthonormal
-from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
+from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.queries.checks import check_query
 from matrixdp.sensitivity.quadratic import ENUMERATE

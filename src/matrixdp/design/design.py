@@ -17,12 +17,13 @@ from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
 from matrixdp.design.public_total import adjusted_std
 from matrixdp.errors import ParameterError
+from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.privacy import Neighbours, Privacy, Unit, gdp_epsilon, share_mu, warn_large_delta
+from matrixdp.privacy import Neighbours, Privacy, Unit, warn_large_delta
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
 from matrixdp.serialise import builtin_kind

@@ -10,6 +10,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
+from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
 from matrixdp.ledger.allotting import LedgerAllotter
 from matrixdp.ledger.author import Author, make_author
@@ -27,7 +28,7 @@ from matrixdp.ledger.location import Address
 from matrixdp.ledger.opening import create_store, move_store, restore_store
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, gdp_mu
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
 
 
 class LedgerOptions(TypedDict, total=False):
