@@ -19,7 +19,7 @@ from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.chain import next_entry
-from matrixdp.ledger.journal import amount_to_json
+from matrixdp.ledger.entry_content import amount_to_json
 from matrixdp.ledger.request import ChargeRequest
 from matrixdp.ledger.sqlite.store import connect
 from matrixdp.privacy import Privacy

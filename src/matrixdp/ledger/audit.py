@@ -12,8 +12,10 @@ from matrixdp.ledger.accounting import NOTHING, Amount, payment_options, total_a
 from matrixdp.ledger.allowance import AllowanceBalance, guaranteed_epsilon
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import ORIGIN, Head, canonical_json
+from matrixdp.ledger.entry_content import amount_from_json, registration_from_json, sums_from_json
+from matrixdp.ledger.entry_table import Counters, Row
 from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.journal import Counters, Journal, Row, amount_from_json, registration_from_json, sums_from_json
+from matrixdp.ledger.journal import Journal
 from matrixdp.privacy import Unit
 
 # Costs that involve special functions may differ in the last places between machines.
