@@ -122,6 +122,4 @@ def test_zeros_are_those_of_scipy(slope, at, width, power):
         return slope * (x - at) ** power + math.tanh(x - at)
 
     ours = gdp._find_zero(function, at - width, at + 1.1 * width)
-    assert ours == brentq(
-        function, at - width, at + 1.1 * width, xtol=math.ulp(0.0), rtol=4 * gdp._EPS, maxiter=10_000
-    )
+    assert ours == brentq(function, at - width, at + 1.1 * width, xtol=math.ulp(0.0), rtol=4 * gdp._EPS, maxiter=10_000)
