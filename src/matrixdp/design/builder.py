@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import power_of_two
-from matrixdp.design.allocation import Allocation, Kernel, noise_sides, parse_allocation
+from matrixdp.design.allocation import Allocation, noise_sides
+from matrixdp.design.allocation_rules import Kernel, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
