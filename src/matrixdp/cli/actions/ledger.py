@@ -40,41 +40,22 @@ def require_dataset(dataset: str | None) -> str:
     return dataset
 
 
-def create_ledger(
+def register_dataset(
     path: Location,
     dataset: str,
     epsilon: float,
     delta: float,
     neighbours: str,
     *,
+    new: bool,
     unit: str | None,
     person: str | None,
     as_json: bool,
     **author: Unpack[LedgerOptions],
 ) -> None:
-    """Create a ledger with one data set and print it."""
+    """Register a data set in a `new` ledger or an existing one, and print the ledger."""
     privacy, protected = Privacy(epsilon, delta), _parse_unit(unit, person)
-    with Ledger.create(path, **author) as ledger:
-        ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
-    with output_after_work():
-        show_ledger(path, as_json=as_json)
-
-
-def add_dataset(
-    path: Location,
-    dataset: str,
-    epsilon: float,
-    delta: float,
-    neighbours: str,
-    *,
-    unit: str | None,
-    person: str | None,
-    as_json: bool,
-    **author: Unpack[LedgerOptions],
-) -> None:
-    """Register a data set in a ledger and print the ledger."""
-    privacy, protected = Privacy(epsilon, delta), _parse_unit(unit, person)
-    with open_ledger(path, **author) as ledger:
+    with (Ledger.create if new else open_ledger)(path, **author) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
     with output_after_work():
         show_ledger(path, as_json=as_json)

@@ -54,23 +54,23 @@ _registration = combine_options(
 
 @ledger.command("new", example="matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6")
 @_registration
-def new(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, **options: Any) -> None:
+def new(**options: Any) -> None:
     """Create a LEDGER with one data set and its total budget.
 
     The total budget cannot be changed later.
     """
-    from matrixdp.cli.actions.ledger import create_ledger
+    from matrixdp.cli.actions.ledger import register_dataset
 
-    create_ledger(path, dataset, epsilon, delta, neighbours, **options)
+    register_dataset(new=True, **options)
 
 
 @ledger.command("add", example="matrixdp ledger add clinic.db --dataset laboratory --epsilon 1 --delta 1e-6")
 @_registration
-def add(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, **options: Any) -> None:
+def add(**options: Any) -> None:
     """Add another data set, with its total budget, to a LEDGER."""
-    from matrixdp.cli.actions.ledger import add_dataset
+    from matrixdp.cli.actions.ledger import register_dataset
 
-    add_dataset(path, dataset, epsilon, delta, neighbours, **options)
+    register_dataset(new=False, **options)
 
 
 @ledger.command("show", example="matrixdp ledger show clinic.db")
