@@ -154,11 +154,11 @@ guarantee, too. Choose a delta well below 1/1000, such as 1e-05.
     )
 
 
-def warn_large_delta(privacy: Privacy, records: int, *, stacklevel: int = 2) -> None:
+def warn_large_delta(privacy: Privacy, records: int) -> None:
     """Issue a `LargeDeltaWarning` to the caller's caller if delta is above one over the number of records."""
     message = describe_large_delta(privacy, records)
     if message:
-        warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel + 1)
+        warnings.warn(message, LargeDeltaWarning, stacklevel=3)
 
 
 def check_privacy(privacy: Any) -> None:

@@ -47,9 +47,9 @@ from matrixdp.types import Floats
 Rng = np.random.Generator
 
 
-def random_bounds(rng: Rng, *, ball: bool = False, size: int | None = None) -> Bounds:
+def random_bounds(rng: Rng, *, ball: bool = False) -> Bounds:
     """Bounds of one to five features, of widths from 1e-6 to 1e6, with a radius if asked for."""
-    m = int(rng.integers(1, 6)) if size is None else size
+    m = int(rng.integers(1, 6))
     half = 10 ** (rng.uniform(-6, 6) + rng.uniform(-1, 1, m))
     middle = rng.normal(size=m) * half * float(rng.choice([0, 1, 100]))
     radius = float(rng.uniform(0.2, 1) * np.linalg.norm(half)) if ball else None

@@ -20,6 +20,7 @@ from matrixdp.privacy import Unit
 
 # Costs that involve special functions may differ in the last places between machines.
 _TOLERANCE = Fraction(1, 10**9)
+_ENTRIES_AT_ONCE = 20_000
 
 
 def audit(journal: Journal, anchor: Head | None = None) -> Head:
@@ -47,19 +48,19 @@ class Audit:
         self._resume = resume
         self._replay: _Replay | None = None
 
-    def advance(self, journal: Journal, entries: int = 20_000) -> bool:
+    def advance(self, journal: Journal) -> bool:
         """Check the next entries, and return whether these were the last."""
         try:
-            return self._advance(journal, entries)
+            return self._advance(journal)
         except LedgerError as error:
             raise LedgerError(
                 f"{journal.location} cannot be trusted: {error} Restore it from a backup; until then, treat its data "
                 "sets as spent."
             ) from error
 
-    def _advance(self, journal: Journal, entries: int) -> bool:
+    def _advance(self, journal: Journal) -> bool:
         replay = self._replay or self._begin(journal)
-        for row in journal.rows("after", self.head.entry, entries):
+        for row in journal.rows("after", self.head.entry, _ENTRIES_AT_ONCE):
             try:
                 self.head = _check_link(row, self.head)
                 replay.add(row)
