@@ -38,7 +38,7 @@ import statsmodels.api as sm
 
 import matrixdp as mdp
 from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
-from matrixdp.answers.tables import select_groups
+from matrixdp.answers.table_view import select_groups
 from matrixdp.types import Floats
 
 Noisy = tuple[list[Floats], list[Floats]]  # sums, and the standard deviations of their noise

@@ -18,7 +18,8 @@ import numpy as np
 from matrixdp.answers.moments import LARGEST_BAR
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import shrink_psd
-from matrixdp.answers.tables import TableView, pair_covariance, select_groups
+from matrixdp.answers.table_view import TableView, select_groups
+from matrixdp.answers.tables import pair_covariance
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
