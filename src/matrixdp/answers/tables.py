@@ -1,4 +1,4 @@
-"""Answers from the moments of a table: means, tables of counts, covariances and correlations, with error bars.
+"""Answers from the moments of a table: means, covariances and correlations, with error bars.
 
 All of it is post-processing. Error bars are the standard deviation of the noise alone, to first order.
 """
@@ -121,6 +121,11 @@ class TableView:
         return place
 
     def _place(self, name: str) -> Place:
+        if name in self.query.by:
+            raise ParameterError(
+                f"column {name!r} groups the release, so it cannot be used here: ask for one group at a time, with "
+                f"group={{{name!r}: level}} (--group {name}=LEVEL)."
+            )
         if name not in self.places:
             known = ", ".join(list(self.places)[:20])
             raise ParameterError(f"a column must be one of {known}, got {show(name)} instead.")
@@ -144,7 +149,7 @@ def select_groups(matrix: Floats, design: Design, group: Any = None) -> TableVie
     group : str, sequence of str, or dict, optional
         The levels of the columns of `by`, or those of some of them as ``{column: level}``. By default all groups.
     """
-    query = _table(design)
+    query = require_table(design)
     chosen = _chosen(query, group)
     p = query.layout.size
     stacked = matrix.reshape(-1, p, p)
@@ -182,13 +187,11 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
 
     `by` is a category of the table, or a column by which the release is grouped.
     """
-    query = _table(design)
+    query = require_table(design)
     names = tuple(name for name, place in query.places.items() if not place.levels)
     if by in query.by:
         levels = query.columns.category(by).level_names
-        given = dict(group) if isinstance(group, dict) else {}
-        if group is not None and not isinstance(group, dict):
-            raise ParameterError(f"group must be a dict of columns and levels beside by={by!r}.")
+        given = read_other_groups(group, by)
         rows = []
         for level in levels:
             view = select_groups(matrix, design, {**given, by: level})
@@ -200,27 +203,6 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
         rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
     return NamedEstimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
-
-
-def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:
-    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up."""
-    view = select_groups(matrix, design, group)
-    one, other = view.category(first), view.category(second)
-    if first == second:
-        raise ParameterError("a table needs two different categories.")
-    k, m = len(one.levels), len(other.levels)
-    rows, columns = slice(one.value, one.value + k), slice(other.value, other.value + m)
-    value, std = np.empty((k + 1, m + 1)), np.empty((k + 1, m + 1))
-    value[:k, :m], value[:k, m], value[k, :m] = (
-        view.matrix[rows, columns],
-        view.matrix[0, rows],
-        view.matrix[0, columns],
-    )
-    std[:k, :m], std[:k, m], std[k, :m] = (  # the same for all levels
-        view.std([(i, j, 1.0)]) for i, j in ((one.value, other.value), (0, one.value), (0, other.value))
-    )
-    value[k, m], std[k, m] = view.matrix[0, 0], view.std([(0, 0, 1.0)])
-    return NamedEstimate(value, std, (*one.levels, "all"), (*other.levels, "all"))
 
 
 def covariance_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
@@ -327,12 +309,24 @@ def _mean_row(view: TableView, row: int, names: Sequence[str]) -> tuple[list[flo
     return values, stds
 
 
-def _table(design: Design) -> Any:
+def require_table(design: Design) -> Any:
+    """The query of a design, which must be `TableMoments`."""
     if design.query.places is None:
         raise ParameterError(
             f"tables and means by level follow from TableMoments, got {type(design.query).__name__} instead."
         )
     return design.query
+
+
+def read_other_groups(group: Any, by: str) -> dict[str, Any]:
+    """The levels in `group`, which must be of other columns than `by`, whose levels are told apart."""
+    given = {} if group is None else group
+    if not isinstance(given, dict) or by in given:
+        raise ParameterError(
+            f"group must be a dict of other columns and their levels, got {show(group)} instead: the answer has all "
+            f"levels of {by!r}."
+        )
+    return given
 
 
 def _chosen(query: Any, group: Any) -> list[int]:

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.answers.components import components
+from matrixdp.answers.cross_tables import cross_table
 from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
+from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
 from matrixdp.domain.clipping import check_missing
@@ -170,7 +171,7 @@ class Release(ShownRelease, Guaranteed):
     def table(self, first: str, second: str, group: Any = None) -> NamedEstimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
 
-        The number of records times a share is a count.
+        The number of records times a share is a count. A column by which the release is grouped is a category, too.
         """
         return cross_table(self.matrix, self.design, first, second, group)
 

@@ -51,7 +51,10 @@ def means(release: Path, by: str | None, **options: Any) -> None:
 @click.argument("columns")
 @_output
 def table(release: Path, rows: str, columns: str, **options: Any) -> None:
-    """Numbers of records by the levels of two categories, with totals that add up."""
+    """Numbers of records by the levels of two categories, with totals that add up.
+
+    A column by which the release is grouped is a category, too.
+    """
     from matrixdp.cli.actions.answer import answer_table
 
     answer_table(release, rows, columns, **options)
