@@ -16,6 +16,7 @@ from matrixdp.adaptive.grid_records import check_features
 from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
@@ -43,6 +44,8 @@ class Description:
     spread: ArrayLike = 0.15
     position: ArrayLike = 0.3
     correlation: float = 0.3
+
+    __repr__ = short_repr
 
     def moments(self, size: int) -> tuple[Floats, Floats]:
         """Mean and covariance of records scaled to [-1, 1], of shape (size,) and (size, size).
@@ -72,6 +75,8 @@ class Forecast:
     friendly: MomentErrors
     typical: MomentErrors
     hostile: MomentErrors
+
+    __repr__ = short_repr
 
 
 def forecast(

@@ -17,12 +17,15 @@ from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
 from matrixdp.display.frames import make_bars_frame
 from matrixdp.display.plots import plot_bars
+from matrixdp.display.short_repr import table_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
+
+_MOST_BESIDE = 8  # numbers of a vector that are printed beside each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +79,13 @@ class Estimate:
     def _repr_html_(self) -> str:
         return self.named._repr_html_()
 
+    def __repr__(self) -> str:
+        return table_repr(self, *self.named.value.shape)
+
     def __str__(self) -> str:
-        """A table, each value with its error bar."""
+        """A table, each value with its error bar; of a long vector with one value to a line."""
+        if self.value.ndim == 1 and self.value.size > _MOST_BESIDE:
+            return str(self.named)
         size = self.value.shape[-1]
         names = self.names or tuple(str(i) for i in range(size))
         cells = np.array([_format_cell(v, s) for v, s in zip(self.value.flat, self.std.flat, strict=True)])

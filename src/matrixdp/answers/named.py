@@ -13,6 +13,7 @@ from matrixdp.checks import check_number
 from matrixdp.display.frames import make_frame, make_long_frame
 from matrixdp.display.html import render_card, render_note, render_numbers
 from matrixdp.display.plots import plot_matrix, plot_panels
+from matrixdp.display.short_repr import table_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
 
@@ -134,6 +135,9 @@ class NamedEstimate:
 
     def _repr_html_(self) -> str:
         return render_card("", self.render(), render_note(NOISE_NOTE))
+
+    def __repr__(self) -> str:
+        return table_repr(self, *self.value.shape)
 
     def __str__(self) -> str:
         """A table, each number with its error bar."""

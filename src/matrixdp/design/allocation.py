@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import LARGEST, check_magnitudes, check_number, to_floats
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
@@ -176,6 +177,8 @@ class Shares(_SharesOfLoss):
 
     rule: ClassVar[str] = "shares"
     values: Floats
+
+    __repr__ = short_repr
 
     def to_fields(self) -> Mapping[str, Any]:
         """Rule, values and share, as JSON has them."""

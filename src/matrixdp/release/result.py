@@ -20,6 +20,7 @@ from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
+from matrixdp.display.short_repr import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
@@ -105,15 +106,23 @@ class Release(ShownRelease, Guaranteed):
         """The matrix."""
         return np.array(self.matrix, dtype=dtype, copy=True if copy is None else copy)
 
+    def __repr__(self) -> str:
+        marks = f", {self.neighbours} neighbours, protects {self.design.query.protects}{self._marks()}"
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP{marks}"
+        return f"<Release of {self.design.query.summary}, {guarantee}; print shows the matrix>"
+
+    def _marks(self) -> str:
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        replaced = ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS"
+        return mark + (replaced if self.missing == "midpoint" else "")
+
     def __str__(self) -> str:
         design = self.design
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
         guarantee += f"protects {design.query.protects}"
         spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
-        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
-        mark += ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS" if self.missing == "midpoint" else ""
         kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
-        return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
+        return f"{kind}, {guarantee}, spent {spent}{self._marks()}\n{matrix_text(self.matrix)}"
 
     def to_host(self) -> Release:
         """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
