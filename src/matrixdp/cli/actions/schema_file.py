@@ -209,8 +209,12 @@ def _parse_person(path: Path, entry: dict[str, Any]) -> Person:
 def _parse_column(path: Path, name: str, entry: Any) -> Column:
     where = f"{path}: column {name!r}"
     if not isinstance(entry, dict):
-        raise ParameterError(f"{where} must be a table with lower and upper, or with levels.")
-    if not entry:
+        if name in ("records", "radius", "expected_correlation"):
+            raise ParameterError(
+                f"{path}: {name} must be above [columns] and all other headings; below one, it is read as a part of it."
+            )
+        raise ParameterError(f'{where} must be {{ type = "number", lower = ..., upper = ... }}, or of another type.')
+    if not entry or entry == {"type": ""}:
         names = ", ".join(f'"{name}"' for name in TYPES)
         raise ParameterError(f"{where} has no type yet. Set its type to one of {names}, or delete the column.")
     kind = _find_type(entry, where)
