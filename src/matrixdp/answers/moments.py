@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate, format_cell
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
 from matrixdp.display.frames import make_bars_frame
@@ -88,7 +88,9 @@ class Estimate:
             return str(self.named)
         size = self.value.shape[-1]
         names = self.names or tuple(str(i) for i in range(size))
-        cells = np.array([_format_cell(v, s) for v, s in zip(self.value.flat, self.std.flat, strict=True)])
+        cells = np.array(
+            [format_cell(v, s) if np.isfinite(v) else "–" for v, s in zip(self.value.flat, self.std.flat, strict=True)]
+        )
         rows = cells.reshape(-1, size)
         width = max(len(text) for text in (*cells, *names))
         margin = max(map(len, names)) if self.value.ndim == 2 else 0
@@ -169,10 +171,6 @@ def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
     """
     hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
     return np.where(hidden, np.nan, np.clip(correlation, -1.0, 1.0)), np.where(hidden, np.nan, std)
-
-
-def _format_cell(value: float, std: float) -> str:
-    return f"{value:.4g} ± {std:.2g}" if np.isfinite(value) else "–"
 
 
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:

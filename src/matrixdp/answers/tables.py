@@ -127,7 +127,7 @@ class TableView:
                 f"group={{{name!r}: level}} (--group {name}=LEVEL)."
             )
         if name not in self.places:
-            known = ", ".join(list(self.places)[:20])
+            known = ", ".join([*self.places, *self.query.by][:20])
             raise ParameterError(f"a column must be one of {known}, got {show(name)} instead.")
         return self.places[name]
 
@@ -323,8 +323,8 @@ def read_other_groups(group: Any, by: str) -> dict[str, Any]:
     given = {} if group is None else group
     if not isinstance(given, dict) or by in given:
         raise ParameterError(
-            f"group must be a dict of other columns and their levels, got {show(group)} instead: the answer has all "
-            f"levels of {by!r}."
+            f"group must name levels of other columns than {by!r}, as in group={{column: level}} (--group "
+            f"COLUMN=LEVEL): the answer has all levels of {by!r}."
         )
     return given
 

@@ -50,6 +50,8 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def _show(value: Any) -> str:
     shape = getattr(value, "shape", None)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return repr(value.item())
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return f"[{_join([f'{number:.6g}' for number in value[: _MOST_ITEMS + 1].tolist()], value.size)}]"
     if isinstance(shape, tuple) and len(shape) > 1:

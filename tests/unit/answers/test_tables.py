@@ -280,7 +280,7 @@ def test_mistakes_are_named(noisy, call, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: r.means(by="ward", group="a"), "a dict of other columns"),
+        (lambda r: r.means(by="ward", group="a"), "levels of other columns than 'ward'"),
         (lambda r: r.means(by="ward", group={"ward": "a"}), "all levels of 'ward'"),
         (lambda r: r.table("outcome", "ward", {"ward": "a"}), "all levels of 'ward'"),
         (lambda r: r.table("ward", "smoker", {"smoker": "yes"}), "all levels of 'smoker'"),

@@ -93,6 +93,7 @@ def test_a_table_of_counts(released, matrixdp):
 def test_a_regression_for_people(released, matrixdp):
     done = matrixdp("answer", "regression", "out", "--target", "bmi", "--on", "age,smoker")
     assert done.code == 0, done.err
+    assert "Coefficients of smoker are differences from its level no." in done.out
     for text in ("Regression of bmi", "intercept", "age", "smoker=yes", "95% low", "R^2", "costs no privacy"):
         assert text in done.out
     found = json.loads(matrixdp("answer", "regression", "out", "--target", "bmi", "--on", "age", "--json").out)
