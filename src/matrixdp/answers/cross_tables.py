@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
-from matrixdp.answers.tables import TableView, read_other_groups, require_table, select_groups
+from matrixdp.answers.table_view import TableView, read_other_groups, select_groups, table_query
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -23,7 +23,7 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
     """
     if first == second:
         raise ParameterError("a table needs two different categories.")
-    by = require_table(design).by
+    by = table_query(design).by
     if first in by:
         return _split_by_group(matrix, design, first, second, group)
     if second in by:

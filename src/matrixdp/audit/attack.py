@@ -18,7 +18,7 @@ from matrixdp.design import Design
 from matrixdp.display.short_repr import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import gdp_epsilon
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.release.mechanism import prepare, round_answer
 
 SLACK = 1e-12  # relative; rounding of the measured distance itself
