@@ -1,6 +1,6 @@
 """Post-processing of releases: means, covariances and correlations with error bars.
 
-Error bars are the standard deviation of the noise alone, to first order; they do not speak of sampling.
+Error bars are the standard deviation of the noise alone, to first order; sampling error is not included.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def answer_matrix(release: Answerable, kind: str, group: Group = None) -> Answer
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
-    """What privacy costs and what sampling adds, apart, for 'means', 'covariance' or 'correlation'."""
+    """The error that privacy adds and the sampling error, for 'means', 'covariance' or 'correlation'."""
     notes = (
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",

@@ -93,7 +93,7 @@ def covariance(release: Path, **options: Any) -> None:
 @click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file.")
 @json_option
 def sampling(release: Path, kind: str, **options: Any) -> None:
-    """What privacy costs and what sampling the population adds, apart. For adaptive and plain releases."""
+    """The error that privacy adds and the sampling error, separately. For adaptive and plain releases."""
     from matrixdp.cli.actions.answer import answer_sampling
 
     answer_sampling(release, kind, **options)
