@@ -16,7 +16,7 @@ from matrixdp.studio.forecasts import Forecaster, open_forecaster
 from matrixdp.studio.pages.design import read_filled, show_form
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.rendering import render
-from matrixdp.studio.requests import Request, Status
+from matrixdp.studio.requests import FullRequest, Status
 from matrixdp.studio.security import CurrentStudio, CurrentViewer, receive_form
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.wording import STATES, name_query, write_plainly
@@ -128,7 +128,7 @@ def _show(
     request: HttpRequest,
     studio: Studio,
     viewer: CurrentViewer,
-    found: Request,
+    found: FullRequest,
     *,
     error: MatrixDPError | None = None,
     reason: str = "",
@@ -149,7 +149,7 @@ def _show(
     )
 
 
-def _forecast(studio: Studio, found: Request) -> dict[str, Any]:
+def _forecast(studio: Studio, found: FullRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         forecaster = _open(found)
@@ -169,6 +169,6 @@ def _forecast(studio: Studio, found: Request) -> dict[str, Any]:
     }
 
 
-def _open(found: Request) -> Forecaster:
+def _open(found: FullRequest) -> Forecaster:
     """Forecasts for the schema with which a request was asked."""
     return open_forecaster(found.schema, f"{found.table}.toml")
