@@ -89,7 +89,8 @@ def test_the_editor_works_with_the_keyboard_alone(open_page, site):
     page.keyboard.type("105")
     expect(page.locator("#toml")).to_contain_text("upper = 105")
     expect(target).to_be_focused()  # the preview does not take the focus
-    page.keyboard.press("Enter")  # checks, and does not save
+    with page.expect_navigation():
+        page.keyboard.press("Enter")  # checks, and does not save
     expect(page.locator("[id='column.0.upper']")).to_have_value("105")
     assert site.studio.schemas.read(TABLE) == SCHEMA
     save = page.get_by_role("button", name="Save schema")
@@ -105,10 +106,10 @@ def test_two_tabs_do_not_overwrite_each_other_unseen(open_page, site):
     first.goto(EDITOR)
     second = first.context.new_page()
     second.goto(EDITOR)
-    for page, number in ((first, "210"), (second, "220")):
+    for page, number, answer in ((first, "210", "Saved."), (second, "220", "saved from another page")):
         page.get_by_label("Number of records").fill(number)
         page.get_by_role("button", name="Save schema").click()
-    expect(second.get_by_text("saved from another page")).to_be_visible()
+        expect(page.get_by_text(answer)).to_be_visible()
     assert site.studio.schemas.parse(TABLE).records == 210
     expect(second.get_by_label("Number of records")).to_have_value("220")
     second.get_by_role("button", name="Save schema").click()

@@ -132,10 +132,11 @@ def draw_ellipse(ellipse: Ellipse) -> Spec:
     reach = _round_up(float(max(abs(x).max(), abs(y).max())))  # so that a smaller ellipse looks smaller
     points = [{"order": i, "x": float(a), "y": float(b)} for i, (a, b) in enumerate(zip(x, y, strict=True))]
     first, second = (f"noise in {ellipse.subject}{make_visible(shorten(name, _LABEL))}" for name in ellipse.names)
-    scale = {"domain": [-reach, reach], "nice": False}
+    scale = {"domain": [{"expr": "-reach"}, {"expr": "reach"}], "nice": False}
     axis = {"format": "~g", "tickCount": 5}
     return _make(
         {"ellipse": points},
+        params=[{"name": "reach", "value": reach}],
         data={"name": "ellipse"},
         width="container",
         height=230,
