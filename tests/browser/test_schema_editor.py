@@ -132,3 +132,22 @@ def test_hostile_names_are_texts(open_page, site):
     assert "49" not in page.locator("#column-3 > summary").inner_text()
     check_page(page)
     site.studio.schemas.path("hostile.parquet").unlink()
+
+
+def test_columns_of_a_long_form_are_opened_one_by_one(open_page, site):
+    (site.settings.folder / "wide.csv").write_text(",".join(f"c{number}" for number in range(50)) + "\n")
+    page = open_page(CURATOR)
+    page.goto("/tables/wide.csv/schema")
+    page.locator("#column-45 > summary").click()
+    column = page.locator("#column-45")
+    column.get_by_label("Type").select_option("number")
+    expect(page.locator("#column-45 > summary")).to_be_focused()
+    column.get_by_label("Lower bound").fill("0")
+    page.locator("#column-3 > summary").click()
+    page.get_by_role("button", name="Remove c3", exact=True).click()
+    column = page.locator("#column-44")  # what was opened stays open
+    column.get_by_label("Upper bound").fill("9")
+    expect(page.locator("#toml")).to_contain_text('[columns.c45]\ntype = "number"\nlower = 0\nupper = 9')
+    page.locator("#preview").get_by_role("link", name="'c0'").click()
+    expect(page.locator("#column-0").get_by_label("Type")).to_be_visible()
+    check_page(page)

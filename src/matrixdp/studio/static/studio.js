@@ -87,6 +87,17 @@
     else history.replaceState({ ...history.state, formId: field.value }, "");
   });
 
+  // A link to a field of a column that is not there in full yet opens the column.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#column."]');
+    if (!link || document.getElementById(link.hash.slice(1))) return;
+    const column = document.getElementById("column-" + link.hash.split(".")[1]);
+    if (!column) return;
+    event.preventDefault();
+    column.open = true;
+    column.scrollIntoView();
+  });
+
   // A select with data-address goes to the address of its option.
   document.addEventListener("change", (event) => {
     if (event.target.hasAttribute("data-address")) window.location.assign(event.target.value);
@@ -181,10 +192,11 @@
   // An answer to an element that was replaced meanwhile is out of date. What a person has opened stays open when the
   // server sends new content; fields say whether they are valid.
   let open = [];
+  const nameOf = (part) => part.dataset.name || part.id; // numbers in ids of columns change when one is removed
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (!event.detail.requestConfig.elt.isConnected) event.detail.shouldSwap = false;
     const inside = event.detail.target.querySelectorAll("details[open][id]");
-    open = Array.from(inside, (part) => part.id);
+    open = Array.from(inside, nameOf);
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     event.detail.target.removeAttribute("aria-busy");
@@ -193,9 +205,8 @@
       if (place) place.textContent = part.textContent;
       part.remove();
     }
-    for (const id of open) {
-      const part = document.getElementById(id);
-      if (part) part.open = true;
+    for (const part of open.length ? document.querySelectorAll("details[id]") : []) {
+      if (open.includes(nameOf(part))) part.open = true;
     }
     for (const error of document.querySelectorAll(".error[id$='-error']")) {
       const input = document.getElementById(error.id.slice(0, -6));
