@@ -12,7 +12,7 @@ _SCROLLS = """() => {  // null, or the beginning of the innermost element that m
   return (wide.at(-1)?.outerHTML ?? "unknown").slice(0, 300);
 }"""
 
-_SETTLED = """() => document.readyState === "complete" && !document.querySelector(".busy, .htmx-request, [aria-busy]")
+_SETTLED = """() => document.readyState === "complete" && !document.querySelector(".htmx-request, [aria-busy]")
   && [...document.querySelectorAll("[data-chart]")].every((one) => one.dataset.drawn || one.dataset.failed)"""
 
 
