@@ -108,7 +108,8 @@ def test_a_late_simulation_does_not_replace_a_newer_forecast(open_page, site):
     held.wait_for(1)
     page.locator("#epsilon").fill("0.5")
     expect(page.get_by_text("epsilon 0.5", exact=True)).to_be_visible()
-    held.let_go()
+    held.let_go(aborted=True)
+    held.wait_for(1)
     expect(page.locator("#headline")).not_to_contain_text("±")
     held.let_go()
     assert read_error(page) > 0

@@ -373,12 +373,13 @@ class TestRequests:
     ],
 )
 def test_the_address_of_a_request_fills_the_form_with_it(site, changes):
-    schema = open_forecaster(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n', "x.toml").schema
+    forecaster = open_forecaster(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n', "x.toml")
+    schema = forecaster.schema
     registration = site.studio.datasets.get("clinic").summary.registration
     spec = ReleaseSpec.from_mapping({"epsilon": 0.5, "delta": 1e-6, **changes})
     address = write_address(spec, schema, "clinic", TABLE)
     form = DesignForm.read(QueryParams(address.partition("?")[2]), schema, registration)
-    found, errors = form.make_spec(schema, registration)
+    found, errors = form.make_spec(forecaster, registration)
     assert errors == {}
     assert {**found.to_mapping(), "records": None} == {**spec.to_mapping(), "records": None}
 

@@ -174,7 +174,7 @@ def read_filled(studio: Studio, form: FormData) -> tuple[Filled | None, dict[str
         raise NotFoundError(f"{source.table} has no schema yet. A curator writes it first.")
     schema, registration = source.forecaster.schema, source.dataset.summary.registration
     read = DesignForm.read(form, schema, registration)
-    spec, errors = read.make_spec(schema, registration)
+    spec, errors = read.make_spec(source.forecaster, registration)
     return None if spec is None else Filled(source, source.forecaster, read, spec), errors
 
 

@@ -1,7 +1,7 @@
 // hx-swap="update": new content changes the old one where both are alike, instead of replacing it. That is quicker, and
 // what stays keeps its focus, its scroll position and its charts. In the content that the server sends,
 // elements with data-made have children that scripts have made, which stay;
-// elements with data-new are always replaced, so that answers to requests of the old ones are ignored (studio.js).
+// elements with data-new are always replaced, and the requests of the old ones are given up.
 (function () {
   "use strict";
   let changed = []; // fields of the old content that a person has changed since the request was sent
@@ -50,8 +50,11 @@
     while (place) place = removeNode(place);
   }
 
+  // Requests of what is removed are given up: browsers send only a few at a time, and a newer one would wait for them.
   function removeNode(node) {
     const next = node.nextSibling;
+    const parts = node.nodeType === Node.ELEMENT_NODE ? [node, ...node.querySelectorAll("[data-new]")] : [];
+    for (const part of parts) htmx.trigger(part, "htmx:abort");
     node.remove();
     return next;
   }
