@@ -328,13 +328,20 @@ class TestRequests:
         assert len(site.studio.datasets.history("clinic")) == 1
 
     def test_a_running_one_is_asked_for_again(self, site):
-        location = ask(site.browser(ANALYST)).headers["location"]
+        analyst = site.browser(ANALYST)
+        location = ask(analyst).headers["location"]
+        assert f'hx-get="{location}/progress?seen=pending"' in analyst.get(location).text
+        assert "/progress" not in site.browser(CURATOR).get(location).text  # where a reason is typed
+        assert analyst.get(f"{location}/progress?seen=pending").status_code == 204
         with site.studio.state.writing() as connection:
             connection.execute("UPDATE requests SET status = 'running', progress = 0.25")
-        progress = site.browser(ANALYST).get(f"{location}/progress")
+        assert analyst.get(f"{location}/progress?seen=pending").headers["HX-Refresh"] == "true"
+        progress = analyst.get(f"{location}/progress?seen=approved")
         assert 'hx-trigger="every 1s"' in progress.text
         assert 'value="0.250"' in progress.text
         assert "HX-Refresh" not in progress.headers
+        seen = re.search(r'hx-get="([^"]*)"', progress.text)[1]
+        assert analyst.get(seen).status_code == 204  # what has not changed is not replaced
 
     def test_a_budget_that_is_spent_disables_approval(self, site):
         location = ask(site.browser(ANALYST), epsilon="3").headers["location"]
