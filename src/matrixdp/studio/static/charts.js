@@ -70,6 +70,7 @@
     const numbers = document.querySelector('details[open][data-numbers="' + CSS.escape(figure.id) + '"]');
     if (numbers) tabulate(numbers);
     figure.dataset.drawn = "yes";
+    performance.clearMarks("chart " + figure.id);
     performance.mark("chart " + figure.id);
   }
 
