@@ -36,12 +36,13 @@
     };
   }
 
-  // The same picture with other numbers keeps its view: only what has changed is replaced, which is much faster.
+  // The same picture of the same names with other numbers keeps its view: only what has changed is replaced, which is
+  // much faster. Other names need a new one, or axes would keep the order of the old ones.
   async function draw(figure) {
     if (!figure.isConnected) return;
     const { datasets = {}, params = [], ...spec } = JSON.parse(figure.dataset.chart);
-    const names = [Object.keys(datasets), params.map((one) => one.name)];
-    const key = JSON.stringify([spec, names]) + matchMedia("(prefers-color-scheme: dark)").matches;
+    const names = Object.entries(datasets).map(([name, rows]) => [name, rows.map((one) => [one.row, one.column, one.name])]);
+    const key = JSON.stringify([spec, names, params.map((one) => one.name)]) + matchMedia("(prefers-color-scheme: dark)").matches;
     const old = drawn.get(figure.id);
     const holder = figure.querySelector(".chart-canvas");
     if (old && old.key === key) {
