@@ -27,6 +27,7 @@ Hashes: TypeAlias = NDArray[np.uint64]
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")  # "007" is a text
 _EXACT = 1 << 53  # floats of this size and above may have been rounded
 _INT64 = 1 << 63
+_DIGITS = 4000  # of a number at most; Python refuses to write a longer one as text
 _SPACES = " \t\r\n\v\f"
 
 
@@ -40,8 +41,8 @@ class IdentifiedBlock:
     ids : sequence of the same length
     """
 
-    data: Any
-    ids: Any
+    data: Any = field(repr=False)
+    ids: Any = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -154,13 +155,19 @@ class IdHash:
             raise self._missing()
         if isinstance(value, float | np.floating | decimal.Decimal):
             number: Any = value
-            if number != number:
+            decimals = isinstance(value, decimal.Decimal)
+            if number.is_nan() if decimals else number != number:
                 raise self._missing()
-            if not (isinstance(value, decimal.Decimal) or abs(number) < _EXACT) or number != int(number):
+            if decimals and (number.is_infinite() or number.adjusted() > _DIGITS):
+                raise self._wrong_type()
+            if not (decimals or abs(number) < _EXACT) or number != int(number):
                 raise self._wrong_type()
         elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
             raise self._wrong_type()
-        return _fitting(int(value))
+        whole_number = int(value)
+        if whole_number.bit_length() > 3 * _DIGITS:
+            raise self._wrong_type()
+        return _fitting(whole_number)
 
     def _array(self, ids: NDArray[Any]) -> tuple[Hashes, Hashes | None]:
         if ids.ndim != 1:

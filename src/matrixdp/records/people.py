@@ -7,7 +7,7 @@ their hashes into shards of a bounded size, which are counted and summed one aft
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -142,8 +142,8 @@ class People:
     hash: IdHash
     shard: int
     shards: int
-    hashes: Hashes
-    rows: NDArray[np.int64]
+    hashes: Hashes = field(repr=False)  # clusters write tasks that fail into their logs
+    rows: NDArray[np.int64] = field(repr=False)
 
     def split(self, block: Any) -> tuple[Any, NDArray[np.int64]]:
         """The records of a block, and how many rows their person has; 0 for people of other shards.

@@ -184,6 +184,7 @@ def test_who_is_the_same_person():
     [
         [1, None],
         [1, float("nan")],
+        [decimal.Decimal("sNaN")],
         ["a", ""],
         ["a", "  "],
         pa.array([1, None]),
@@ -209,6 +210,9 @@ def test_a_missing_id_is_an_error_that_names_the_column(ids):
         [True],
         [(1, 2)],
         [float("inf")],
+        [decimal.Decimal("-Infinity")],
+        [decimal.Decimal("1E+999999999")],
+        [10**5000],
         np.array([1.5]),
         np.array([2.0**53]),
         np.array([2.0**25], np.float32),
@@ -310,6 +314,15 @@ def test_a_hash_table_finds_what_is_in_it_and_nothing_else():
     assert np.array_equal(table.find(hashes[order]), values[order])
     assert not table.find(hashes[:-1] + np.uint64(1))[hashes[:-1] + np.uint64(1) != hashes[1:]].any()
     assert _HashTable(hashes[:0], values[:0]).find(hashes).sum() == 0
+
+
+def test_what_is_private_is_not_in_short_forms():
+    """Clusters write the short form of a task that fails into their logs."""
+    data = mdp.with_ids(np.full((7, 1), 0.125), ["ann"] * 7)
+    (people,) = count_people(data, mdp.Person("id"), 1)
+    (block,) = data
+    for text in map(repr, (people, block)):
+        assert not any(private in text for private in ("7", "ann", "0.125", str(people.hashes[0])))
 
 
 def test_ids_are_neither_in_a_release_nor_in_its_design():
