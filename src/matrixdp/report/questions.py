@@ -90,7 +90,7 @@ def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
     estimate = release.correlation(group, shrunk=shrunk) if kind == "correlation" else release.covariance(group)
     named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
-    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero", shrunk=shrunk),))
+    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero and a possible matrix", shrunk=shrunk),))
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
