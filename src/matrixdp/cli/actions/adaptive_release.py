@@ -115,5 +115,6 @@ def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts)
         records=job.records,
         neighbours=job.neighbours,
         targets=job.targets,
+        options=options.list_aims(),
         **target.make_arguments(),
     )

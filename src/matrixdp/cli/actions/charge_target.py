@@ -65,7 +65,7 @@ class ChargeTarget:
     left_before : float
         Epsilon left before the release.
     released_before : bool
-        Whether the ledger has a release for the request id already.
+        Whether the request id was charged already, so that the release is not new.
     entry_before : int
         The last entry of the ledger before the release.
     planned : PlannedCharge, optional
@@ -168,10 +168,10 @@ def open_target(options: ReleaseOptions, planned: PlannedCharge) -> Iterator[Cha
     ) as ledger:
         allowance = options.allowance
         left = ledger.remaining(dataset, allowance=allowance).epsilon
-        released = _has_release(ledger, dataset, options.request)
+        released = _was_charged(ledger, dataset, options.request)
         if not released:
             ledger.whatif(dataset, planned.event, allowance=allowance)
-            if planned.whole is not None and not _has_release(ledger, dataset, options.request, DIRECTIONS):
+            if planned.whole is not None and not _was_charged(ledger, dataset, options.request, DIRECTIONS):
                 ledger.whatif(dataset, planned.whole, allowance=allowance)
         new_request = f"release-{uuid.uuid4().hex[:12]}" if planned.entries <= _MAX_STORED else None
         request = options.request or new_request
@@ -201,5 +201,9 @@ def _run_anchor_command(words: list[str], head: Head) -> None:
         )
 
 
-def _has_release(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
-    return request is not None and ledger.stored(dataset, request + suffix, wait=ledger.wait) is not None
+def _was_charged(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
+    """Whether a request is stored or pending; the release compares its options, and waits for it."""
+    try:
+        return request is not None and ledger.stored(dataset, request + suffix) is not None
+    except RequestPendingError:
+        return True
