@@ -115,7 +115,7 @@ def test_a_request_id_stands_for_one_design(case, tmp_path):
         assert np.array_equal(again.matrix, stored.matrix)
         table = {"a": data[:, 0], "b": data[:, 1]}
         assert describe_design(first) != describe_design(second)  # for ledgers that kept no options
-        with pytest.raises(mdp.LedgerError, match="with other options: .*use another request id"):
+        with pytest.raises(mdp.LedgerError, match=r"with other options: .*use another request id"):
             second.release(pytest.importorskip("pandas").DataFrame(table), ledger=ledger, dataset="d", request="r")
         assert len(ledger.history("d")) == 1
 

@@ -247,7 +247,7 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
     with (
         DeferredInterrupts() as interrupts,
         open_target(options, PlannedCharge.of_design(design, job.design_options)) as target,
-        explain_charge(replace(target, request=options.request)),  # a data set has no request id of its own
+        explain_charge(replace(target, request=options.request, folder=options.out)),  # it has no id of its own
     ):
         data = _open_data(job, interrupts)
         released = release_dataset(
