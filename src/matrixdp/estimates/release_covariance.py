@@ -173,7 +173,7 @@ def release_adaptive(
             "neighbours": str(neighbours),
             "epsilon": privacy.epsilon,
             "delta": privacy.delta,
-            **list_read_options(data),
+            "reading": list_read_options(data),
             **options,
         },
     )

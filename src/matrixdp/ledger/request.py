@@ -30,9 +30,9 @@ class ChargeRequest:
         if event is not None:
             content["event"] = event_to_json(event)
         if description is not None:
-            content["description"] = _to_plain_json(check_mapping(description, "description"))
+            content["description"] = _to_plain_json(description, "description")
         if options is not None:
-            content["options"] = shorten_options(_to_plain_json(check_mapping(options, "options")))
+            content["options"] = shorten_options(_to_plain_json(options, "options"))
         return cls(content)
 
     def require_match(self, charge: Row) -> None:
@@ -82,9 +82,9 @@ def check_mapping(value: Mapping[str, Any], parameter: str) -> Mapping[str, Any]
     return value
 
 
-def _to_plain_json(value: Mapping[str, Any]) -> dict[str, Any]:
+def _to_plain_json(value: Mapping[str, Any], parameter: str) -> dict[str, Any]:
     """The content that is read back from the JSON text of `value`."""
-    content: dict[str, Any] = json.loads(canonical_json(dict(value)))
+    content: dict[str, Any] = json.loads(canonical_json(dict(check_mapping(value, parameter)), parameter))
     return content
 
 

@@ -30,7 +30,7 @@ def list_options(design: Design, data: Any, *, clip: bool, missing: str) -> dict
         "structured": design.structure is not None,
         "clip": bool(clip),
         "missing": missing,
-        **list_read_options(data),
+        "reading": list_read_options(data),
     }
 
 

@@ -144,7 +144,7 @@ def _list_options(
         "epsilon": privacy.epsilon,
         "delta": privacy.delta,
         "options": {name: to_json_content(value) for name, value in options.items()},
-        **list_read_options(data),
+        "reading": list_read_options(data),
     }
 
 

@@ -244,8 +244,8 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
                 (["moments", "--epsilon", "2"], "epsilon was 1.0 and is 2.0 now"),
                 (["moments", "--columns", "age"], "query.bounds.lower was [18.0,15.0] and is [18.0] now"),
                 (["moments", "--importance", "bmi=4"], "allocation.rule was 'uniform' and is 'optimal' now"),
-                (["moments", "--delimiter", ","], "delimiter was not given and is ',' now"),
-                (["moments", "--schema", "files.toml"], 'missing_words was not given and is ["-9"] now'),
+                (["moments", "--delimiter", ","], "reading.delimiter was not given and is ',' now"),
+                (["moments", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
                 (["moments", "--directions", "learned"], "directions was 'given' and is 'learned' now"),
             ],
         ),
@@ -254,10 +254,10 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
             [
                 (["correlation"], "aim was 'covariance' and is 'correlation' now"),
                 (["covariance", "--method", "plain"], "method was 'adaptive' and is 'plain' now"),
-                (["covariance", "--schema", "files.toml"], 'missing_words was not given and is ["-9"] now'),
+                (["covariance", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
             ],
         ),
-        (COUNTS, [([*COUNTS, "--delimiter", ","], "delimiter was not given and is ',' now")]),
+        (COUNTS, [([*COUNTS, "--delimiter", ","], "reading.delimiter was not given and is ',' now")]),
         ([*REGRESSION, "bmi"], [([*REGRESSION, "age"], "target was 'bmi' and is 'age' now")]),
     ],
 )

@@ -58,7 +58,10 @@ DESIGNS = {
     "structured": ({"design": {"structured": False}}, "structured was true and is false now"),
     "clip": ({"clip": False}, "clip was true and is false now"),
     "missing": ({"missing": "midpoint"}, "missing was 'error' and is 'midpoint' now"),
-    "data": ({"data": mdp.Blocks(lambda: [DATA], {"month": "2031-03"})}, "month was not given and is '2031-03' now"),
+    "data": (
+        {"data": mdp.Blocks(lambda: [DATA], {"month": "2031-03"})},
+        "reading.month was not given and is '2031-03' now",
+    ),
 }
 
 
@@ -138,7 +141,10 @@ COVARIANCES = {
     "aim": ({"aim": "correlation"}, "aim was 'covariance' and is 'correlation' now"),
     "target": ({"aim": "regression", "target": "a"}, "aim was 'covariance' and is 'regression' now"),
     "records": ({"records": 40}, "records was 50 and is 40 now"),
-    "data": ({"data": mdp.Blocks(lambda: [DATA], {"month": "2031-03"})}, "month was not given and is '2031-03' now"),
+    "data": (
+        {"data": mdp.Blocks(lambda: [DATA], {"month": "2031-03"})},
+        "reading.month was not given and is '2031-03' now",
+    ),
 }
 METHODS = {
     "adaptive": {**COVARIANCES, "method": ({"method": "plain"}, "method was 'adaptive' and is 'plain' now")},
@@ -196,10 +202,10 @@ def test_another_mechanism_is_refused_by_name(tmp_path, changed, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"delimiter": ";"}, "delimiter was not given and is ';' now"),
-        ({"rules": FileRules(decimal=",")}, "decimal was not given and is ',' now"),
-        ({"rules": FileRules(missing_words=["-9"])}, r"missing_words was not given and is \[.-9.\] now"),
-        ({"rules": FileRules(dates=[DateRule("a", "hours")])}, r"dates was not given and is \{.a.:.*hours"),
+        ({"delimiter": ";"}, "reading.delimiter was not given and is ';' now"),
+        ({"rules": FileRules(decimal=",")}, "reading.decimal was not given and is ',' now"),
+        ({"rules": FileRules(missing_words=["-9"])}, r"reading.missing_words was not given and is \[.-9.\] now"),
+        ({"rules": FileRules(dates=[DateRule("a", "hours")])}, r"reading.dates was not given and is \{.a.:.*hours"),
     ],
 )
 def test_files_that_are_read_in_another_way_are_refused(ledger, tmp_path, options, words):
