@@ -10,8 +10,8 @@ from typing import Any
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError, show
 from matrixdp.ledger.chain import canonical_json
 from matrixdp.ledger.differences import Difference, find_differences, list_differences, shorten_options
+from matrixdp.ledger.entry_table import Row
 from matrixdp.ledger.events import Event, event_from_json, event_to_json
-from matrixdp.ledger.journal import Row
 from matrixdp.ledger.values import Receipt
 
 

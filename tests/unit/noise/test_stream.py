@@ -2,13 +2,13 @@
 
 import copy
 import multiprocessing
-import os
 import pickle
 import threading
 
 import numpy as np
 import pytest
 
+from forked_child import in_child
 from matrixdp import ParameterError, Stream, StreamError
 from matrixdp.noise import stream as module
 
@@ -54,21 +54,6 @@ def test_streams_are_neither_copied_nor_pickled():
     for act in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(StreamError, match="cannot be copied or pickled"):
             act(Stream())
-
-
-def in_child(function):
-    """The bytes that `function` returns in a forked child."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.write(writer, function())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(pid, 0)
-    with os.fdopen(reader, "rb") as file:
-        return file.read()
 
 
 def test_a_forked_child_does_not_repeat_its_parent():

@@ -36,7 +36,7 @@ from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery, TableMoments
-from matrixdp.records import Blocks, open_records
+from matrixdp.records import Blocks, as_records, open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
@@ -212,7 +212,9 @@ def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
         job.source.require([*(columns or ()), *ids])
         return MonitoredRecords(job.release_options, job.query, interrupts, job.schema.rules)
     interrupts.defer()
-    return Blocks(lambda: (data,), read_options=job.source.read_options)
+    blocks = as_records(data)
+    assert isinstance(blocks, Blocks)  # they are in memory
+    return replace(blocks, read_options=job.source.read_options)
 
 
 def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> PrincipalDirections:
