@@ -246,6 +246,7 @@ class TestOptions:
         assert ledger.remaining("clinic") == left
         ledger.complete(receipt, "{}")
         assert ledger.stored("clinic", "r", options=self.OPTIONS) == "{}"
+        assert ledger.history()[0].options == self.OPTIONS
         ledger.verify()
 
     def test_long_values_are_compared_by_their_hashes(self, ledger):
