@@ -199,6 +199,19 @@ def test_another_mechanism_is_refused_by_name(tmp_path, changed, words):
     assert len(ledger.history()) == 1
 
 
+def test_the_options_of_blocks_are_compared_also_where_they_are_opened(ledger):
+    account = {"ledger": ledger, "dataset": "clinic", "request": "r"}
+    march, april = (mdp.Blocks(lambda: [DATA], {"month": month}) for month in ("2031-03", "2031-04"))
+    first = release(march, **account)
+    assert release(mdp.open_records(march, workers=2), **account).to_json() == first.to_json()
+    for data in (april, mdp.open_records(april, workers=2)):
+        with pytest.raises(mdp.LedgerError, match=r"reading.month was '2031-03' and is '2031-04' now"):
+            release(data, **account)
+    with pytest.raises(mdp.ParameterError, match="options must be finite, plain JSON"):
+        release(mdp.Blocks(lambda: [DATA], {"month": {3}}), ledger=ledger, dataset="clinic", request="s")
+    assert len(ledger.history()) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
