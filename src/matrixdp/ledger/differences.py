@@ -78,10 +78,10 @@ def _walk(old: Any, new: Any, name: str) -> Iterator[Difference]:
 
 
 def _join(name: str, key: str) -> str:
-    """The name of an entry; classes, arrays and lists that are wrapped in an object of one entry have its name."""
+    """The name of an entry. The class of an object, its array and a field of the same name have the object's name."""
     if not name:
         return key
-    return name if key in ("kind", "array") or name.endswith(key) else f"{name}.{key}"
+    return name if key in ("kind", "array", name.rpartition(".")[2]) else f"{name}.{key}"
 
 
 def _label(first: Any, second: Any, place: int) -> str:
