@@ -173,6 +173,8 @@ def release_adaptive(
             "neighbours": str(neighbours),
             "epsilon": privacy.epsilon,
             "delta": privacy.delta,
+            "clip": True,
+            "missing": "error",
             "reading": list_read_options(data),
             **options,
         },

@@ -40,15 +40,14 @@ def shorten_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_differences(old: Any, new: Any, name: str = "") -> list[Difference]:
-    """Where two JSON contents differ; options that both have come first.
+    """Where two JSON contents differ: first options that both have, and of these the ones that are not nested.
 
     Examples
     --------
     >>> print(*find_differences({"bounds": {"upper": [1, 2]}}, {"bounds": {"upper": [1, 3]}}))
     bounds.upper[1] was 2 and is 3 now
     """
-    found = list(_walk(old, new, name))
-    return sorted(found, key=lambda one: _ABSENT in (one.old, one.new))
+    return sorted(_walk(old, new, name), key=_order)
 
 
 def list_differences(differences: Sequence[Difference]) -> str:
@@ -57,6 +56,11 @@ def list_differences(differences: Sequence[Difference]) -> str:
     if len(differences) > _MOST_SHOWN:
         words.append(f"{len(differences) - _MOST_SHOWN} more differ")
     return "; ".join(words)
+
+
+def _order(one: Difference) -> tuple[bool, int, int]:
+    nesting = one.name.count(".") + one.name.count("[")
+    return _ABSENT in (one.old, one.new), nesting, len(str(one))
 
 
 def _shorten_value(value: Any) -> Any:

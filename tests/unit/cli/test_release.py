@@ -254,6 +254,7 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
             [
                 (["correlation"], "aim was 'covariance' and is 'correlation' now"),
                 (["covariance", "--method", "plain"], "method was 'adaptive' and is 'plain' now"),
+                (["covariance", "--missing", "midpoint"], "missing was 'error' and is 'midpoint' now"),
                 (["covariance", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
             ],
         ),
