@@ -5,6 +5,7 @@ import json
 import signal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import matrixdp as mdp
@@ -161,7 +162,7 @@ METHODS = {
 class TestCovariances:
     def test_every_argument_is_covered(self):
         arguments = set(inspect.signature(mdp.release_covariance).parameters)
-        elsewhere = {"neighbours", "person"}  # fields of the query, and registered with the data set
+        elsewhere = {"neighbours", "person"}  # below, and registered with the data set
         assert arguments - ACCOUNT - NOISE - elsewhere == set(METHODS["plain"])
 
     @pytest.mark.parametrize(("method", "option"), [(method, name) for method in METHODS for name in METHODS[method]])
@@ -175,6 +176,24 @@ class TestCovariances:
         assert words in str(caught.value)
         assert ledger.head == head
         assert mdp.release_covariance(**asked).to_json() == first.to_json()
+
+    @pytest.mark.parametrize(
+        ("method", "words"),
+        [
+            ("adaptive", "person.rows was not given and is 2 now"),
+            ("plain", "query.person.rows was not given and is 2 now"),
+        ],
+    )
+    def test_another_limit_of_rows_is_refused(self, tmp_path, method, words):
+        ledger = mdp.Ledger.create(tmp_path / "l.db")
+        ledger.register("visits", mdp.Privacy(10, 1e-6), neighbours="replace", unit="person:id")
+        visits = pa.table({"a": DATA[:, 0], "b": DATA[:, 1], "id": np.arange(50) // 2})
+        account = {"ledger": ledger, "dataset": "visits", "request": "r", "records": 25, "method": method}
+        mdp.release_covariance(visits, BOUNDS, PRIVACY, person="id", **account)
+        with pytest.raises(mdp.LedgerError) as caught:
+            mdp.release_covariance(visits, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2), **account)
+        assert words in str(caught.value)
+        assert len(ledger.history()) == 1
 
 
 @pytest.mark.parametrize(
