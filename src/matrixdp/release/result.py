@@ -153,12 +153,14 @@ class Release(ShownRelease, Guaranteed):
         """
         if self.design.query.places is not None:
             return covariance_table(self.matrix, self.design, group)
+        _refuse_group(group)
         return covariance(self.matrix, self.design)
 
     def correlation(self, group: Any = None) -> Estimate | NamedEstimate:
         """Correlation, with error bars; as `covariance`."""
         if self.design.query.places is not None:
             return correlation_table(self.matrix, self.design, group)
+        _refuse_group(group)
         return correlation(self.matrix, self.design)
 
     def means(self, by: str | None = None, group: Any = None) -> NamedEstimate:
@@ -217,6 +219,11 @@ class Release(ShownRelease, Guaranteed):
             if not np.isfinite(matrix).all():
                 raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
             return cls(matrix, *read_facts(content, shape=matrix.shape))
+
+
+def _refuse_group(group: Any) -> None:
+    if group is not None:
+        raise ParameterError("group must be left out: groups are those of TableMoments with by.")
 
 
 @contextmanager

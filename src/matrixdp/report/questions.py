@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.estimates.error_parts import error_parts
 from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.queries import TableMoments
@@ -51,10 +51,24 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+def as_answerable(release: object) -> Answerable | None:
+    """The part of a release that questions are asked of, or None if there is none."""
+    if isinstance(release, PlainRelease):
+        return release.release
+    if isinstance(release, AdaptiveRelease):
+        return release
+    if isinstance(release, Release) and (
+        isinstance(release.design.query, TableMoments) or release.design.query.moment_bounds is not None
+    ):
+        return release
+    return None
+
+
 def answer_means(release: Answerable, by: str | None = None, group: Group = None) -> Answer:
     """Means, by level if `by` is given."""
     if by is not None:
         return Answer(f"Means by {by}", by, _require_table(release).means(by, group), (_BARS,))
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,))
     if not isinstance(release.design.query, TableMoments):
@@ -74,6 +88,7 @@ def answer_table(release: Answerable, rows: str, columns: str, group: Group = No
 
 def answer_matrix(release: Answerable, kind: str, group: Group = None) -> Answer:
     """Correlations or covariances."""
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
         found = release.correlation() if kind == "correlation" else release.covariance()
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
@@ -93,6 +108,7 @@ def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
 
 def answer_components(release: Answerable, count: int | None = None, group: Group = None) -> Answer:
     """Principal components."""
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
         found, bars = release.components(count), _FIT_BARS
     else:
@@ -105,6 +121,7 @@ def answer_components(release: Answerable, count: int | None = None, group: Grou
 
 def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
     """The coefficients of a linear regression."""
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
         found = release.regression(target, on)
     else:
@@ -150,6 +167,12 @@ def answer_discriminant(
         _BARS,
     )
     return Answer(f"Discriminant scores of {target}", "term", estimate, notes, {"target": target})
+
+
+def _refuse_groups(release: Answerable, group: Group) -> None:
+    """Raise a `ParameterError` if `group` is given for a release that cannot have groups."""
+    if group is not None and not (isinstance(release, Release) and isinstance(release.design.query, TableMoments)):
+        raise ParameterError("group (--group) must be left out: this release has no groups. Release it with --by.")
 
 
 def _require_table(release: Answerable) -> Release:
