@@ -25,6 +25,7 @@ from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import clean_label, plot_bars
 from matrixdp.display.short_repr import table_repr
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
@@ -203,7 +204,7 @@ def regression(
     slopes = coefficients[1:]
     total = max(float(moments.covariance[-1, -1]), 0.0)
     residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
-    rows = max(float(view.matrix[0, 0]) * view.query.records, 1.0)
+    rows = least_sample(float(view.matrix[0, 0]) * view.query.records, view.query.person)
     sampling = residual / max(rows - len(variables) - 1, 1.0)
     inverse = moments.inverse(len(variables))
     centre = moments.mean[:-1] + middles

@@ -44,6 +44,8 @@ CASES = {
     "means": (("means",), lambda r: r.means()),
     "means by level": (("means", "--by", "smoker"), lambda r: r.means(by="smoker")),
     "means by group": (("means", "--by", "ward"), lambda r: r.means(by="ward")),
+    "means by level, shrunk": (("means", "--by", "smoker", "--shrunk"), lambda r: r.means(by="smoker", shrunk=True)),
+    "correlation, shrunk": (("correlation", "--shrunk"), lambda r: r.correlation(shrunk=True)),
     "means of a group": (("means", "--group", "ward=north"), lambda r: r.means(group="north")),
     "correlation": (("correlation", "--group", "ward=south"), lambda r: r.correlation("south")),
     "covariance": (("covariance",), lambda r: r.covariance()),
@@ -122,6 +124,8 @@ def test_releases_of_numbers_answer_what_follows_from_them(clinic, matrixdp, que
     expected = release.correlation()
     np.testing.assert_array_equal(np.array(found["value"], float), expected.value)
     assert matrixdp("answer", "means", query).code == 0
+    shrunk = matrixdp("answer", "correlation", query, "--shrunk")
+    assert shrunk.code == (0 if query == "moments" else USAGE), shrunk.err
     regression = matrixdp("answer", "regression", query, "--target", "bmi")
     assert regression.code == (0 if query == "correlation" else USAGE)
     for words in (("correlation", query, "--group", "ward=north"), ("table", query, "a", "b")):

@@ -11,6 +11,7 @@ import pytest
 from forked_child import in_child
 from matrixdp import ParameterError, Stream, StreamError
 from matrixdp.noise import stream as module
+from pool_words import SHARED, draw_words
 
 
 def test_keyed_streams_differ_and_seeded_ones_repeat():
@@ -82,17 +83,10 @@ def test_a_seeded_stream_says_no_after_a_fork():
     assert b"crossed a fork" in in_child(attempt)
 
 
-SHARED = Stream()
-
-
-def _pool_words(_):
-    return SHARED.words(64).tobytes() + Stream().words(64).tobytes()
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_process_pool_never_repeats_a_word(method):
     with multiprocessing.get_context(method).Pool(3) as pool:
-        results = pool.map(_pool_words, range(12), chunksize=1)
+        results = pool.map(draw_words, range(12), chunksize=1)
     words = np.frombuffer(b"".join(results) + SHARED.words(64).tobytes(), np.uint64)
     assert np.unique(words).size == words.size
 

@@ -117,7 +117,7 @@ def list_(folder: Path, state: Path | None) -> None:
 @click.argument("token_id", metavar="ID")
 @_state
 def revoke(folder: Path, token_id: str, state: Path | None) -> None:
-    """Revoke the token ID; browsers that signed in with it are signed out."""
+    """Revoke the token ID, or link-ID of a printed address; browsers that signed in with it are signed out."""
     from matrixdp.studio.launch import end_token
 
     end_token(folder, state, token_id)
