@@ -1,6 +1,6 @@
 """Coverage of the error bars of private moments: one Markdown table.
 
-``python -m benchmarks.coverage [--half report|choose|fresh|unseen] [--trials 3] [--epsilon 0.1 0.3 1 3]
+``python -m benchmarks.coverage [--half report|choose|fresh|unseen|last|random] [--trials 3] [--epsilon 0.1 0.3 1 3]
 [--group named ...]``
 
 For each data set, the share of all entries that lie within 1.96 error bars of the value without privacy (nominally
@@ -94,7 +94,7 @@ def _width(errors: Floats, bars: Floats) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen"), default="report")
+    parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen", "last", "random"), default="report")
     parser.add_argument("--group", choices=GROUPS, action="append")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
     parser.add_argument("--trials", type=int, default=3)
