@@ -142,7 +142,7 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
     `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
     """
     fitted, bounds = moment.fitted, moment.bounds
-    options = FitOptions(bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
+    options = FitOptions.of(moment)
     units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
     number = simulated_number(moment.records, bounds.size)
     found = []
