@@ -90,7 +90,8 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     --------
     >>> from matrixdp import Bounds, Privacy
     >>> from matrixdp.adaptive import private_moment
-    >>>     >>> records = np.random.default_rng(0).normal(size=(3000, 2))
+    >>> from matrixdp.noise import Stream
+    >>> records = np.random.default_rng(0).normal(size=(3000, 2))
     >>> box = Bounds([-5, -5], [5, 5])
     >>> moment = private_moment(records, box, Privacy(1, 1e-6), stream=Stream(0), simulation=True)
     >>> bool((abs(moment.covariance - np.cov(records.T)) < 1.96 * error_bars(moment).covariance_std).all())
@@ -132,7 +133,8 @@ def sampling_bars(moment: PrivateMoment) -> MomentErrors:
     --------
     >>> from matrixdp import Bounds, Privacy
     >>> from matrixdp.adaptive import private_moment
-    >>>     >>> records = np.random.default_rng(0).normal(size=(10_000, 1))
+    >>> from matrixdp.noise import Stream
+    >>> records = np.random.default_rng(0).normal(size=(10_000, 1))
     >>> moment = private_moment(records, Bounds([-5], [5]), Privacy(3, 1e-6), stream=Stream(0), simulation=True)
     >>> sampling_bars(moment).mean_std.round(3).tolist()  # the standard deviation over 100
     [0.01]

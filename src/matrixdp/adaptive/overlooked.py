@@ -71,8 +71,8 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     """How far means and variances are from those of records at the corners of the box, where a fit finds as little.
 
     With few records all of them are clipped, and what is found of a full box is not told from little. Zero where the
-    fit would have found more: longer records for means, and more variance for variances. In error bars, of shape
-    (d,) each.
+    fit would have found more: longer records for means, and more variance for variances. Means are as far from the
+    bounds as the fit loses of the length of corners. In error bars, of shape (d,) each.
     """
     fitted, d = moment.fitted, moment.bounds.size
     seed = public_seed(fitted)
@@ -80,12 +80,12 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     corners = np.random.default_rng(seed).choice([-1.0, 1.0], (number, d))
     fits = repeat_fit(corners, FitOptions.of(moment), Stream(seed), REPETITIONS)
     noise = 2 * float(np.linalg.norm(np.diagonal(fitted.std)))
-    reached = [
-        float(np.trace(found(fitted))) + noise >= min(float(np.trace(found(fit))) for fit in fits)
-        for found in (_second, likeliest)
-    ]
-    length = 1 - np.abs(fitted.mean) if reached[0] else np.zeros(d)
-    spread = np.maximum(1 - np.diagonal(fitted.covariance), 0.0) if reached[1] else np.zeros(d)
+    squares, variances = (min(float(np.trace(one(fit))) for fit in fits) for one in (_second, likeliest))
+    length, spread = np.zeros(d), np.zeros(d)
+    if float(np.trace(fitted.second)) + noise >= squares:
+        length = (1 - np.sqrt(min(max(squares, 0.0) / d, 1.0))) * (1 - np.abs(fitted.mean))
+    if float(np.trace(likeliest(fitted))) + noise >= variances:
+        spread = np.maximum(1 - np.diagonal(fitted.covariance), 0.0)
     return np.asarray(length / NORMAL), np.asarray(spread / NORMAL)
 
 

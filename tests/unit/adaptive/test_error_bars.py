@@ -85,6 +85,8 @@ def test_the_mean_of_a_full_corner_is_covered_where_few_records_cannot_show_it()
     found = simulate(corner, mdp.Bounds([-1] * 12, [1] * 12), epsilon=0.1)
     assert (found.mean > -0.9).any()  # all records were clipped
     assert (found.mean - 1.96 * found.errors.mean_std <= -1 + 1e-9).all()
+    many = simulate(np.tile(corner, (10, 1)), mdp.Bounds([-1] * 12, [1] * 12), epsilon=3.0)
+    assert (many.errors.mean_std < 0.1).all()  # nothing is lost of a box that many records fill
 
 
 def test_one_record_may_turn_a_correlation():
