@@ -2,10 +2,11 @@
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
-twice with variances raised until the *fit* of them has about the private ones. An error bar is the root mean square of
-the errors of the three worst families or the noise, whichever is larger. In squares, it adds half of the smaller one,
-what was taken from a covariance because it may be noise, and what a few records at the end of their bounds contribute,
-which no private answer tells from none. Error bars of covariances agree with those of their variances.
+twice with means and variances raised until the *fit* has about the private ones. An error bar is the root mean square
+of the errors of the three worst families or the noise, whichever is larger. In squares, it adds half of the smaller
+one, what was taken from a covariance because it may be noise, and what a few records at the end of their bounds
+contribute, which no private answer tells from none (`overlooked`). Error bars of covariances agree with those of their
+variances.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from matrixdp.adaptive.simulated_fit import (
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
+from matrixdp.display.short_repr import short_repr
+from matrixdp.domain.person import least_sample
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
@@ -56,6 +59,8 @@ class MomentErrors:
     covariance_std: Floats
     correlation_std: Floats
     eigenvalue_std: Floats
+
+    __repr__ = short_repr
 
     @classmethod
     def in_units(cls, errors: Statistics, half: Floats) -> MomentErrors:
@@ -152,7 +157,8 @@ def _sampling(moment: PrivateMoment) -> Statistics:
     for index, family in enumerate(FAMILIES):
         rng = np.random.default_rng(seed + index)
         records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
-        found.append(sampling_errors(records, moment.records, moment.bounds.halfwidths))
+        sample = least_sample(moment.records, moment.person)
+        found.append(sampling_errors(records, sample, moment.bounds.halfwidths))
     return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
 
 

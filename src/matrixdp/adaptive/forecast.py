@@ -16,10 +16,12 @@ from matrixdp.adaptive.grid_records import check_features
 from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
-from matrixdp.queries.base import parse_records
+from matrixdp.queries.checks import parse_records
 from matrixdp.types import Floats
 
 _REPETITIONS = 3
@@ -43,6 +45,8 @@ class Description:
     spread: ArrayLike = 0.15
     position: ArrayLike = 0.3
     correlation: float = 0.3
+
+    __repr__ = short_repr
 
     def moments(self, size: int) -> tuple[Floats, Floats]:
         """Mean and covariance of records scaled to [-1, 1], of shape (size,) and (size, size).
@@ -73,6 +77,8 @@ class Forecast:
     typical: MomentErrors
     hostile: MomentErrors
 
+    __repr__ = short_repr
+
 
 def forecast(
     bounds: Bounds,
@@ -82,6 +88,7 @@ def forecast(
     description: Description | None = None,
     aim: str = "covariance",
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
 ) -> Forecast:
     """Errors of a private moment to expect for data that match a public description.
 
@@ -96,8 +103,8 @@ def forecast(
     privacy : Privacy
     description : Description, optional
         Guesses about the data; by default typical ones.
-    aim, neighbours
-        As for `private_moment`.
+    aim, neighbours, person
+        As for `private_moment`. With a person, `records` is the number of people, or of rows that count.
 
     Privacy
     -------
@@ -114,7 +121,8 @@ def forecast(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    options = FitOptions(bounds, privacy, Neighbours.parse(neighbours), parse_records(records), aim)
+    asked = privacy, Neighbours.parse(neighbours), parse_records(records)
+    options = FitOptions(bounds, *asked, aim, person=Person.parse(person))
     mean, covariance = (description or Description()).moments(bounds.size)
     found = {
         family: simulate_errors(family, mean, covariance, options, _SEED + index, _REPETITIONS).errors

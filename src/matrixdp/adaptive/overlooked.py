@@ -15,6 +15,7 @@ from matrixdp.adaptive.simulated_fit import (
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics
+from matrixdp.domain.person import most_rows
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
@@ -30,17 +31,19 @@ TOGETHER = 0.5  # part of the error bars of two variances by which their covaria
 def overlooked_errors(moment: PrivateMoment) -> Statistics:
     """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
 
-    For pairs of features it is one record: others are rarely at the end of the bounds of both.
+    For pairs of features it is one record: others are rarely at the end of the bounds of both. Where k rows of a person
+    count, all of them may be there.
     """
     fitted, half = moment.fitted, moment.bounds.halfwidths
+    most = most_rows(moment.person)
     reach, unseen = 1 + np.abs(fitted.mean), max(_UNSEEN / moment.privacy.mu, 1.0)
-    record = np.multiply.outer(reach, reach) / moment.records
+    record = most * np.multiply.outer(reach, reach) / moment.records
     turned = _turned_correlations(fitted.covariance, np.diagonal(record))
     np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))
     taken = likeliest(fitted) - fitted.covariance
     length, spread = _short_of_corners(moment)
     return {
-        "mean": np.minimum(unseen / moment.records, 1.0) * reach + length,
+        "mean": np.minimum(unseen * most / moment.records, 1.0) * reach + length,
         "second_moment": record,
         "covariance": np.hypot(record, taken) + _spread_pairs(spread),
         "correlation": turned,

@@ -17,13 +17,15 @@ from scipy.special import ndtri
 from matrixdp.answers.named import HIDDEN, NOISE_NOTE, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
-from matrixdp.answers.tables import select_groups
+from matrixdp.answers.table_view import select_groups
 from matrixdp.checks import check_number
 from matrixdp.design.design import Design
 from matrixdp.display.frames import load_pandas
 from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import clean_label, plot_bars
+from matrixdp.display.short_repr import table_repr
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
@@ -88,6 +90,9 @@ class Regression:
         note = render_note("The bounds cover privacy noise and sampling.")
         return render_card(f"Regression of {self.target}, R² {self.r_squared:.3f}", render_table(head, rows), note)
 
+    def __repr__(self) -> str:
+        return table_repr(self, len(self.names), 5)
+
     def __str__(self) -> str:
         """A table of coefficients."""
         low, high = self.interval()
@@ -142,6 +147,13 @@ class Discriminant:
         title = f"Linear discriminant analysis of {self.target}"
         return render_card(title, self.named.render(), render_note(NOISE_NOTE))
 
+    def __repr__(self) -> str:
+        return table_repr(self, *self.named.value.shape)
+
+    def __str__(self) -> str:
+        """A table of the scores."""
+        return f"scores of {self.target}\n{self.named}"
+
     def scores(self, features: Floats) -> Floats:
         """Scores of records, of shape (records, classes); `features` are in the order of `names`."""
         return np.asarray(features @ self.coefficients.T + self.intercepts)
@@ -192,7 +204,7 @@ def regression(
     slopes = coefficients[1:]
     total = max(float(moments.covariance[-1, -1]), 0.0)
     residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
-    rows = max(float(view.matrix[0, 0]) * view.query.records, 1.0)
+    rows = least_sample(float(view.matrix[0, 0]) * view.query.records, view.query.person)
     sampling = residual / max(rows - len(variables) - 1, 1.0)
     inverse = moments.inverse(len(variables))
     centre = moments.mean[:-1] + middles

@@ -15,9 +15,10 @@ from matrixdp.audit.families import Domain
 from matrixdp.audit.pair_search import PairSearch
 from matrixdp.checks import check_integer
 from matrixdp.design import Design
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import gdp_epsilon
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.release.mechanism import prepare, round_answer
 
 SLACK = 1e-12  # relative; rounding of the measured distance itself
@@ -51,6 +52,8 @@ class Attack:
     pairs: int
     refused: int = 0
     refusal: str = ""
+
+    __repr__ = short_repr
 
     @property
     def claim(self) -> float:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_records
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import parse_records
 from matrixdp.types import Floats
 
 
@@ -33,6 +34,11 @@ class BoundedQuery(MatrixQuery):
     def names(self) -> tuple[str, ...] | None:
         """The bounds' names."""
         return self.bounds.names
+
+    @property
+    def summary(self) -> str:
+        """Its kind and the number of its columns."""
+        return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
 
     def extent(self, directions: Floats | None) -> Floats:
         """How far a record reaches from the midpoint along each direction."""

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import parse_person, parse_records
 from matrixdp.queries.people import find_people, person_change
 from matrixdp.queries.people_sums import BITS
 from matrixdp.records import Records, as_records, is_columnar
@@ -64,6 +66,8 @@ class ContingencyTable(MatrixQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     public_total: bool | None = field(default=None, kw_only=True, metadata={"absent": False})
+
+    __repr__ = short_repr
     side = "columns"
     title = "table of counts"
 

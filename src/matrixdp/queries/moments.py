@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import check_number
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_domain, parse_person
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.checks import check_domain, parse_person
 from matrixdp.queries.moment_sums import MomentTask
 from matrixdp.queries.people import find_people, person_change
 from matrixdp.queries.people_sums import weight_left
@@ -76,7 +77,7 @@ class _MomentQuery(BoundedQuery):
 
     def check_number(self, rows: int) -> None:
         """Raise an error unless the number of records is the public one or, where it is private, in the domain."""
-        check_domain(rows, self.records, self.neighbours)
+        check_domain(rows, self.records, self.neighbours if self.public_number else Neighbours.ADD_REMOVE)
 
     def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
         """The moment from exact integer sums over all parts of the records."""
@@ -133,6 +134,8 @@ class SecondMoment(_MomentQuery):
     """
 
     centre: NDArray[np.float64] | None = field(default=None, kw_only=True)
+
+    __repr__ = short_repr
     title = "second moment"
 
     def __post_init__(self) -> None:
@@ -218,6 +221,8 @@ class Moments(_MomentQuery):
     """
 
     mean_share: float = field(default=0.2, kw_only=True)
+
+    __repr__ = short_repr
     title = "mean and second moment"
 
     def __post_init__(self) -> None:

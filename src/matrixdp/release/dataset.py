@@ -16,7 +16,7 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Ledger
 from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries.base import check_count
+from matrixdp.queries.checks import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import open_account
 from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
@@ -72,6 +72,9 @@ class DatasetRelease(Guaranteed):
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
         guarantee += f"protects {self.design.query.protects}"
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
+
+    def __repr__(self) -> str:
+        return f"<DatasetRelease: {self}>"
 
     def _repr_html_(self) -> str:
         return render_dataset(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,10 @@ from matrixdp.report.files import quote_formula
 
 NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
 _BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
+_SHRUNK = (
+    "Shrunk towards {} by as much as noise suggests: biased, with less error on average where noise dominates. ± is "
+    "one standard deviation of the privacy noise before that."
+)
 _FIT_BARS = "± is the error that privacy adds, estimated by simulation; sampling error is not in it."
 
 Answerable = Release | AdaptiveRelease
@@ -51,10 +55,17 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def answer_means(release: Answerable, by: str | None = None, group: Group = None) -> Answer:
+def _explain_bars(towards: str, *, shrunk: bool) -> str:
+    return _SHRUNK.format(towards) if shrunk else _BARS
+
+
+def answer_means(release: Answerable, by: str | None = None, group: Group = None, *, shrunk: bool = False) -> Answer:
     """Means, by level if `by` is given."""
     if by is not None:
-        return Answer(f"Means by {by}", by, _require_table(release).means(by, group), (_BARS,))
+        found = _require_table(release).means(by, group, shrunk=shrunk)
+        return Answer(f"Means by {by}", by, found, (_explain_bars("the means of all records", shrunk=shrunk),))
+    if shrunk:
+        raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,))
     if not isinstance(release.design.query, TableMoments):
@@ -62,28 +73,28 @@ def answer_means(release: Answerable, by: str | None = None, group: Group = None
     return Answer("Means", "column", release.means(group=group), (_BARS,))
 
 
-def answer_table(release: Answerable, rows: str, columns: str, group: Group = None) -> Answer:
+def answer_table(release: Answerable, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
     """How many records or people have each pair of levels."""
     table = _require_table(release)
-    shares, query = table.table(rows, columns, group), table.design.query
+    shares, query = table.table(rows, columns, group, shrunk=shrunk), table.design.query
     records = query.records  # type: ignore[attr-defined]
     counts = replace(shares, value=shares.value * records, std=shares.std * records)
     title = f"{query.count_word.capitalize()} by {rows} and {columns}"
-    return Answer(title, f"{rows} \\ {columns}", counts, (_BARS,))
+    return Answer(title, f"{rows} \\ {columns}", counts, (_explain_bars("independence", shrunk=shrunk),))
 
 
-def answer_matrix(release: Answerable, kind: str, group: Group = None) -> Answer:
-    """Correlations or covariances."""
+def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk: bool = False) -> Answer:
+    """Correlations or covariances; `shrunk` is for correlations of a table."""
     if isinstance(release, AdaptiveRelease):
         found = release.correlation() if kind == "correlation" else release.covariance()
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
-    estimate = release.correlation(group) if kind == "correlation" else release.covariance(group)
+    estimate = release.correlation(group, shrunk=shrunk) if kind == "correlation" else release.covariance(group)
     named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
-    return Answer(kind.capitalize(), "column", named, (_BARS,))
+    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero", shrunk=shrunk),))
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
-    """What privacy costs and what sampling adds, apart, for 'means', 'covariance' or 'correlation'."""
+    """The error that privacy adds and the sampling error, for 'means', 'covariance' or 'correlation'."""
     notes = (
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",
@@ -114,14 +125,24 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
     notes: tuple[str, ...] = (
         f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
-        "Of a category, coefficients are differences from its first level.",
     )
+    if not isinstance(release, AdaptiveRelease):
+        notes += tuple(_name_references(release, found.names))
     if np.isnan(found.noise_std).any():
         notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
     facts = {"target": target, "r_squared": found.r_squared}
     reasons = np.full(value.shape, HIDDEN, object)
     estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     return Answer(f"Regression of {target}", "term", estimate, notes, facts)
+
+
+def _name_references(release: Release, terms: Sequence[str]) -> Iterator[str]:
+    """The level with which each category among the terms of a model is compared."""
+    query: Any = release.design.query
+    for column in query.used.categories:
+        first, *others = column.level_names
+        if any(f"{column.name}={level}" in terms for level in others):
+            yield f"Coefficients of {column.name} are differences from its level {first}."
 
 
 def answer_discriminant(

@@ -65,8 +65,9 @@ def _check_column(column: ColumnForm) -> Iterator[tuple[str, str]]:
         found = list(_report(field, lambda: _parse(bare)))
         if not found and kind == "number":
             for guess in ("expected_mean", "expected_std"):
-                one = replace(bare, **{guess: getattr(column, guess)})
-                found += _report(guess, lambda one=one: _parse(one))
+                if getattr(column, guess):
+                    one = replace(bare, **{guess: getattr(column, guess)})
+                    found += _report(guess, lambda one=one: _parse(one))
     yield from found
 
 

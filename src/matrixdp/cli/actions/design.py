@@ -18,14 +18,15 @@ from matrixdp.cli.actions.design_options import DesignOptions, build_design, bui
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_features
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
-from matrixdp.privacy import share_mu
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_even_release, predict_answers
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.model_tables import make_model
@@ -57,7 +58,8 @@ def run_design(
             raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
         warn_about_delta(options.privacy, records)
         bounds = find_bounds(options, schema)
-        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds))
+        person = find_person(options, schema)
+        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds), person)
         preview = None if ledger is None else fit.preview(ledger, require_dataset(dataset), allowance)
         show_adaptive_design(fit, preview, as_json=as_json)
         return
