@@ -24,6 +24,7 @@ from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delt
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.queries.checks import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
+from matrixdp.records.ordered_columns import OrderedColumns
 from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
 from matrixdp.records.tables import column_names
@@ -304,9 +305,11 @@ def _move_last(data: Any, bounds: Bounds, target: str) -> tuple[Any, Bounds]:
     """Data and bounds with the target as the last column; columns without names are known by their positions."""
     names = bounds.names or tuple(map(str, range(bounds.size)))
     moved = Bounds(bounds.lower, bounds.upper, names, bounds.radius).move_last(target)
-    if is_out_of_core(data) or (bounds.names is not None and column_names(data) is not None):
+    order = [names.index(name) for name in moved.names or ()]
+    if is_out_of_core(data):
         if bounds.names is None:
             raise ParameterError("bounds must have names for a target of records outside of memory.")
+        return OrderedColumns(as_records(data), tuple(order)), moved
+    if bounds.names is not None and column_names(data) is not None:
         return data, moved
-    order = [names.index(name) for name in moved.names or ()]
     return read_array(data, bounds.size)[:, order], moved

@@ -384,6 +384,16 @@ class TestTarget:
         assert found.names == ("age", "pressure", "bmi")
         assert found.regression("bmi").coefficients[1] == pytest.approx(0.25, abs=0.1)
 
+    def test_a_target_is_found_in_blocks_without_names(self):
+        known = simulate(aim="regression", target="bmi")
+        given = mdp.Blocks(lambda: iter(np.array_split(DATA, 3)))
+        people = mdp.with_ids(DATA, np.arange(len(DATA))[::-1])
+        for data, options in ((given, {}), (people, {"person": "id"})):
+            found = simulate(data, aim="regression", target="bmi", **options)
+            assert found.names == ("age", "pressure", "bmi")
+            assert np.array_equal(found.moment.covariance, known.moment.covariance)
+            assert np.array_equal(found.moment.mean, known.moment.mean)
+
     def test_columns_without_names_are_known_by_their_positions(self):
         columns = mdp.Bounds(BOUNDS.lower, BOUNDS.upper)
         found = simulate(DATA, columns, aim="regression", target="1")
