@@ -212,7 +212,8 @@ class RegressionFit:
         centre = moments.mean[:-1] + self._middles
         least = np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise))  # variances, or their noise
         hidden = least[-1] * moments.hidden_inverse(self._count)
-        bars = np.hypot(spread, np.sqrt(np.maximum(np.append(centre @ hidden @ centre, np.diagonal(hidden)), 0.0)))
+        unknown = np.append(centre @ hidden @ centre, np.diagonal(hidden))
+        bars: Floats = np.hypot(spread, np.sqrt(np.maximum(unknown, 0.0)))
         bars[1:] = hide_undetermined(bars[1:], np.sqrt(least[:-1]), float(np.sqrt(least[-1])))
         return bars
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.components import components
-from matrixdp.answers.described_table import TYPICAL, TableDescription, TableShape, describe_moments
+from matrixdp.answers.described_table import SHAPES, TableDescription, TableShape, describe_moments
 from matrixdp.answers.models import Regression, RegressionFit
 from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
@@ -22,7 +22,7 @@ from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
 from matrixdp.answers.tables import LEAST_SIZE, TableView, cross_table, select_groups
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
@@ -44,8 +44,8 @@ class TableForecast:
     design : Design
         Of `TableMoments`.
     description : TableDescription
-    shape : TableShape
-        What is assumed where the description has no guess: `FRIENDLY`, `TYPICAL` or `HOSTILE`.
+    data : 'friendly', 'typical' or 'hostile'
+        What is assumed where the description has no guess (`described_table.SHAPES`).
 
     Privacy
     -------
@@ -66,13 +66,20 @@ class TableForecast:
 
     design: Design
     description: TableDescription = field(default_factory=TableDescription)
-    shape: TableShape = TYPICAL
+    data: str = "typical"
 
     def __post_init__(self) -> None:
+        if self.data not in SHAPES:
+            raise ParameterError(f"data must be one of {', '.join(SHAPES)}, got {show(self.data)} instead.")
         if self.design.query.places is None:
             raise ParameterError(
                 f"design must be of TableMoments, got one of {type(self.design.query).__name__} instead."
             )
+
+    @property
+    def shape(self) -> TableShape:
+        """What is assumed where the description has no guess."""
+        return SHAPES[self.data]
 
     @property
     def _query(self) -> Any:

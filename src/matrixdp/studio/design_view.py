@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from matrixdp.answers.single_question import compare_questions
-from matrixdp.cli.actions.design import list_predictions
 from matrixdp.cli.actions.design_options import refuse_extremes
+from matrixdp.cli.actions.table_design import list_predictions
 from matrixdp.display.numbers import format_number
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta
@@ -168,7 +168,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
 
 def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]:
     """Predicted errors of coefficients or components."""
-    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design)[0]
+    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design, forecaster.schema)[0]
     columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
     values = [[show_error(float(value)) for value in row] for row in std]

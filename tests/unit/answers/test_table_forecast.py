@@ -184,8 +184,8 @@ def test_answers_that_noise_would_hide_are_predicted_as_hidden():
 def test_harder_data_have_larger_errors():
     design = make()
     errors = {}
-    for name, shape in SHAPES.items():
-        forecast = TableForecast(design, shape=shape)
+    for name in SHAPES:
+        forecast = TableForecast(design, data=name)
         parts = (forecast.means().std[:, 1], forecast.means("ward").std[:, 1:], forecast.correlation().std[1:, 0])
         errors[name] = [np.median(np.nan_to_num(part, nan=np.inf)) for part in parts]
     assert (np.array(errors["friendly"]) < errors["typical"]).all()
@@ -220,3 +220,5 @@ def test_only_tables_have_such_a_forecast():
     design = mdp.make_design(mdp.Moments(mdp.Bounds([0], [1]), 100), mdp.Privacy(1, 1e-6))
     with pytest.raises(ParameterError, match="TableMoments"):
         TableForecast(design)
+    with pytest.raises(ParameterError, match="data must be one of friendly, typical, hostile"):
+        TableForecast(make(), data="easy")
