@@ -90,6 +90,7 @@ class TableForecast:
         """Moments of the described data, without noise."""
         return describe_moments(self._query, self.description, self.shape)
 
+    @np.errstate(all="ignore")
     def means(self, by: str | None = None, group: Any = None) -> NamedEstimate:
         """As `Release.means`."""
         if by is None:
@@ -114,6 +115,7 @@ class TableForecast:
         """As `Release.table`; the noise in a share of the records does not depend on the data."""
         return cross_table(self.moments, self.design, first, second, group)
 
+    @np.errstate(all="ignore")
     def covariance(self, group: Any = None) -> NamedEstimate:
         """As `Release.covariance`."""
         numbers = self._simulate(group)
@@ -121,6 +123,7 @@ class TableForecast:
         value, error = judge_errors(found, numbers.exact.find_covariances(numbers.truth)[..., 0])
         return NamedEstimate(value, error, numbers.view.numbers, numbers.view.numbers)
 
+    @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> NamedEstimate:
         """As `Release.correlation`."""
         numbers = self._simulate(group)
@@ -130,6 +133,7 @@ class TableForecast:
         reasons = np.where(numbers.block.find_known(numbers.truth)[..., 0], HIDDEN, TOO_FEW).astype(object)
         return NamedEstimate(value, error, numbers.view.numbers, numbers.view.numbers, reasons)
 
+    @np.errstate(all="ignore")
     def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
         """As `Release.regression`."""
         rare = describe_moments(self._query, self.description, self.shape, rare=True)

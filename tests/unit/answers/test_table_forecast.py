@@ -12,6 +12,7 @@ from matrixdp.answers.simulated_noise import SimulatedNoise
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.tables import correlation_table, covariance_table, select_groups, summarise
 from matrixdp.errors import ParameterError
+from matrixdp.report.answer_tables import make_answers
 
 COLUMNS = mdp.Columns(
     [
@@ -222,3 +223,28 @@ def test_only_tables_have_such_a_forecast():
         TableForecast(design)
     with pytest.raises(ParameterError, match="data must be one of friendly, typical, hostile"):
         TableForecast(make(), data="easy")
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize(
+    ("columns", "guess"),
+    [
+        (["ward", "smoker", "site"], {"shares": {"ward": {"north": 0.0}}}),
+        (["bmi", "cost"], {"stds": {"bmi": 0.0}, "means": {"cost": 1.0}}),
+        (["age", "stay", "ward"], {"missing": {"age": 1.0}, "correlation": 1.0}),
+        (["age", "site"], {"shares": {"site": {"a": 1.0}}}),
+        (["stay"], {"correlation": 0.0}),
+    ],
+)
+def test_extreme_guesses_and_few_columns_have_a_forecast(columns, guess, neighbours):
+    chosen = mdp.Columns([COLUMNS[name] for name in columns])
+    for by in [(), ("site",)] if "site" in columns[1:] else [()]:
+        query = mdp.TableMoments(chosen, 50, by=by, neighbours=neighbours)
+        for data in SHAPES:
+            forecast = TableForecast(mdp.make_design(query, mdp.Privacy(0.1, 1e-6)), TableDescription(**guess), data)
+            answers = make_answers(forecast, "everything")
+            assert answers
+            for answer in answers:
+                shown = np.isfinite(answer.estimate.value)
+                assert (answer.estimate.std[shown] >= 0).all()
+                assert np.isnan(answer.estimate.std[~shown]).all()
