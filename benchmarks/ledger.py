@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import BudgetExceededError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.chain import next_entry
-from matrixdp.ledger.journal import amount_to_json
+from matrixdp.ledger.entry_content import amount_to_json
 from matrixdp.ledger.request import ChargeRequest
 from matrixdp.ledger.sqlite.store import connect
-from matrixdp.privacy import Privacy, share_mu
+from matrixdp.privacy import Privacy
 
 TOTAL = Privacy(1, 1e-6)
 CHARGES = 500

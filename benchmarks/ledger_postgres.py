@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.ledger import PROCESSES, TOTAL, create, kills, make_row, measure, race
 from matrixdp.errors import BudgetExceededError, LedgerError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.privacy import share_mu
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres_server import PostgresServer

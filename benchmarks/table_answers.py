@@ -34,7 +34,7 @@ import pandas as pd
 import statsmodels.api as sm
 
 import matrixdp as mdp
-from matrixdp.answers.tables import select_groups
+from matrixdp.answers.table_view import select_groups
 from matrixdp.types import Floats
 
 DELTA = 1e-6

@@ -27,7 +27,7 @@ import matrixdp as mdp
 from matrixdp.answers import TableDescription, TableForecast
 from matrixdp.answers.models import Regression, RegressionFit
 from matrixdp.answers.noise_draws import draw_again, robust_spread
-from matrixdp.answers.tables import select_groups
+from matrixdp.answers.table_view import select_groups
 from matrixdp.noise.table_noise import TableNoise
 from matrixdp.report.answer_tables import make_answers
 from matrixdp.types import Floats

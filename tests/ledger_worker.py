@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import BudgetExceededError, LedgerError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.privacy import Privacy, share_mu
+from matrixdp.privacy import Privacy
 
 TOTAL = Privacy(epsilon=1, delta=1e-6)
 

@@ -42,9 +42,10 @@ if TYPE_CHECKING:
         StreamError,
     )
     from matrixdp.estimates import CovarianceRelease, read_release, release_covariance
+    from matrixdp.gdp import gdp_delta, gdp_epsilon, gdp_mu
     from matrixdp.ledger import Ledger
     from matrixdp.noise import Covariance, MatrixGaussian, Stream, draw_gaussian
-    from matrixdp.privacy import Neighbours, Privacy, gdp_delta, gdp_epsilon, gdp_mu
+    from matrixdp.privacy import Neighbours, Privacy
     from matrixdp.queries import (
         Adjacency,
         ContingencyTable,
@@ -170,9 +171,10 @@ _HOMES = {
         "StreamError",
     ),
     "matrixdp.estimates": ("CovarianceRelease", "read_release", "release_covariance"),
+    "matrixdp.gdp": ("gdp_delta", "gdp_epsilon", "gdp_mu"),
     "matrixdp.ledger": ("Ledger",),
     "matrixdp.noise": ("Covariance", "MatrixGaussian", "Stream", "draw_gaussian"),
-    "matrixdp.privacy": ("Neighbours", "Privacy", "gdp_delta", "gdp_epsilon", "gdp_mu"),
+    "matrixdp.privacy": ("Neighbours", "Privacy"),
     "matrixdp.queries": (
         "Adjacency",
         "ContingencyTable",
@@ -194,7 +196,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = frozenset(
     {"adaptive", "answers", "baselines", "datasets", "design", "domain", "errors", "estimates", "estimators", "ledger"}
-    | {"audit", "noise", "paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
+    | {"audit", "gdp", "noise", "paper", "privacy", "queries", "records", "release", "report", "sensitivity"}
 )
 
 

@@ -106,7 +106,7 @@ def check_integer(
     return scalar
 
 
-def check_magnitude(value: Any, name: str, *, largest: float = LARGEST) -> float:
+def check_magnitude(value: Any, name: str) -> float:
     """`value` as a float, if it is positive and neither too large nor too small for its squares to be floats.
 
     Parameters
@@ -114,8 +114,6 @@ def check_magnitude(value: Any, name: str, *, largest: float = LARGEST) -> float
     value : number
     name : str
         Of the parameter, for the message.
-    largest : float
-        Largest magnitude; one over it is the smallest.
 
     Raises
     ------
@@ -131,9 +129,9 @@ def check_magnitude(value: Any, name: str, *, largest: float = LARGEST) -> float
     matrixdp.errors.ParameterError: weight must be from 1e-60 to 1e+60, got 1e+165 instead; change the units.
     """
     number = check_number(value, name, above=0)
-    if not 1 / largest <= number <= largest:
+    if not 1 / LARGEST <= number <= LARGEST:
         raise ParameterError(
-            f"{name} must be from {1 / largest:g} to {largest:g}, got {show(_scalar(value))} instead; change the units."
+            f"{name} must be from {1 / LARGEST:g} to {LARGEST:g}, got {show(_scalar(value))} instead; change the units."
         )
     return number
 

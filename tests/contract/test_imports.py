@@ -13,7 +13,8 @@ ROOT = Path(matrixdp.__file__).parent
 LAYERS = [
     {"errors", "types", "version"},
     {"checks", "device", "serialise"},
-    {"display", "privacy"},
+    {"display", "gdp"},
+    {"privacy"},
     {"noise", "domain", "ledger"},
     {"records", "sensitivity"},
     {"queries"},

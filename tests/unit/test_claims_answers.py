@@ -13,7 +13,8 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers import correlation, covariance, mean
-from matrixdp.answers.tables import correlation_table, covariance_table, means_by, select_groups, summarise
+from matrixdp.answers.table_view import select_groups
+from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 
 BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
 ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]

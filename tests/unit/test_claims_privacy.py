@@ -3,7 +3,7 @@
 import numpy as np
 
 import matrixdp as mdp
-from matrixdp.privacy import gdp_mu
+from matrixdp.gdp import gdp_mu
 
 
 def random_budgets(count):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from matrixdp import Neighbours, ParameterError, Privacy, gdp_delta, gdp_epsilon, privacy
-from matrixdp.privacy import compose_mu, gdp_mu, pure_mu, share_mu
+from matrixdp import Neighbours, ParameterError, Privacy, gdp, gdp_delta, gdp_epsilon
+from matrixdp.gdp import compose_mu, gdp_mu, pure_mu, share_mu
 
 mp.mp.dps = 80
 
@@ -121,7 +121,5 @@ def test_zeros_are_those_of_scipy(slope, at, width, power):
     def function(x):
         return slope * (x - at) ** power + math.tanh(x - at)
 
-    ours = privacy._find_zero(function, at - width, at + 1.1 * width)
-    assert ours == brentq(
-        function, at - width, at + 1.1 * width, xtol=math.ulp(0.0), rtol=4 * privacy._EPS, maxiter=10_000
-    )
+    ours = gdp._find_zero(function, at - width, at + 1.1 * width)
+    assert ours == brentq(function, at - width, at + 1.1 * width, xtol=math.ulp(0.0), rtol=4 * gdp._EPS, maxiter=10_000)

@@ -12,9 +12,10 @@ from typing import Any
 from matrixdp.design import Design, isotropic, make_design
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
+from matrixdp.gdp import compose_mu
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, compose_mu
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account

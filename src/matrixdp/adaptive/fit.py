@@ -24,7 +24,7 @@ from matrixdp.adaptive.target_mean import (
     regression_ratio,
 )
 from matrixdp.design import isotropic, make_design
-from matrixdp.privacy import share_mu
+from matrixdp.gdp import share_mu
 from matrixdp.types import Floats
 
 _TAIL_SHARES = (0.1, 0.2, 0.35, 0.5)  # of what remains, for the moment of what clipping takes

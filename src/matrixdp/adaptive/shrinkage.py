@@ -69,14 +69,11 @@ def project_simplex(values: Floats) -> Floats:
     return np.asarray(np.maximum(values - level, 0.0))
 
 
-def nearest_of_same_trace(matrix: Floats, *, std: float = 0.0) -> Floats:
+def nearest_of_same_trace(matrix: Floats) -> Floats:
     """Nearest positive semidefinite matrix with the trace of `matrix`, of shape (d, d).
 
-    Setting negative eigenvalues to zero would raise the trace, which is known better than the entries. With `std`,
-    eigenvalues are shrunk first.
+    Setting negative eigenvalues to zero would raise the trace, which is known better than the entries.
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    if std > 0:
-        values = shrink_eigenvalues(values, std)
     result = (vectors * project_simplex(values)) @ vectors.T
     return np.asarray((result + result.T) / 2)

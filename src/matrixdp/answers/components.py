@@ -9,7 +9,7 @@ import numpy as np
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable
-from matrixdp.answers.tables import select_groups
+from matrixdp.answers.table_view import select_groups
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError

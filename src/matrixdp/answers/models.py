@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from matrixdp.answers.named import HIDDEN, NOISE_NOTE, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
-from matrixdp.answers.tables import TableView, select_groups
+from matrixdp.answers.table_view import TableView, select_groups
 from matrixdp.checks import check_number
 from matrixdp.design.design import Design
 from matrixdp.display.frames import load_pandas

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtri
 
-from matrixdp.answers.tables import TableView
+from matrixdp.answers.table_view import TableView
 from matrixdp.types import Floats
 
 DRAWS = 1000  # of the noise, for error bars: their own error is about 3%

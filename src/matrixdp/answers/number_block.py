@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.answers.moments import LARGEST_BAR
-from matrixdp.answers.tables import LEAST_SIZE, LEAST_VARIANCE, TableView
+from matrixdp.answers.table_view import LEAST_SIZE, TableView
+from matrixdp.answers.tables import LEAST_VARIANCE
 from matrixdp.noise.table_noise import OBSERVED, VALUE
 from matrixdp.types import Floats
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.answers.tables import TableView
+from matrixdp.answers.table_view import TableView
 from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import Place
 from matrixdp.types import Floats

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.answers.tables import TableView
+from matrixdp.answers.table_view import TableView
 from matrixdp.types import Floats
 
 _SEED = 0

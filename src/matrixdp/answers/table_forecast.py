@@ -20,7 +20,8 @@ from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
-from matrixdp.answers.tables import LEAST_SIZE, TableView, cross_table, select_groups
+from matrixdp.answers.table_view import LEAST_SIZE, TableView, select_groups
+from matrixdp.answers.tables import cross_table
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats

@@ -17,7 +17,7 @@ from matrixdp.checks import check_integer
 from matrixdp.design import Design
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import gdp_epsilon
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.release.mechanism import prepare, round_answer
 
 SLACK = 1e-12  # relative; rounding of the measured distance itself

@@ -10,7 +10,8 @@ import numpy as np
 
 from matrixdp.audit.attack import attack
 from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.catalogue import FITS, QUERIES, FitCase, random_design, random_fit
+from matrixdp.audit.random_designs import QUERIES, random_design
+from matrixdp.audit.random_fits import FITS, FitCase, random_fit
 from matrixdp.audit.replay import replay
 from matrixdp.audit.tally import Tally
 

@@ -19,7 +19,6 @@ from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, MatrixQuery, TableMoments
 from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.queries.own_rows import rows_of_person
 from matrixdp.types import Floats
 
 _FIRST = 24  # records of a family to begin with
@@ -75,17 +74,14 @@ class BoxDomain(RecordDomain):
     Parameters
     ----------
     bounds : Bounds
-    outside : bool
-        Whether to try records outside of the bounds.
     """
 
     bounds: Bounds
-    outside: bool = True
 
     @classmethod
-    def of(cls, bounds: Bounds, count: int, neighbours: Neighbours, *, outside: bool = True) -> BoxDomain:
+    def of(cls, bounds: Bounds, count: int, neighbours: Neighbours) -> BoxDomain:
         """The domain of `count` records in bounds."""
-        return cls(lambda rng: rng.uniform(bounds.lower, bounds.upper), count, neighbours, bounds, outside)
+        return cls(lambda rng: rng.uniform(bounds.lower, bounds.upper), count, neighbours, bounds)
 
     def family(self, rng: np.random.Generator) -> Family:
         """Corners, the midpoint, points within and records far outside; the others are alike or random."""
@@ -97,12 +93,10 @@ class BoxDomain(RecordDomain):
         records = [middle.copy(), *(middle + half * s for s in signs)]
         records += [middle + half * s * (rng.random(m) < 0.5) for s in signs[:4]]
         records += [self.generate(rng) for _ in range(4)]
-        if self.outside:
-            with np.errstate(over="ignore"):
-                far = [
-                    np.nan_to_num(middle + half * s * (f if k else 1)) for f in _FAR for k, s in enumerate(signs[:3])
-                ]
-            records += far
+        with np.errstate(over="ignore"):
+            records += [
+                np.nan_to_num(middle + half * s * (f if k else 1)) for f in _FAR for k, s in enumerate(signs[:3])
+            ]
         kind = rng.integers(0, 4)
         alike = records[int(rng.integers(0, len(records)))]
         pool = [[middle], [alike], records, [self.generate(rng) for _ in range(8)]][kind]
@@ -245,7 +239,7 @@ def _(query: BoundedQuery) -> Domain:
 @find_domain.register(Identity)
 def _(query: Identity) -> Domain:
     domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
-    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, query.rows_of_person)
 
 
 @find_domain.register(GramMatrix)
@@ -253,7 +247,7 @@ def _(query: GramMatrix) -> Domain:
     domain = BoxDomain.of(query.bounds, query.records, query.neighbours)
     if query.points is not None:
         domain = KernelDomain(domain.generate, query.records, query.neighbours, query.bounds, points=query.points)
-    return domain if query.person is None else OwnRowsDomain(domain, query.records, rows_of_person(query))
+    return domain if query.person is None else OwnRowsDomain(domain, query.records, query.rows_of_person)
 
 
 @find_domain.register(TracedMoments)

@@ -8,10 +8,10 @@ import numpy as np
 
 from matrixdp.types import Floats
 
+_ROUNDS = 60  # of eight candidates each
 
-def climb(
-    objective: Callable[[Floats], float], start: Floats, project: Callable[[Floats], Floats], *, steps: int = 60
-) -> float:
+
+def climb(objective: Callable[[Floats], float], start: Floats, project: Callable[[Floats], Floats]) -> float:
     """Largest value that a random coordinate-wise search from `start` finds.
 
     Parameters
@@ -21,13 +21,11 @@ def climb(
     start : float64 array
     project : callable
         Moves a point into the domain.
-    steps : int
-        Number of rounds of eight candidates each.
     """
     rng = np.random.default_rng(0)
     best, value = start, objective(start)
     scale = 1.0
-    for _ in range(steps):
+    for _ in range(_ROUNDS):
         improved = False
         for _ in range(8):
             candidate = project(best + scale * rng.standard_normal(best.shape) * (rng.random(best.shape) < 0.5))

@@ -7,9 +7,10 @@ from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
 from matrixdp.errors import ParameterError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
 from matrixdp.noise import Stream
-from matrixdp.privacy import Privacy, share_mu
+from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import MechanismRelease, register_mechanism
 from matrixdp.release.registry import check_arguments

@@ -22,7 +22,7 @@ from matrixdp.types import Floats
 LEVELS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 
-def simulate_table(name: str, *, seed: int = 0) -> Table:
+def simulate_table(name: str) -> Table:
     """A table with about the same marginal distributions and correlations as a data set, marked as simulated.
 
     For 'movement' it has the 2,021 records of the paper's experiment, as one sequence.
@@ -30,7 +30,6 @@ def simulate_table(name: str, *, seed: int = 0) -> Table:
     Parameters
     ----------
     name : 'liver', 'movement' or 'ctg'
-    seed : int
 
     Examples
     --------
@@ -41,7 +40,7 @@ def simulate_table(name: str, *, seed: int = 0) -> Table:
         raise ParameterError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r} instead.")
     source, summary = CATALOGUE[name], _summaries()[name]
     columns = tuple(summary["columns"])
-    scores = _scores(np.array(summary["correlations"]), int(summary["records"]), seed)
+    scores = _scores(np.array(summary["correlations"]), int(summary["records"]))
     drawn = {}
     for j, column in enumerate(columns):
         level = ndtr(scores[:, j])
@@ -72,11 +71,11 @@ def summarise(columns: tuple[str, ...], values: Floats) -> dict[str, Any]:
     }
 
 
-def _scores(correlations: Floats, records: int, seed: int) -> Floats:
+def _scores(correlations: Floats, records: int) -> Floats:
     """Normal draws with these correlations, of shape (records, columns)."""
     values, vectors = np.linalg.eigh(correlations)  # rounded correlations need not be positive definite
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = np.random.default_rng(seed).standard_normal((records, len(correlations))) @ factor.T
+    drawn = np.random.default_rng(0).standard_normal((records, len(correlations))) @ factor.T
     return np.asarray(drawn / np.sqrt(np.square(factor).sum(axis=1)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_integer
-from matrixdp.design.allocation import check_theta, shares
+from matrixdp.design.allocation_rules import check_theta, shares
 from matrixdp.design.builder import make_design
 from matrixdp.design.design import Design
 from matrixdp.privacy import Neighbours, Privacy

@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import power_of_two
-from matrixdp.design.allocation import Allocation, Kernel, noise_sides, parse_allocation
+from matrixdp.design.allocation import Allocation, noise_sides
+from matrixdp.design.allocation_rules import Kernel, parse_allocation
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.theorem2 import precision_budget
 from matrixdp.errors import ParameterError, show
+from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.noise.covariance import Covariance, check_orthonormal
-from matrixdp.privacy import Privacy, check_privacy, gdp_epsilon, share_mu
-from matrixdp.queries.base import MatrixQuery, check_query
+from matrixdp.privacy import Privacy, check_privacy
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import check_query
 from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 

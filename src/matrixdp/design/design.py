@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matrixdp.checks import root_mean_square
-from matrixdp.design.allocation import Allocation, isotropic
+from matrixdp.design.allocation import Allocation
+from matrixdp.design.allocation_rules import isotropic
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
+from matrixdp.design.grid import Grid, rounds_entrywise
+from matrixdp.design.integrity import check_integrity
 from matrixdp.design.public_total import adjusted_std
 from matrixdp.errors import ParameterError
+from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.privacy import Neighbours, Privacy, Unit, gdp_epsilon, share_mu, warn_large_delta
+from matrixdp.privacy import Neighbours, Privacy, Unit, warn_large_delta
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity import Distance
 from matrixdp.serialise import builtin_kind
@@ -112,50 +115,7 @@ class Design:
 
         The stored distance must be the one that query and noise imply, and the budget must cover it.
         """
-        if not self._fits_together():
-            raise ParameterError("the parts of the design do not fit together; it was altered.")
-        with np.errstate(all="ignore"):
-            ideal = self.ideal_distance()
-            grid = fit_grid(self.query, self.noise, ideal.value, flat=self.flat, structure=self.structure)
-        stored = self.grid
-        # Eigenvalues differ a little between machines, and so may certified bounds for rotated noise.
-        certain = self.rowcov.directions is None and self.colcov.directions is None
-        loose = 1e-6 if certain else 1e-4
-        if (grid.bits, grid.limit) != (stored.bits, stored.limit) or not (
-            stored.distance * (1 - loose) <= grid.distance <= stored.distance * (1 + 1e-12)
-            and stored.distance <= self.mu
-            and 0 <= self.attained <= (ideal.attained if certain else ideal.value) * (1 + 1e-6)
-        ):
-            raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
-
-    def _fits_together(self) -> bool:
-        """Whether all fields have their types, and the covariances have the size of the answer."""
-        number = int | float
-        kinds: tuple[Any, ...] = (
-            MatrixQuery,
-            Privacy,
-            number,
-            str,
-            Allocation,
-            Covariance,
-            Covariance,
-            Grid,
-            number,
-            bool,
-            NoiseStructure | None,
-        )
-        values = [getattr(self, item.name) for item in fields(self)]
-        matching = all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True))
-        if not matching or self.calibration not in CALIBRATIONS:
-            return False
-        height, width = self.query.shape
-        if self.structure is not None:
-            alike = not self.query.symmetric or self.rowcov.same_as(self.colcov)
-            if self.flat or not alike or not self.query.structured or not self.structure.fits(self.query.shape):
-                return False
-        sizes = (height * width, 1) if self.flat else (height, width)
-        whole = {type(self.grid.bits), type(self.grid.limit)} == {int}
-        return whole and (self.rowcov.size, self.colcov.size) == sizes
+        check_integrity(self)
 
     def check_once(self) -> None:
         """`check`, unless this object, with these very fields, was checked before or comes from `make_design`.

@@ -64,7 +64,7 @@ def render_note(words: str) -> str:
     return f'<div class="mdp-soft">{escape_text(words)}</div>'
 
 
-def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", texts: int = 1) -> str:
+def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
     """A table of texts; the first `texts` columns are aligned to the left. Of a long table, the first rows."""
     found = [list(row) for row in rows]
     lines = []
@@ -72,7 +72,7 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption:
         cells = [f"<td{_align(j, texts)}>{escape_text(words)}</td>" for j, words in enumerate(row) if j]
         lines.append(f'<tr><th scope="row">{_label(row[0])}</th>{"".join(cells)}</tr>')
     names = "".join(f'<th scope="col"{_align(j, texts)}>{_label(name)}</th>' for j, name in enumerate(head))
-    return _wrap(names, lines, caption, len(found) - MOST_ROWS, 0)
+    return _wrap(names, lines, "", len(found) - MOST_ROWS, 0)
 
 
 def render_numbers(

@@ -19,7 +19,7 @@ from matrixdp.adaptive.statistics import read_off
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, column_variables
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.tables import TableView, select_groups
+from matrixdp.answers.table_view import TableView, select_groups
 from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.person import Person

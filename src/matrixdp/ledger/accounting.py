@@ -20,6 +20,7 @@ from functools import singledispatch
 
 from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
+from matrixdp.gdp import gdp_delta, gdp_epsilon, gdp_mu, pure_mu
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.units import (
@@ -29,7 +30,7 @@ from matrixdp.ledger.units import (
     units_above,
     units_below,
 )
-from matrixdp.privacy import Privacy, gdp_delta, gdp_epsilon, gdp_mu, pure_mu
+from matrixdp.privacy import Privacy
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.accounting import NOTHING, Reserve
 from matrixdp.ledger.allowance import AllowanceBalance, AllowanceSize
-from matrixdp.ledger.journal import amount_to_json, sums_to_json
+from matrixdp.ledger.entry_content import amount_to_json, sums_to_json
 from matrixdp.ledger.request import check_name
 from matrixdp.ledger.values import Allowance
 from matrixdp.ledger.writing import LedgerWriter

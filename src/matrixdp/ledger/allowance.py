@@ -14,9 +14,10 @@ from fractions import Fraction
 
 from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, total_amount
 from matrixdp.ledger.units import float_above, float_below, root_above, units_below
-from matrixdp.privacy import Privacy, gdp_epsilon
+from matrixdp.privacy import Privacy
 
 _SHARE = re.compile(r"[0-9]{1,18}/[1-9][0-9]{0,17}|[0-9]{0,18}\.?[0-9]{1,18}")
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, remaining_epsilon
 from matrixdp.ledger.allowance import AllowanceBalance, guaranteed_epsilon
 from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.units import float_below, root_above, root_below
 from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Summary
-from matrixdp.privacy import Neighbours, Unit, gdp_epsilon
+from matrixdp.privacy import Neighbours, Unit
 
 
 @dataclass(frozen=True)

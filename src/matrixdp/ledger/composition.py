@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, expit
 
-from matrixdp.privacy import pure_mu
+from matrixdp.gdp import pure_mu
 
 _EPS = float(np.finfo(float).eps)
 _LATTICE = 1 << 15

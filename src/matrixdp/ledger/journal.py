@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from matrixdp.errors import LedgerError, show
-from matrixdp.ledger.accounting import NOTHING, Amount, Reserve
+from matrixdp.ledger.accounting import NOTHING
 from matrixdp.ledger.allowance import AllowanceBalance
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head, next_entry, sha256
-from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.values import Charge, Counts, Registration
-from matrixdp.privacy import Neighbours, Privacy, Unit
-
-_COLUMNS = "entry, kind, dataset, request, charge, allowance, body, payload, hash"
-_STATES = "kind IN ('charge', 'allowance', 'return', 'settle')"  # as in the index `states`
-_QUERIES = {
-    "entry": "WHERE entry = ?",
-    "last": "ORDER BY entry DESC LIMIT 1",
-    "registration": "WHERE kind = 'register' AND dataset = ?",
-    "registrations": "WHERE kind = 'register' ORDER BY entry",
-    "state": f"WHERE {_STATES} AND dataset = ? ORDER BY entry DESC LIMIT 1",
-    "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
-    "release": "WHERE kind = 'release' AND charge = ?",
-    "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
-    "allowance charge until": "WHERE kind = 'charge' AND dataset = ? AND allowance = ? AND entry <= ? "
-    "ORDER BY entry DESC LIMIT 1",
-    "return until": "WHERE kind = 'return' AND dataset = ? AND allowance = ? AND entry <= ?",
-    "state until": f"WHERE {_STATES} AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
-    "settlement until": "WHERE kind = 'settle' AND dataset = ? AND entry <= ? ORDER BY entry DESC LIMIT 1",
-    "settlements between": "WHERE kind = 'settle' AND dataset = ? AND entry > ? AND entry <= ?",
-    "restore until": "WHERE kind = 'restore' AND entry <= ? ORDER BY entry DESC LIMIT 1",
-    "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
-}
-_LAST = 2**62  # more than the number of any entry
-HEAD_QUERY = "SELECT entry, hash FROM head"
-_COUNTERS = "charges, releases, last_charge, last_release"
-
-
-def select_entries(query: str) -> str:
-    """The SQL of a named query."""
-    return f"SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
-
-
-ENTRY_QUERY, LAST_QUERY = select_entries("entry"), select_entries("last")
-FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
-    (ENTRY_QUERY, (1,)),
-    (HEAD_QUERY, ()),
-    (LAST_QUERY, ()),
-    (select_entries("restore until"), (_LAST,)),
-)
-"""Statements, with their values, that nearly every transaction runs: a store may fetch them all at once."""
+from matrixdp.ledger.entry_content import amount_from_json, charge_from_row, registration_from_json, sums_from_json
+from matrixdp.ledger.entry_table import COLUMNS, COUNTERS, HEAD_QUERY, LAST_ENTRY, STATES, Counters, Row, select_entries
+from matrixdp.ledger.values import Charge, Counts
 
 
 class Transaction(Protocol):
@@ -73,64 +31,6 @@ class Transaction(Protocol):
 
     def require_units(self) -> None:
         """Make sure that programs which know no units refuse the ledger from now on."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of the table of entries."""
-
-    entry: int
-    kind: str
-    dataset: str | None
-    request: str | None
-    charge: int | None
-    allowance: str | None
-    body: str
-    payload: str | None
-    hash: str
-
-    def __post_init__(self) -> None:
-        texts = (self.kind, self.body, self.hash)
-        options = (self.dataset, self.request, self.allowance, self.payload)
-        if (
-            not isinstance(self.entry, int)
-            or not isinstance(self.charge, int | None)
-            or not all(isinstance(text, str) for text in texts)
-            or not all(isinstance(text, str | None) for text in options)
-        ):
-            raise LedgerError("an entry holds values of a wrong type. Restore the ledger from a backup.")
-
-    def content(self) -> dict[str, Any]:
-        """The content of the entry, or a `LedgerError` if its hash does not match."""
-        intact = sha256(self.body) == self.hash
-        content: dict[str, Any] = json.loads(self.body) if intact else {}
-        if not intact or (self.payload is not None and content.get("payload") != sha256(self.payload)):
-            raise LedgerError(
-                f"entry {self.entry} was altered: its hash does not match. Restore the ledger from a backup."
-            )
-        return content
-
-
-@dataclass(frozen=True)
-class Counters:
-    """How many charges and releases a data set or an allowance has, and the entries of the last ones (or 0)."""
-
-    charges: int = 0
-    releases: int = 0
-    last_charge: int = 0
-    last_release: int = 0
-
-    def __post_init__(self) -> None:
-        if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
-            raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
-
-    def with_charge(self, entry: int) -> Counters:
-        """The counters after a charge."""
-        return replace(self, charges=self.charges + 1, last_charge=entry)
-
-    def with_release(self, entry: int) -> Counters:
-        """The counters after a release."""
-        return replace(self, releases=self.releases + 1, last_release=entry)
 
 
 class Journal:
@@ -195,7 +95,7 @@ class Journal:
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Append entries as they are."""
-        sql = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
         self.transaction.insert(sql, [tuple(vars(row).values()) for row in rows])
 
     def faults(self) -> Iterator[str]:
@@ -241,7 +141,7 @@ class Journal:
         sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
         return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
 
-    def allowance(self, dataset: str, name: str, entry: int = _LAST) -> AllowanceBalance:
+    def allowance(self, dataset: str, name: str, entry: int = LAST_ENTRY) -> AllowanceBalance:
         """The balance of an allowance (after `entry`), from its own entry, its last charge and its return."""
         row = self.row("allowance", dataset, name)
         if row is None:
@@ -250,7 +150,7 @@ class Journal:
             )
         last = self.row("allowance charge until", dataset, name, entry)
         end = self.row("return until", dataset, name, entry)
-        if entry == _LAST and self.counters(dataset, name).last_charge != (0 if last is None else last.entry):
+        if entry == LAST_ENTRY and self.counters(dataset, name).last_charge != (0 if last is None else last.entry):
             raise self.damage(f"the last charge to the allowance {show(name)} is not the one that was counted")
         contents = [found.content() for found in (row, last, end) if found is not None]
         if any((content["dataset"], content["allowance"]) != (dataset, name) for content in contents):
@@ -271,7 +171,7 @@ class Journal:
         names = sorted(name for (name,) in self.transaction.execute(sql, (dataset,)))
         return [self.allowance(dataset, name) for name in names]
 
-    def unsettled(self, dataset: str, entry: int = _LAST) -> Row | None:
+    def unsettled(self, dataset: str, entry: int = LAST_ENTRY) -> Row | None:
         """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
         restore = self.row("restore until", entry)
         if restore is None:
@@ -296,7 +196,7 @@ class Journal:
         if (dataset, allowance or "") in self._checked:
             return self._checked[dataset, allowance or ""]
         rows = self.transaction.execute(
-            f"SELECT {_COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
+            f"SELECT {COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
             (dataset, allowance or ""),
         )
         found = next((Counters(*row) for row in rows), None)
@@ -330,7 +230,7 @@ class Journal:
 
     def all_counters(self) -> dict[tuple[str, str], Counters]:
         """All counters as they are stored, by data set and allowance; the allowance '' is the data set itself."""
-        rows = self.transaction.execute(f"SELECT dataset, allowance, {_COUNTERS} FROM counters")  # noqa: S608
+        rows = self.transaction.execute(f"SELECT dataset, allowance, {COUNTERS} FROM counters")  # noqa: S608
         return {(dataset, allowance): Counters(*numbers) for dataset, allowance, *numbers in rows}
 
     def unfinished(self) -> set[int]:
@@ -339,7 +239,7 @@ class Journal:
 
     def charges(self, dataset: str | None, after: int = 0, limit: int = 2**62) -> list[Charge]:
         """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
-        columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
+        columns = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
         sql = (
             f"SELECT r.entry, u.entry, {columns} FROM entries c "  # noqa: S608
             "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
@@ -347,24 +247,24 @@ class Journal:
             "WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
-            sql += f" AND c.{_STATES} AND c.dataset = ?"
+            sql += f" AND c.{STATES} AND c.dataset = ?"
         values = (after, limit) if dataset is None else (after, dataset, limit)
         rows = self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values)
         found = []
         for release, unfinished, *row in rows:
             if (release is None) != (unfinished is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
-            found.append(_charge_from_row(Row(*row), released=release is not None))
+            found.append(charge_from_row(Row(*row), released=release is not None))
         return found
 
     def unfinished_charges(self, dataset: str | None) -> list[Charge]:
         """Charges without a release, in order."""
-        columns = ", ".join(f"c.{name}" for name in _COLUMNS.split(", "))
+        columns = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
         sql = f"SELECT {columns} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
         if dataset is not None:
             sql += " WHERE u.dataset = ?"
         rows = self.transaction.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
-        return [_charge_from_row(Row(*row), released=False) for row in rows]
+        return [charge_from_row(Row(*row), released=False) for row in rows]
 
     def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
         """Raise a `LedgerError` unless these are as many charges as were counted."""
@@ -385,70 +285,3 @@ class Journal:
         if row is None or row.kind != "charge":
             raise self.damage(f"entry {entry} is counted as a charge")
         return str(row.content()["time"])
-
-
-def _charge_from_row(row: Row, *, released: bool) -> Charge:
-    content = row.content()
-    return Charge(
-        entry=row.entry,
-        time=content["time"],
-        dataset=content["dataset"],
-        event=event_from_json(content["event"]),
-        description=content["description"],
-        request=content.get("request"),
-        released=released,
-        allowance=content.get("allowance"),
-        actor=content.get("actor"),
-        purpose=content.get("purpose"),
-        version=content.get("version"),
-        unit=Unit.parse(content.get("unit", "record")),
-    )
-
-
-def create_content() -> dict[str, Any]:
-    """Content of a ledger's first entry: unique to the ledger, and every later hash depends on it."""
-    return {"ledger": secrets.token_hex(16)}
-
-
-def amount_to_json(amount: Amount) -> list[str]:
-    """Units as decimal text, since they exceed the integers that many JSON parsers support."""
-    return [str(amount.mu_squared), str(amount.epsilon), str(amount.delta)]
-
-
-def amount_from_json(texts: list[str]) -> Amount:
-    """The amount that `amount_to_json` wrote."""
-    return Amount(*map(int, texts))
-
-
-def sums_to_json(balance: Balance) -> dict[str, Any]:
-    """What is spent and allotted, which every entry that changes a balance contains."""
-    return {"spent": amount_to_json(balance.spent), "allotted": amount_to_json(balance.allotted)}
-
-
-def sums_from_json(content: dict[str, Any]) -> tuple[Amount, Amount]:
-    """What is spent and allotted after an entry; before there were allowances, nothing was allotted."""
-    allotted = content.get("allotted")
-    return amount_from_json(content["spent"]), NOTHING if allotted is None else amount_from_json(allotted)
-
-
-def registration_to_json(registration: Registration) -> dict[str, Any]:
-    """A registration as JSON content, without the name of the data set."""
-    privacy, reserve = registration.privacy, registration.reserve
-    return {
-        "privacy": {"epsilon": privacy.epsilon, "delta": privacy.delta},
-        "neighbours": str(registration.neighbours),
-        "unit": str(registration.unit),
-        "reserve": {"epsilon": reserve.epsilon, "delta": reserve.delta},
-    }
-
-
-def registration_from_json(content: dict[str, Any]) -> Registration:
-    """The registration that `registration_to_json` wrote; before there were units, it had none."""
-    return Registration(
-        dataset=content["dataset"],
-        privacy=Privacy(**content["privacy"]),
-        neighbours=Neighbours.parse(content["neighbours"]),
-        reserve=Reserve(**content["reserve"]),
-        unit=Unit.parse(content.get("unit", "record")),
-        declared="unit" in content,
-    )

@@ -10,24 +10,21 @@ from typing import Any, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
+from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
 from matrixdp.ledger.allotting import LedgerAllotter
 from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.copying import copy_ledger
+from matrixdp.ledger.entry_content import amount_to_json, registration_from_json, registration_to_json, sums_to_json
+from matrixdp.ledger.entry_table import LAST_ENTRY
 from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.journal import (
-    amount_to_json,
-    registration_from_json,
-    registration_to_json,
-    sums_to_json,
-)
 from matrixdp.ledger.location import Address
 from matrixdp.ledger.opening import create_store, move_store, restore_store
 from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
 from matrixdp.ledger.values import Receipt, Registration
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, gdp_mu
+from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
 
 
 class LedgerOptions(TypedDict, total=False):
@@ -311,7 +308,7 @@ class Ledger(LedgerAllotter):
         """
         with self._writing() as journal:
             balance = journal.balance(dataset)
-            restore = journal.row("restore until", 2**62)
+            restore = journal.row("restore until", LAST_ENTRY)
             if restore is None:
                 raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
             if isinstance(spent, str):

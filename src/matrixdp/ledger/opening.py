@@ -8,7 +8,8 @@ from pathlib import Path
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.author import Author
 from matrixdp.ledger.chain import Head
-from matrixdp.ledger.journal import Journal, create_content
+from matrixdp.ledger.entry_content import create_content
+from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, PostgresURL, parse_location
 from matrixdp.ledger.postgres.creation import create_tables, mark_restored
 from matrixdp.ledger.postgres.store import PostgresStore

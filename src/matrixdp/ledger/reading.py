@@ -17,8 +17,9 @@ from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.author import Author, make_author
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.chain import Head
+from matrixdp.ledger.entry_content import registration_from_json
 from matrixdp.ledger.events import Event
-from matrixdp.ledger.journal import Journal, registration_from_json
+from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location
 from matrixdp.ledger.notebook import render_ledger
 from matrixdp.ledger.opening import backup_store, open_store

@@ -9,8 +9,8 @@ from typing import Any
 
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError, show
 from matrixdp.ledger.chain import canonical_json
+from matrixdp.ledger.entry_table import Row
 from matrixdp.ledger.events import Event, event_to_json
-from matrixdp.ledger.journal import Row
 
 
 @dataclass(frozen=True)

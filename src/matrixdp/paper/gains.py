@@ -20,13 +20,14 @@ from matrixdp.adaptive import private_moment, solve_regression
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.design import make_design, optimal
 from matrixdp.domain.bounds import Bounds
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.noise import Stream
 from matrixdp.paper import component, covariance, regression
 from matrixdp.paper.experiment import Experiment
 from matrixdp.paper.guarantee import Guarantee, Spent
 from matrixdp.paper.mechanisms import TAUS, Released, Simulation, design_simulation, mvg
 from matrixdp.paper.rows import Row, Setting
-from matrixdp.privacy import Privacy, gdp_epsilon
+from matrixdp.privacy import Privacy
 from matrixdp.queries import SecondMoment
 from matrixdp.types import Floats
 

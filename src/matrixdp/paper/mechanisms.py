@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from matrixdp.baselines import Mechanism, release_mechanism
 from matrixdp.design import Allocation, Design, binary, equimodal, isotropic, make_design
+from matrixdp.gdp import compose_mu, gdp_epsilon
 from matrixdp.ledger import Pure
 from matrixdp.noise import Stream
 from matrixdp.paper.guarantee import Guarantee, Spent
-from matrixdp.privacy import Privacy, compose_mu, gdp_epsilon
+from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
 from matrixdp.types import Floats
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_records
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import parse_records
 from matrixdp.types import Floats
 
 

@@ -14,7 +14,8 @@ from matrixdp.checks import check_flag
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import parse_person, parse_records
 from matrixdp.queries.people import find_people, person_change
 from matrixdp.queries.people_sums import BITS
 from matrixdp.records import Records, as_records, is_columnar

@@ -15,9 +15,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_count, parse_person, require_replace
-from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.queries.own_rows import SAME_ROWS, check_own_rows, check_rows_of_people, own_rows_change, rows_of_person
+from matrixdp.queries.checks import check_count
+from matrixdp.queries.own_rows import OwnRowsQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, KernelRowChange, RecordChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind
@@ -36,7 +35,7 @@ _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class GramMatrix(BoundedQuery):
+class GramMatrix(OwnRowsQuery):
     """Values of a kernel between 0 and 1: ``exp(-|x - y|^2/(2 bandwidth^2))`` or ``exp(-|x - y|_1/bandwidth)``.
 
     Parameters
@@ -85,9 +84,6 @@ class GramMatrix(BoundedQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_replace(self, "a Gram matrix: its shape shows the number of records.")
-        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
-        check_own_rows(self)
         if self.kernel not in _METRICS:
             raise ParameterError(
                 f"kernel must be 'gaussian' or 'laplacian', got {show(self.kernel)} instead; "
@@ -136,31 +132,12 @@ class GramMatrix(BoundedQuery):
         """One row, or a row and a column, change; or those of one person."""
         low, high = self._range
         if self.points is None:
-            return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING), rows_of_person(self))
+            return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING), self.rows_of_person)
         if self._ellipsoid is None:
-            return own_rows_change(self, RecordChange(self._halfwidths, filled=False))
+            return self.rows_change(RecordChange(self._halfwidths, filled=False))
         known = self._values(self._known_records)
         matrix, error = self._ellipsoid
-        return own_rows_change(self, KernelRowChange(self._halfwidths, matrix, self._rounding_errors, error, known))
-
-    @property
-    def public_number(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def count_word(self) -> str:
-        """Records, whoever they belong to."""
-        return "records"
-
-    @property
-    def adjacency(self) -> str:
-        """The pairs of data sets that the guarantee compares, in words."""
-        return super().adjacency if self.person is None else SAME_ROWS
-
-    def check_people(self, data: Any) -> None:
-        """Raise a `DataError` if a person has more rows than `person` says."""
-        check_rows_of_people(self, data)
+        return self.rows_change(KernelRowChange(self._halfwidths, matrix, self._rounding_errors, error, known))
 
     @cached_property
     def own_covariance(self) -> Covariance | None:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import RowRounding, check_count, parse_person, require_replace
-from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.queries.own_rows import SAME_ROWS, check_own_rows, check_rows_of_people, own_rows_change, rows_of_person
+from matrixdp.queries.base import RowRounding
+from matrixdp.queries.checks import check_count
+from matrixdp.queries.own_rows import OwnRowsQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import OwnRowsChange, RecordChange
 from matrixdp.serialise import builtin_kind
@@ -24,7 +24,7 @@ from matrixdp.types import Floats
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class Identity(BoundedQuery):
+class Identity(OwnRowsQuery):
     """All records, of shape (records, m), each with independent noise.
 
     Parameters
@@ -55,12 +55,6 @@ class Identity(BoundedQuery):
     side = "columns"
     title = "data set"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_replace(self, "the identity query: its answer has one row per record, which reveals their number.")
-        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
-        check_own_rows(self)
-
     @cached_property
     def shape(self) -> tuple[int, int]:
         """(records, features)."""
@@ -69,31 +63,12 @@ class Identity(BoundedQuery):
     @cached_property
     def sensitivity(self) -> RecordChange | OwnRowsChange:
         """One row changes, or those of one person."""
-        return own_rows_change(self, RecordChange(self.bounds.halfwidths, self.bounds.radius))
-
-    @property
-    def public_number(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def count_word(self) -> str:
-        """Records, whoever they belong to."""
-        return "records"
-
-    @property
-    def adjacency(self) -> str:
-        """The pairs of data sets that the guarantee compares, in words."""
-        return super().adjacency if self.person is None else SAME_ROWS
+        return self.rows_change(RecordChange(self.bounds.halfwidths, self.bounds.radius))
 
     @property
     def changed_rows(self) -> int:
         """One, or as many as a person has."""
-        return rows_of_person(self)
-
-    def check_people(self, data: Any) -> None:
-        """Raise a `DataError` if a person has more rows than `person` says."""
-        check_rows_of_people(self, data)
+        return self.rows_of_person
 
     @cached_property
     def magnitude(self) -> Floats:

@@ -17,8 +17,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import check_domain, parse_person
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.checks import check_domain, parse_person
 from matrixdp.queries.moment_sums import MomentTask
 from matrixdp.queries.people import find_people, person_change
 from matrixdp.queries.people_sums import weight_left

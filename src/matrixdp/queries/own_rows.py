@@ -6,52 +6,73 @@ from typing import Any, TypeVar
 
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.checks import parse_person, require_replace
 from matrixdp.records import as_records
 from matrixdp.records.people import count_people
 from matrixdp.sensitivity import OwnRowsChange, Sensitivity
 
 S = TypeVar("S", bound=Sensitivity)
-SAME_ROWS = (
+_SAME_ROWS = (
     "tables of the same rows that differ in the values of all rows of one person (replace-one); the number of rows is "
     "public, and which of them belong to the same person is not protected"
 )
 
 
-def check_own_rows(query: BoundedQuery) -> None:
-    """Raise a `ParameterError` unless a query with a row for each record says how many of them a person may have."""
-    if query.person is not None and query.person.rows is None:
-        raise ParameterError(
-            f"person must say how many rows a person may have, since each has a row in the {query.title}: "
-            f"Person({query.person.column!r}, rows=3), or --rows-per-person 3. To count each person once, release "
-            "moments."
-        )
-
-
-def check_rows_of_people(query: BoundedQuery, data: Any) -> None:
-    """Raise a `DataError` if a person has more rows than the query's person says.
+class OwnRowsQuery(BoundedQuery):
+    """A query whose answer has a row for each record, of which a person may have several.
 
     Privacy
     -------
-    Neighbours of such queries differ in the values of one person's rows, not in which rows belong to whom, so that both
-    raise the error or neither.
+    Neighbours differ in the values of one person's rows, not in which rows belong to whom, so that `check_people`
+    raises its error for both or for neither.
     """
-    person = query.person
-    if person is None or person.rows is None:
-        return
-    for people in count_people(as_records(data), person, query.records):
-        if len(people.rows) and int(people.rows.max()) > person.rows:
-            raise DataError(
-                f"a person in column {person.column!r} has more than {person.rows} rows, and all of them would be "
-                f"released. Give the largest number of rows: Person({person.column!r}, rows=...), or "
-                "--rows-per-person; or leave rows out."
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_replace(
+            self, f"{type(self).__name__}: the answer has a row for each record, which reveals their number."
+        )
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
+        if self.person is not None and self.person.rows is None:
+            raise ParameterError(
+                f"person must say how many rows a person may have, since each has a row in the {self.title}: "
+                f"Person({self.person.column!r}, rows=3), or --rows-per-person 3. To count each person once, release "
+                "moments."
             )
 
+    @property
+    def public_number(self) -> bool:
+        """True."""
+        return True
 
-def rows_of_person(query: BoundedQuery) -> int:
-    """Largest number of rows of the answer that belong to one unit of the query."""
-    return 1 if query.person is None or query.person.rows is None else min(query.person.rows, query.records)
+    @property
+    def count_word(self) -> str:
+        """Records, whoever they belong to."""
+        return "records"
 
+    @property
+    def adjacency(self) -> str:
+        """The pairs of data sets that the guarantee compares, in words."""
+        return super().adjacency if self.person is None else _SAME_ROWS
 
-def own_rows_change(query: BoundedQuery, one: S) -> S | OwnRowsChange:
-    """The changes of the rows of one unit of a query, from those of one row."""
-    return one if rows_of_person(query) == 1 else OwnRowsChange(one, rows_of_person(query))
+    @property
+    def rows_of_person(self) -> int:
+        """Largest number of rows of the answer that belong to one person, or to one record."""
+        return 1 if self.person is None or self.person.rows is None else min(self.person.rows, self.records)
+
+    def rows_change(self, one: S) -> S | OwnRowsChange:
+        """The changes of all rows of a person, from those of one row."""
+        return one if self.rows_of_person == 1 else OwnRowsChange(one, self.rows_of_person)
+
+    def check_people(self, data: Any) -> None:
+        """Raise a `DataError` if a person has more rows than `person` says."""
+        person = self.person
+        if person is None or person.rows is None:
+            return
+        for people in count_people(as_records(data), person, self.records):
+            if len(people.rows) and int(people.rows.max()) > person.rows:
+                raise DataError(
+                    f"a person in column {person.column!r} has more than {person.rows} rows, and all of them would be "
+                    f"released. Give the largest number of rows: Person({person.column!r}, rows=...), or "
+                    "--rows-per-person; or leave rows out."
+                )

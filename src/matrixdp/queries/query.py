@@ -12,7 +12,8 @@ from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import SIDES, MatrixQuery
+from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries.checks import SIDES
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats

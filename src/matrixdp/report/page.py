@@ -54,10 +54,9 @@ def render_warnings(lines: Iterable[str]) -> str:
     return "".join(f'<p class="warning">{escape_text(line)}</p>' for line in lines)
 
 
-def render_paragraphs(lines: Iterable[str], kind: str = "") -> str:
+def render_paragraphs(lines: Iterable[str]) -> str:
     """One paragraph a line."""
-    mark = f' class="{kind}"' if kind else ""
-    return "".join(f"<p{mark}>{_keep_together(line)}</p>" for line in lines)
+    return "".join(f"<p>{_keep_together(line)}</p>" for line in lines)
 
 
 def render_notes(lines: Iterable[str]) -> str:

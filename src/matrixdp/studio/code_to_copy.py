@@ -20,15 +20,10 @@ from matrixdp.studio.planning import ReleasePlan
 from matrixdp.studio.spec import ReleaseSpec
 
 
-def write_command(spec: ReleaseSpec, schema: Schema, *, ledger: str = "", dataset: str = "") -> str:
-    """The command ``matrixdp design`` for a request; with a ledger, it shows what would be left."""
-    words = ["matrixdp", "design", "--schema", schema.path.name, *replace(spec, missing="error").to_arguments()]
-    if ledger:
-        words += ["--ledger", ledger, "--dataset", dataset]
-    elif spec.allowance is not None:
-        at = words.index("--allowance")
-        del words[at : at + 2]
-    return _break_lines(words)
+def write_command(spec: ReleaseSpec, schema: Schema) -> str:
+    """The command ``matrixdp design`` for a request."""
+    options = replace(spec, missing="error", allowance=None).to_arguments()
+    return _break_lines(["matrixdp", "design", "--schema", schema.path.name, *options])
 
 
 def write_release_command(spec: ReleaseSpec, schema: Schema, table: str, dataset: str, ledger: str) -> str:

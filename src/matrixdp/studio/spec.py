@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from matrixdp.cli.options import CALIBRATIONS, METHODS, NEIGHBOURS, QUERIES
+from matrixdp.cli.query_options import QueryOptions
 from matrixdp.errors import ParameterError, show
 
 if TYPE_CHECKING:
@@ -28,31 +29,9 @@ _LONGEST = 20_000  # characters of a text, such as a list of columns
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseSpec:
-    """A release in the terms of ``matrixdp release``, whose options of the same names explain the fields.
+class ReleaseSpec(QueryOptions):
+    """A release in the terms of ``matrixdp release``, whose options of the same names explain the fields."""
 
-    Lists are texts separated by commas, as on the command line: ``columns="age,bmi"``, ``importance="alt=4,bmi=2"``.
-    """
-
-    query: str
-    epsilon: float
-    delta: float
-    records: int | None = None
-    neighbours: str | None = None
-    person: str | None = None
-    rows_per_person: int | None = None
-    importance: str | None = None
-    directions: str = "standard"
-    directions_share: float = 0.2
-    calibration: str = "exact"
-    cells: str | None = None
-    columns: str | None = None
-    by: str | None = None
-    kernel: str = "gaussian"
-    bandwidth: float = 1.0
-    method: str = "auto"
-    target: str | None = None
-    on: str | None = None
     missing: str = "error"
     allowance: str | None = None
 
@@ -90,8 +69,7 @@ class ReleaseSpec:
         """The options of ``matrixdp design`` with this schema."""
         from matrixdp.cli.actions.design_options import DesignOptions  # imports designs, which are slow to import
 
-        own = {name: value for name, value in asdict(self).items() if name not in ("missing", "allowance")}
-        return DesignOptions(schema=schema, **own)
+        return DesignOptions(schema=schema, **{field.name: getattr(self, field.name) for field in fields(QueryOptions)})
 
     def to_arguments(self) -> list[str]:
         """The options of ``matrixdp release`` that ask for the same, without schema, ledger, data set and folder.

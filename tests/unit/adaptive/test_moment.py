@@ -7,7 +7,7 @@ import matrixdp as mdp
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.postprocess import _fitted
-from matrixdp.privacy import compose_mu
+from matrixdp.gdp import compose_mu
 
 RNG = np.random.default_rng(0)
 SHAPE = RNG.normal(size=(4, 4)) @ np.diag([1.0, 0.5, 0.2, 0.1])

@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.consistent import ConsistentMoments
-from matrixdp.answers.tables import select_groups
+from matrixdp.answers.table_view import select_groups
 
 NUMBERS = [mdp.Number("age", 0, 120), mdp.Number("bmi", 10, 50, missing=True), mdp.Number("score", -4, 4, missing=True)]
 CATEGORIES = [mdp.Category("ward", ["a", "b", "c"]), mdp.YesNo("smoker"), mdp.Category("one", ["only"])]

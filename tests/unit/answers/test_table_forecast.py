@@ -10,7 +10,8 @@ from matrixdp.answers.models import RegressionFit
 from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.answers.tables import correlation_table, covariance_table, select_groups, summarise
+from matrixdp.answers.table_view import select_groups
+from matrixdp.answers.tables import correlation_table, covariance_table, summarise
 from matrixdp.errors import ParameterError
 from matrixdp.report.answer_tables import make_answers
 

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrixdp.errors import BudgetExceededError, ParameterError
+from matrixdp.gdp import gdp_delta
 from matrixdp.ledger import Gaussian, Pure, Registration, Reserve
 from matrixdp.ledger.accounting import Amount, payment_options, total_amount
 from matrixdp.ledger.allowance import AllowanceBalance, AllowanceSize, guaranteed_epsilon, parse_share
 from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.units import root_above, square_above
-from matrixdp.privacy import Neighbours, Privacy, gdp_delta
+from matrixdp.privacy import Neighbours, Privacy
 
 PATH = "clinic.db"
 TOTAL = Privacy(epsilon=2, delta=1e-6)

@@ -9,8 +9,8 @@ import pytest
 
 from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
+from matrixdp.gdp import gdp_mu, share_mu
 from matrixdp.ledger import Gaussian, Ledger, Pure, Reserve
-from matrixdp.privacy import gdp_mu, share_mu
 
 HALF = Gaussian(share_mu(TOTAL.mu, 0.5))
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from dp_accounting.pld import common, privacy_loss_distribution
 
+from matrixdp.gdp import gdp_delta, pure_mu
 from matrixdp.ledger import composition
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
-from matrixdp.privacy import gdp_delta, pure_mu
 
 LISTS = [
     (0.1,) * 2,

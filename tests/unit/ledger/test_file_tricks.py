@@ -12,9 +12,9 @@ import pytest
 
 from ledger_worker import TOTAL, run_worker
 from matrixdp.errors import BudgetExceededError, LedgerError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.sqlite.place import read_mark, write_mark
-from matrixdp.privacy import share_mu
 
 HALF = Gaussian(share_mu(TOTAL.mu, 0.5))
 

@@ -11,8 +11,8 @@ import pytest
 from ledger_stores import both_stores
 from ledger_worker import TOTAL, run_worker
 from matrixdp.errors import BudgetExceededError, LedgerError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.privacy import share_mu
 
 pytestmark = both_stores
 

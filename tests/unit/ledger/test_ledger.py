@@ -12,9 +12,10 @@ import pytest
 from ledger_stores import both_stores
 from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
+from matrixdp.gdp import gdp_mu, share_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Receipt, Reserve
 from matrixdp.ledger.author import default_actor
-from matrixdp.privacy import Privacy, gdp_mu, share_mu
+from matrixdp.privacy import Privacy
 from matrixdp.version import __version__
 
 pytestmark = both_stores

@@ -12,7 +12,7 @@ import pytest
 from ledger_worker import TOTAL, run_worker
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger, Reserve
-from matrixdp.ledger.journal import _COLUMNS, _QUERIES
+from matrixdp.ledger.entry_table import _QUERIES, COLUMNS
 
 OWN_MOUNTS = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode == 0
 WAYS = {"readonly": [], "mounted": ["unshare", "--mount"]} if OWN_MOUNTS else {"readonly": []}
@@ -73,7 +73,7 @@ def test_an_interrupted_write_must_be_undone_by_somebody_who_may(clinic, way):
 @pytest.mark.parametrize("query", sorted(set(_QUERIES) - {"after"}))
 def test_no_query_reads_all_entries(ledger, query):
     with ledger._store.reading() as journal:
-        sql = f"EXPLAIN QUERY PLAN SELECT {_COLUMNS} FROM entries {_QUERIES[query]}"
+        sql = f"EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM entries {_QUERIES[query]}"
         for *_, step in journal.transaction.execute(sql, (1,) * sql.count("?")):
             assert "USING" in step or query == "last"  # the last row is the first of a scan
 

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from forked_child import in_child
 from matrixdp import Bounds, Identity, MatrixGaussian, ParameterError, Privacy, Stream, StreamError, make_design
 from matrixdp.noise import Covariance, blocks
 from matrixdp.noise.blocks import BLOCK, draw_blocks, read_threads
@@ -97,21 +98,6 @@ def test_two_draws_never_use_the_same_stream(monkeypatch, make):
     for thread in draws:
         thread.join()
     assert len(set(found)) == len(found) == 160
-
-
-def in_child(function):
-    """The bytes that `function` returns in a forked child."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.write(writer, function())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(pid, 0)
-    with os.fdopen(reader, "rb") as file:
-        return file.read()
 
 
 def test_after_a_fork_threads_start_again_with_other_streams(monkeypatch):

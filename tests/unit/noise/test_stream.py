@@ -2,15 +2,16 @@
 
 import copy
 import multiprocessing
-import os
 import pickle
 import threading
 
 import numpy as np
 import pytest
 
+from forked_child import in_child
 from matrixdp import ParameterError, Stream, StreamError
 from matrixdp.noise import stream as module
+from pool_words import SHARED, draw_words
 
 
 def test_keyed_streams_differ_and_seeded_ones_repeat():
@@ -56,21 +57,6 @@ def test_streams_are_neither_copied_nor_pickled():
             act(Stream())
 
 
-def in_child(function):
-    """The bytes that `function` returns in a forked child."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.write(writer, function())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(pid, 0)
-    with os.fdopen(reader, "rb") as file:
-        return file.read()
-
-
 def test_a_forked_child_does_not_repeat_its_parent():
     stream = Stream()
     stream.words(3)
@@ -97,17 +83,10 @@ def test_a_seeded_stream_says_no_after_a_fork():
     assert b"crossed a fork" in in_child(attempt)
 
 
-SHARED = Stream()
-
-
-def _pool_words(_):
-    return SHARED.words(64).tobytes() + Stream().words(64).tobytes()
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_process_pool_never_repeats_a_word(method):
     with multiprocessing.get_context(method).Pool(3) as pool:
-        results = pool.map(_pool_words, range(12), chunksize=1)
+        results = pool.map(draw_words, range(12), chunksize=1)
     words = np.frombuffer(b"".join(results) + SHARED.words(64).tobytes(), np.uint64)
     assert np.unique(words).size == words.size
 

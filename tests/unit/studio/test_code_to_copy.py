@@ -42,9 +42,9 @@ def run_python(text, spec):
     return names
 
 
-def run_command(text, spec, folder, **options):
+def run_command(text, spec, folder):
     (folder / "schema.toml").write_text(text, encoding="utf-8")
-    command = write_command(spec, open_forecaster(text, "schema.toml").schema, **options)
+    command = write_command(spec, open_forecaster(text, "schema.toml").schema)
     words = shlex.split(command.replace("\\\n", " "))
     assert words[0] == "matrixdp"
     done = CliRunner().invoke(cli, [*words[1:], "--json"])
@@ -77,11 +77,11 @@ def test_python_and_command_line_forecast_the_same_fit(spec, tmp_path, monkeypat
     assert np.array_equal(np.array(facts["std"]["typical"])[off], expected[off])
 
 
-def test_allowances_are_named_with_a_ledger_alone():
+def test_allowances_are_named_where_a_ledger_is_charged():
     schema = open_forecaster(NUMBERS, "schema.toml").schema
     spec = make_spec("moments", allowance="team a")
     assert "--allowance" not in write_command(spec, schema)
-    assert "--allowance 'team a'" in write_command(spec, schema, ledger="x.db", dataset="clinic")
+    assert "--allowance 'team a'" in write_release_command(spec, schema, "table.csv", "clinic", "x.db")
 
 
 def test_the_release_command_parses(tmp_path, monkeypatch):

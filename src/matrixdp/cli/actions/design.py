@@ -29,9 +29,9 @@ from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
+from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
-from matrixdp.privacy import share_mu
 from matrixdp.report.answer_tables import SUMMARIES
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.pictures import draw_design

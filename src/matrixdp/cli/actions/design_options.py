@@ -24,6 +24,7 @@ from matrixdp.cli.actions.table_query import (
     require_complete,
     split_names,
 )
+from matrixdp.cli.query_options import QueryOptions
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.privacy import Neighbours, Privacy
@@ -52,30 +53,11 @@ _LEAST_SHARE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignOptions:
+class DesignOptions(QueryOptions):
     """The options that determine a design, as they were given."""
 
     schema: Path
-    query: str
-    epsilon: float
-    delta: float
-    records: int | None = None
-    neighbours: str | None = None
-    person: str | None = None
-    rows_per_person: int | None = None
-    importance: str | None = None
-    directions: str = "standard"
-    directions_share: float = 0.2
-    calibration: str = "exact"
-    cells: str | None = None
-    columns: str | None = None
-    by: str | None = None
     points: Path | None = None
-    kernel: str = "gaussian"
-    bandwidth: float = 1.0
-    method: str = "auto"
-    target: str | None = None
-    on: str | None = None
 
     @cached_property
     def privacy(self) -> Privacy:

@@ -54,23 +54,23 @@ _registration = combine_options(
 
 @ledger.command("new", example="matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6")
 @_registration
-def new(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, **options: Any) -> None:
+def new(**options: Any) -> None:
     """Create a LEDGER with one data set and its total budget.
 
     The total budget cannot be changed later.
     """
-    from matrixdp.cli.actions.ledger import create_ledger
+    from matrixdp.cli.actions.ledger import register_dataset
 
-    create_ledger(path, dataset, epsilon, delta, neighbours, **options)
+    register_dataset(new=True, **options)
 
 
 @ledger.command("add", example="matrixdp ledger add clinic.db --dataset laboratory --epsilon 1 --delta 1e-6")
 @_registration
-def add(path: Path, dataset: str, epsilon: float, delta: float, neighbours: str, **options: Any) -> None:
+def add(**options: Any) -> None:
     """Add another data set, with its total budget, to a LEDGER."""
-    from matrixdp.cli.actions.ledger import add_dataset
+    from matrixdp.cli.actions.ledger import register_dataset
 
-    add_dataset(path, dataset, epsilon, delta, neighbours, **options)
+    register_dataset(new=False, **options)
 
 
 @ledger.command("show", example="matrixdp ledger show clinic.db")
@@ -103,7 +103,7 @@ def history(path: Path, dataset: str | None, as_json: bool) -> None:
 @json_option
 def verify(path: Path, anchor: str | None, resume: bool, as_json: bool) -> None:
     """Check every entry, every total and the hash chain of a LEDGER."""
-    from matrixdp.cli.actions.ledger import verify_ledger
+    from matrixdp.cli.actions.ledger_copies import verify_ledger
 
     verify_ledger(path, anchor, resume=resume, as_json=as_json)
 
@@ -114,7 +114,7 @@ def verify(path: Path, anchor: str | None, resume: bool, as_json: bool) -> None:
 @json_option
 def backup(path: Path, file: Path, as_json: bool) -> None:
     """Copy a LEDGER, which may be in use, to a new FILE."""
-    from matrixdp.cli.actions.ledger import backup_ledger
+    from matrixdp.cli.actions.ledger_copies import backup_ledger
 
     backup_ledger(path, file, as_json=as_json)
 
@@ -129,7 +129,7 @@ def restore(file: Path, path: Path, **options: Any) -> None:
 
     It refuses charges to each data set until settle says what was spent since the backup was made.
     """
-    from matrixdp.cli.actions.ledger import restore_ledger
+    from matrixdp.cli.actions.ledger_copies import restore_ledger
 
     restore_ledger(file, path, **options)
 
@@ -143,7 +143,7 @@ def restore(file: Path, path: Path, **options: Any) -> None:
 @json_option
 def settle(path: Path, dataset: str, spent: float | None, **options: Any) -> None:
     """Say what was spent on a data set since the backup from which its LEDGER was restored."""
-    from matrixdp.cli.actions.ledger import settle_dataset
+    from matrixdp.cli.actions.ledger_copies import settle_dataset
 
     settle_dataset(path, dataset, spent, **options)
 
@@ -157,7 +157,7 @@ def moved(path: Path, **options: Any) -> None:
 
     A ledger is charged at one place only, so that a copy or another name of it cannot spend its total again.
     """
-    from matrixdp.cli.actions.ledger import confirm_move
+    from matrixdp.cli.actions.ledger_copies import confirm_move
 
     confirm_move(path, **options)
 
@@ -172,7 +172,7 @@ def copy(source: Path, target: Path, **options: Any) -> None:
 
     FROM and TO are files or URLs of PostgreSQL. Afterwards, only the copy is charged; the original can still be read.
     """
-    from matrixdp.cli.actions.ledger import copy_ledger
+    from matrixdp.cli.actions.ledger_copies import copy_ledger
 
     copy_ledger(source, target, **options)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.journal import ENTRY_QUERY, FIRST_QUERIES, HEAD_QUERY, LAST_QUERY
+from matrixdp.ledger.entry_table import ENTRY_QUERY, FIRST_QUERIES, HEAD_QUERY, LAST_QUERY
 from matrixdp.ledger.location import PostgresURL
 from matrixdp.ledger.postgres.driver import connect, import_psycopg, is_lost, translate
 from matrixdp.ledger.postgres.schema import VERSION, check_schema, check_version, faults

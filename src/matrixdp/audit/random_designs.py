@@ -1,33 +1,20 @@
-"""Everything to audit: random designs for all queries, and random fits of all estimators, on made-up data."""
+"""Random designs of every query, each with the data sets to search for neighbours that are far apart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive import principal_directions, private_moment, private_scales
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.domains import BoxDomain, find_domain
 from matrixdp.audit.families import Domain
-from matrixdp.audit.people import give_rows
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
-from matrixdp.estimators import (
-    PrivateCovariance,
-    PrivateEstimator,
-    PrivateKernelRidge,
-    PrivateLinearDiscriminant,
-    PrivateLinearRegression,
-    PrivatePCA,
-    PrivateRidge,
-    PrivateScaler,
-)
-from matrixdp.estimators.inputs import parse_bounds
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import (
     Adjacency,
@@ -47,9 +34,9 @@ from matrixdp.types import Floats
 Rng = np.random.Generator
 
 
-def random_bounds(rng: Rng, *, ball: bool = False, size: int | None = None) -> Bounds:
+def random_bounds(rng: Rng, *, ball: bool = False) -> Bounds:
     """Bounds of one to five features, of widths from 1e-6 to 1e6, with a radius if asked for."""
-    m = int(rng.integers(1, 6)) if size is None else size
+    m = int(rng.integers(1, 6))
     half = 10 ** (rng.uniform(-6, 6) + rng.uniform(-1, 1, m))
     middle = rng.normal(size=m) * half * float(rng.choice([0, 1, 100]))
     radius = float(rng.uniform(0.2, 1) * np.linalg.norm(half)) if ball else None
@@ -120,21 +107,26 @@ def _table(rng: Rng, *, groups: bool) -> TableMoments:
     importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
     return TableMoments(
-        columns, _records(rng), by, neighbours=_either(rng), mean_share=share, importance=tuple(importance.items())
+        columns,
+        _records(rng),
+        by,
+        neighbours=random_neighbours(rng),
+        mean_share=share,
+        importance=tuple(importance.items()),
     )
 
 
 def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
     nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
     degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
-    return kind(nodes, weight, unit="node", max_degree=degree, neighbours=_either(rng))
+    return kind(nodes, weight, unit="node", max_degree=degree, neighbours=random_neighbours(rng))
 
 
 def _people(kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any) -> MatrixQuery:
     """A query on people who count once, or whose rows count."""
     rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
     records = _records(rng) if rows is None else rows + _records(rng)
-    return kind(*arguments, records, neighbours=_either(rng), person=Person("id", rows))
+    return kind(*arguments, records, neighbours=random_neighbours(rng), person=Person("id", rows))
 
 
 def _table_of_people(rng: Rng) -> MatrixQuery:
@@ -144,21 +136,24 @@ def _table_of_people(rng: Rng) -> MatrixQuery:
     return replace(table, records=table.records + (rows or 0), person=Person("id", rows))
 
 
-def _either(rng: Rng) -> Neighbours:
+def random_neighbours(rng: Rng) -> Neighbours:
+    """Either kind of neighbours."""
     return Neighbours(str(rng.choice(list(Neighbours))))
 
 
 QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = {
     "Moments": lambda rng: Moments(
-        random_bounds(rng), _records(rng), neighbours=_either(rng), mean_share=float(rng.uniform(0.01, 0.5))
+        random_bounds(rng), _records(rng), neighbours=random_neighbours(rng), mean_share=float(rng.uniform(0.01, 0.5))
     ),
-    "Moments, ball": lambda rng: Moments(random_bounds(rng, ball=True), _records(rng), neighbours=_either(rng)),
-    "SecondMoment": lambda rng: SecondMoment(random_bounds(rng), _records(rng), neighbours=_either(rng)),
+    "Moments, ball": lambda rng: Moments(
+        random_bounds(rng, ball=True), _records(rng), neighbours=random_neighbours(rng)
+    ),
+    "SecondMoment": lambda rng: SecondMoment(random_bounds(rng), _records(rng), neighbours=random_neighbours(rng)),
     "SecondMoment, ball": lambda rng: SecondMoment(
-        random_bounds(rng, ball=True), _records(rng), neighbours=_either(rng)
+        random_bounds(rng, ball=True), _records(rng), neighbours=random_neighbours(rng)
     ),
     "SecondMoment, centre": lambda rng: SecondMoment(
-        b := random_bounds(rng), _records(rng), centre=b.lower, neighbours=_either(rng)
+        b := random_bounds(rng), _records(rng), centre=b.lower, neighbours=random_neighbours(rng)
     ),
     "Identity": lambda rng: Identity(random_bounds(rng), _records(rng)),
     "Identity, ball": lambda rng: Identity(random_bounds(rng, ball=True), _records(rng)),
@@ -169,9 +164,11 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "Adjacency, nodes": lambda rng: _nodes(Adjacency, rng),
     "Laplacian, nodes": lambda rng: _nodes(Laplacian, rng),
     "ContingencyTable": lambda rng: ContingencyTable(
-        _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=_either(rng)
+        _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=random_neighbours(rng)
     ),
-    "transitions": lambda rng: ContingencyTable.transitions(_labels(rng, "s"), _records(rng), neighbours=_either(rng)),
+    "transitions": lambda rng: ContingencyTable.transitions(
+        _labels(rng, "s"), _records(rng), neighbours=random_neighbours(rng)
+    ),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
     "Moments, people": lambda rng: _people(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2)))),
@@ -211,102 +208,3 @@ def random_design(name: str, rng: Rng) -> tuple[Design, Domain]:
             return make_design(query, privacy, **options), domain
         except ParameterError:  # a combination that is not offered
             continue
-
-
-@dataclass(frozen=True)
-class FitCase:
-    """A fit, and two neighbouring data sets."""
-
-    fit: Callable[[Floats], Any]
-    data: Floats
-    neighbour: Floats
-
-
-ESTIMATORS = {
-    estimator.__name__: estimator
-    for estimator in (
-        PrivateCovariance,
-        PrivatePCA,
-        PrivateScaler,
-        PrivateLinearRegression,
-        PrivateRidge,
-        PrivateKernelRidge,
-        PrivateLinearDiscriminant,
-    )
-}
-FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
-
-
-def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
-    """An estimator with its parameters, on random neighbouring data sets within its bounds."""
-    options = estimator.get_params(deep=False)
-    features = options["bounds"]
-    bounds = [features if isinstance(features, Bounds) else parse_bounds(features, int(rng.integers(1, 5)), "bounds")]
-    if "target_bounds" in options:
-        target = options["target_bounds"]
-        bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
-    if "classes" in options:  # records have one number more, which decides on their class
-        options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
-        bounds.append(Bounds([-1.0], [1.0]))
-    lower, upper = (np.concatenate([getattr(box, side) for box in bounds]) for side in ("lower", "upper"))
-    data, neighbour = _random_neighbours(rng, lower.size, Neighbours.parse(options["neighbours"]), options["records"])
-    middle, half, m = (lower + upper) / 2, (upper - lower) / 2, bounds[0].size
-
-    def fit(rows: Floats) -> Any:
-        if "classes" in options:
-            labels = np.sort(options["classes"])[[0, -1]]
-            return type(estimator)(**options).fit(rows[:, :m], labels[(rows[:, m] > 0).astype(int)])
-        columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
-        return type(estimator)(**options).fit(*columns)
-
-    return FitCase(fit, middle + half * data, middle + half * neighbour)
-
-
-def random_fit(name: str, rng: Rng) -> FitCase:
-    """A fit of `FITS` with a random budget, on random neighbouring data sets."""
-    epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -2))
-    neighbours = Neighbours.REPLACE if name == "principal_directions" else _either(rng)
-    public = None if neighbours is Neighbours.REPLACE else int(rng.integers(1, 150))
-    options: dict[str, Any] = {"neighbours": str(neighbours), "records": public}
-    if name in ESTIMATORS:
-        options |= {"epsilon": epsilon, "delta": delta, "bounds": (-1, 1)}
-        if "target_bounds" in ESTIMATORS[name]().get_params():
-            options["target_bounds"] = (-1, 1)
-        if name == "PrivateKernelRidge":
-            options["n_components"] = 5
-        return estimator_case(ESTIMATORS[name](**options), rng)
-    size, privacy = int(rng.integers(1, 5)), Privacy(epsilon, delta)
-    bounds = Bounds([-1] * size, [1] * size)
-    pair = _random_neighbours(rng, size, neighbours, public)
-    if name == "principal_directions":
-        return FitCase(lambda data: principal_directions(data, bounds, privacy, records=len(data)).release, *pair)
-    function: Any = private_moment if name == "private_moment" else private_scales
-    if name == "private_moment":
-        options["aim"] = str(rng.choice(["covariance", "correlation", "components"]))
-        if rng.random() < 0.4:
-            options["person"], pair = "person", give_rows(rng, *pair)
-    return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), *pair)
-
-
-def _spent(result: Any) -> Any:
-    """What names its guarantee: the result itself, or its budget."""
-    return getattr(result, "spending", result)
-
-
-def _random_neighbours(rng: Rng, size: int, neighbours: Neighbours, public: int | None) -> tuple[Floats, Floats]:
-    """Two neighbouring data sets in [-1, 1]^size, and beyond."""
-    rows = int(rng.integers(2, 150 if public is None else 2 * public + 1))
-    data = rng.normal(0, 10 ** rng.uniform(-2, 0), (rows, size)) + rng.uniform(-0.5, 0.5, size) * (rng.random() < 0.5)
-    odd = rng.random(rows) < rng.choice([0.0, 0.1, 1.0])
-    for i in {0, *np.flatnonzero(odd).tolist()}:
-        data[i] = _random_record(rng, size)
-    if neighbours is Neighbours.ADD_REMOVE:
-        return data, data[1:]
-    return data, np.vstack([_random_record(rng, size), data[1:]])
-
-
-def _random_record(rng: Rng, size: int) -> Floats:
-    """A corner, the midpoint, a point within or one far outside."""
-    kind = rng.integers(0, 5)
-    corner = rng.choice([-1.0, 1.0], size)
-    return np.asarray([corner, corner, np.zeros(size), rng.uniform(-1, 1, size), 1e6 * corner][kind])
