@@ -25,6 +25,7 @@ import pandas as pd
 
 import matrixdp as mdp
 from matrixdp.answers import TableDescription, TableForecast
+from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.models import Regression, RegressionFit
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.table_view import select_groups
@@ -164,11 +165,15 @@ def _join(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One kind of answer of one table: root mean square errors, and how often it was rightly said to be hidden."""
+    """One kind of answer of one table: root mean square errors, and what was predicted rightly.
+
+    That is how often it was rightly said to be hidden, and whether the error is within the range, times 1.25.
+    """
 
     actual: float
     predicted: float
     hidden_right: float
+    within: bool
 
 
 def measure(table: RealTable, privacy: mdp.Privacy, trials: int, guess: TableDescription) -> dict[str, Outcome]:
@@ -183,25 +188,31 @@ def measure(table: RealTable, privacy: mdp.Privacy, trials: int, guess: TableDes
         matrix = query.evaluate(table.frame, clip=True, missing="error")
         exact = mdp.make_design(query, mdp.Privacy(1e6, 0.5))  # its noise hides nothing, and none is added
         truth = read_answers(mdp.Release(matrix, exact), query.used, by)
-        predicted = read_answers(TableForecast(design, guess), query.used, by)
+        predicted = {data: read_answers(TableForecast(design, guess, data), query.used, by) for data in SHAPES}
         released = []
         for _ in range(trials):
             noise = structure.combine(design.noise, rng.standard_normal(structure.count))
             released.append(read_answers(mdp.Release(query.finish(matrix + noise), design), query.used, by))
         for kind, (value, _) in truth.items():
-            outcomes[kind] = _compare(value, predicted[kind][1], np.array([one[kind][0] for one in released]))
+            errors = {data: found[kind][1] for data, found in predicted.items()}
+            outcomes[kind] = _compare(value, errors, np.array([one[kind][0] for one in released]))
     return outcomes
 
 
-def _compare(truth: Floats, predicted: Floats, released: Floats) -> Outcome:
-    shown, expected = np.isfinite(released) & np.isfinite(truth), np.isfinite(predicted)
+def _compare(truth: Floats, predicted: dict[str, Floats], released: Floats) -> Outcome:
+    shown, expected = np.isfinite(released) & np.isfinite(truth), np.isfinite(predicted["typical"])
     both = shown & expected
-    squares = np.broadcast_to(predicted**2, released.shape)
-    return Outcome(
-        float(np.sqrt(np.mean((released - truth)[both] ** 2))) if both.any() else np.nan,
-        float(np.sqrt(np.mean(squares[both]))) if both.any() else np.nan,
-        float(np.mean((shown == expected)[:, np.isfinite(truth)])),
+    actual = _root_mean_square((released - truth)[both])
+    friendly, typical, hostile = (
+        _root_mean_square(np.broadcast_to(np.nan_to_num(predicted[data], nan=np.inf), released.shape)[both])
+        for data in ("friendly", "typical", "hostile")
     )
+    right = float(np.mean((shown == expected)[:, np.isfinite(truth)]))
+    return Outcome(actual, typical, right, friendly / 1.25 <= actual <= 1.25 * hostile)
+
+
+def _root_mean_square(values: Floats) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else np.nan
 
 
 def run(half: str, epsilons: list[float], trials: int, *, default: bool) -> Iterator[str]:
@@ -212,6 +223,7 @@ def run(half: str, epsilons: list[float], trials: int, *, default: bool) -> Iter
     yield "| --- " * (len(KINDS) + 1) + "|"
     every: dict[str, list[float]] = {kind: [] for kind in KINDS}
     right: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    within: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     for table in load_tables(half):
         ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
         guess = TableDescription() if default else guess_right(table)
@@ -220,6 +232,7 @@ def run(half: str, epsilons: list[float], trials: int, *, default: bool) -> Iter
                 right[kind].append(found.hidden_right)
                 if np.isfinite(found.actual) and found.predicted > 0:
                     ratios[kind].append(found.actual / found.predicted)
+                    within[kind].append(found.within)
         for kind in KINDS:
             every[kind] += ratios[kind]
         yield f"| {table.name} | {' | '.join(_describe(ratios[kind]) for kind in KINDS)} |"
@@ -227,6 +240,7 @@ def run(half: str, epsilons: list[float], trials: int, *, default: bool) -> Iter
         "median": [f"{np.median(every[kind]):.2f}" for kind in KINDS],
         "middle 80%": ["{:.2f} to {:.2f}".format(*np.quantile(every[kind], [0.1, 0.9])) for kind in KINDS],
         "least and largest": [f"{min(every[kind]):.2f}, {max(every[kind]):.2f}" for kind in KINDS],
+        "within the range, times 1.25": [f"{np.mean(within[kind]):.0%}" for kind in KINDS],
         "hidden or not, as predicted": [f"{np.nanmean(right[kind]):.0%}" for kind in KINDS],
     }
     for label, cells in rows.items():

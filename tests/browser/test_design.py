@@ -20,7 +20,7 @@ def read_error(page):
 
 def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design")
+    page.goto("/design?records=5000")
     before = read_error(page)
     page.locator("#epsilon-slider").focus()
     for _ in range(10):

@@ -138,9 +138,9 @@ class TableForecast:
     def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
         """As `Release.regression`."""
         rare = describe_moments(self._query, self.description, self.shape, rare=True)
-        view = select_groups(rare, self.design, group)
+        view = self._resize(select_groups(rare, self.design, group), group)
         fit = RegressionFit(view, target, features)
-        released = list(draw_again(view, _DRAWS))
+        released = list(draw_again(view, _count_draws(view.matrix.size)))
         found = np.array([fit.solve(noisy) for noisy in released])
         spread = robust_spread(found)
         bars = np.array([fit.find_bars(noisy, spread) for noisy in released])
@@ -156,8 +156,11 @@ class TableForecast:
         """The described moments of a group, which has the size that is judged, or of all groups together."""
         if group is None:
             return self._whole_view
-        view = select_groups(self.moments, self.design, group)
-        named = group if isinstance(group, dict) else self._query.by
+        return self._resize(select_groups(self.moments, self.design, group), group)
+
+    def _resize(self, view: TableView, group: Any) -> TableView:
+        """The view of a group with the size that is judged."""
+        named = () if group is None else group if isinstance(group, dict) else self._query.by
         return replace(view, matrix=view.matrix * self._find_size(*named))
 
     @cached_property
