@@ -12,6 +12,9 @@ level without records, as far as is known, is taken to be the middle of its rang
   sensitivities; noise is added to sums that are computed beforehand, since its interface for data frames needs another
   polars than the tests do. Numbers are centred at the middle of their bounds: its sums then have the least sensitivity.
 
+Each of them answers twice: without bias, as computed from noisy sums, and shrunk (`means(by=..., shrunk=True)`). OpenDP
+has no shrinkage of its own, and is given ours.
+
 The last two divide the budget among means, tables and correlations as is best for the data at hand, which they could
 not know; ours has no such choice. Noise is drawn in floating point from the laws of the designs.
 """
@@ -34,12 +37,15 @@ import pandas as pd
 import statsmodels.api as sm
 
 import matrixdp as mdp
+from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
 from matrixdp.answers.table_view import select_groups
 from matrixdp.types import Floats
 
+Noisy = tuple[list[Floats], list[Floats]]  # sums, and the standard deviations of their noise
 DELTA = 1e-6
 TRIALS = 20
 KINDS = ("means", "tables", "correlations")
+UNBIASED, SHRUNK = "", ", shrunk"
 SHARES = [s for s in itertools.product(np.arange(1, 10) / 10, repeat=2) if sum(s) < 1]  # of means and tables
 
 
@@ -132,13 +138,39 @@ def answer(kind: str, sums: list[Floats]) -> Floats:
     return np.clip((covariance / scale / scale[:, None])[rows, columns], -1, 1) / 2
 
 
-def errors(table: Table, kind: str, sums: list[Floats]) -> Floats:
-    """Absolute errors of all answers of a kind."""
-    return np.abs(answer(kind, sums) - answer(kind, table.sums[kind]))
+def answer_shrunk(kind: str, sums: list[Floats], stds: list[Floats]) -> Floats:
+    """The same, shrunk towards the mean of all records, independence and zero."""
+    if kind == "tables":
+        cells = []
+        for one, std in zip(sums, stds, strict=True):
+            sides = [np.maximum(one.sum(axis=axis), 0) for axis in (1, 0)]
+            cells.append(shrink_cells(one, *(side * one.sum() / side.sum() for side in sides), float(std[0, 0])))
+        return answer(kind, cells)
+    if kind == "means":
+        totals = np.mean([one.sum(axis=0) for one in sums], axis=0)
+        overall, means = totals[1:] / totals[0], []
+        for one, std in zip(sums, stds, strict=True):
+            noise = np.hypot(std[:, 1:], overall * std[:, :1])
+            size = np.broadcast_to(np.maximum(one, std)[:, :1], noise.shape)
+            means.append(overall + shrink(one[:, 1:] - overall * one[:, :1], size, noise))
+        return np.concatenate([np.clip(one, -1, 1).ravel() / 2 for one in means])
+    moments, noise = sums[0] / max(sums[0][0, 0], 1e-9), stds[0]
+    mean, of_mean = moments[0, 1:], noise[0, 1:]
+    covariance = moments[1:, 1:] - np.multiply.outer(mean, mean) + np.diag(of_mean**2)
+    by_mean = np.multiply.outer(mean, of_mean) ** 2
+    variance = noise[1:, 1:] ** 2 + by_mean + by_mean.T + 2 * np.diag(np.diagonal(by_mean))
+    value, _ = shrink_correlations((covariance + covariance.T) / 2, np.sqrt(variance))
+    return value[np.tril_indices(len(value), -1)] / 2
 
 
-def measure_joint(table: Table, neighbours: str, privacy: mdp.Privacy, trials: int) -> dict[str, float]:
-    """Mean error of each kind from one release."""
+def errors(table: Table, kind: str, noisy: Noisy, how: str) -> float:
+    """Mean absolute error of all answers of a kind."""
+    given = answer_shrunk(kind, *noisy) if how == SHRUNK else answer(kind, noisy[0])
+    return float(np.abs(given - answer(kind, table.sums[kind])).mean())
+
+
+def measure_joint(table: Table, neighbours: str, privacy: mdp.Privacy, trials: int) -> dict[str, dict[str, float]]:
+    """Mean error of each kind from one release, unbiased and shrunk."""
     query = mdp.TableMoments(table.columns, len(table.frame), neighbours=neighbours)
     draw = Drawer(query, privacy)
     levels = [slice(p.value, p.value + len(p.levels)) for p in map(query.places.__getitem__, table.categories)]
@@ -152,17 +184,25 @@ def measure_joint(table: Table, neighbours: str, privacy: mdp.Privacy, trials: i
     for place, one in zip(levels, table.codes, strict=True):
         z[:, place] = one
     exact = z.T @ z / len(z) * np.multiply.outer(unit, unit)
-    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    for _ in range(trials):
-        view = select_groups(query.finish(exact + draw()), draw.design).matrix / np.multiply.outer(unit, unit)
-        sums = {
-            "means": [view[place][:, dense] for place in levels],
-            "tables": [view[one, other] for one, other in itertools.combinations(levels, 2)],
-            "correlations": [view[np.ix_(dense, dense)]],
+    units = np.multiply.outer(unit, unit)
+    view = select_groups(query.finish(exact.copy()), draw.design)
+    places = np.arange(len(unit))
+    std = np.array([[view.std([(i, j, 1.0)]) for j in places] for i in places]) / units
+
+    def choose(matrix: Floats) -> dict[str, list[Floats]]:
+        return {
+            "means": [matrix[place][:, dense] for place in levels],
+            "tables": [matrix[one, other] for one, other in itertools.combinations(levels, 2)],
+            "correlations": [matrix[np.ix_(dense, dense)]],
         }
-        for kind in KINDS:
-            found[kind].append(float(errors(table, kind, sums[kind]).mean()))
-    return {kind: float(np.mean(values)) for kind, values in found.items()}
+
+    stds = choose(std)
+    found: dict[str, dict[str, list[float]]] = {how: {kind: [] for kind in KINDS} for how in (UNBIASED, SHRUNK)}
+    for _ in range(trials):
+        sums = choose(select_groups(query.finish(exact + draw()), draw.design).matrix / units)
+        for how, kind in itertools.product(found, KINDS):
+            found[how][kind].append(errors(table, kind, (sums[kind], stds[kind]), how))
+    return {how: {kind: float(np.mean(values)) for kind, values in one.items()} for how, one in found.items()}
 
 
 class Drawer:
@@ -181,7 +221,7 @@ class Drawer:
         return self.design.structure.combine(self.design.noise, self._rng.standard_normal(self._count))
 
 
-def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], list[Floats]]]:
+def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], Noisy]]:
     """Functions that add noise, of a share of mu^2, to the sums of a kind: one release of ours for each question."""
     count, bounds = len(table.frame), table.columns.bounds
     assert bounds is not None
@@ -205,8 +245,8 @@ def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[
     ]
     moments = Drawer(mdp.Moments.for_covariance(bounds, count, neighbours=neighbours), privacy)
 
-    def means(share: float) -> list[Floats]:
-        noisy = []
+    def means(share: float) -> Noisy:
+        noisy, stds = [], []
         for exact, name in zip(table.sums["means"], table.categories, strict=True):
             size = len(unit)
             matrix = np.zeros((len(exact), size, size))
@@ -215,28 +255,33 @@ def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[
             released = (matrix + noise).reshape(-1, size)
             design = by[name].design
             levels = table.columns.category(name).level_names
-            noisy.append(np.array([select_groups(released, design, level).matrix[0] for level in levels]) / unit)
-        return noisy
+            views = [select_groups(released, design, level) for level in levels]
+            noisy.append(np.array([view.matrix[0] for view in views]) / unit)
+            std = np.array([views[0].std([(0, j, 1.0)]) for j in range(size)]) / unit / np.sqrt(share / len(by))
+            stds.append(np.broadcast_to(std, exact.shape))
+        return noisy, stds
 
-    def tables(share: float) -> list[Floats]:
-        noisy = []
+    def tables(share: float) -> Noisy:
+        noisy, stds = [], []
         for exact, draw in zip(table.sums["tables"], pairs, strict=True):
             noise = draw() / count / np.sqrt(share / len(pairs))
             if draw.design.query.total is not None:
                 noise -= noise.mean()
             noisy.append(exact + noise)
-        return noisy
+            stds.append(draw.design.std / count / np.sqrt(share / len(pairs)))
+        return noisy, stds
 
-    def correlations(share: float) -> list[Floats]:
+    def correlations(share: float) -> Noisy:
         noise = moments() / np.multiply.outer(unit, unit) / np.sqrt(share)
         if neighbours == "replace":
             noise[0, 0] = 0.0
-        return [table.sums["correlations"][0] + noise]
+        std = moments.design.std / np.multiply.outer(unit, unit) / np.sqrt(share)
+        return [table.sums["correlations"][0] + noise], [std]
 
     return {"means": means, "tables": tables, "correlations": correlations}
 
 
-def opendp_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], list[Floats]]]:
+def opendp_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], Noisy]]:
     """The same for OpenDP; a share of rho."""
     rng, count, rho = np.random.default_rng(1), len(table.frame), _opendp_rho(privacy)
     replaced = neighbours == "replace"
@@ -247,22 +292,26 @@ def opendp_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[st
     def std(sensitivity: float, share: float, pieces: int) -> float:
         return _opendp_scale(sensitivity, rho * share / pieces) / count
 
-    def means(share: float) -> list[Floats]:
+    def means(share: float) -> Noisy:
         pieces = len(table.categories) * size
         scale = np.array([std(of_count, share, pieces), *[std(of_sum, share, pieces)] * (size - 1)])
-        return [one + scale * rng.standard_normal(one.shape) for one in table.sums["means"]]
+        exact = table.sums["means"]
+        stds = [np.broadcast_to(scale, one.shape) for one in exact]
+        return [one + scale * rng.standard_normal(one.shape) for one in exact], stds
 
-    def tables(share: float) -> list[Floats]:
+    def tables(share: float) -> Noisy:
         scale = std(of_count, share, len(table.sums["tables"]))
-        return [one + scale * rng.standard_normal(one.shape) for one in table.sums["tables"]]
+        exact = table.sums["tables"]
+        return [one + scale * rng.standard_normal(one.shape) for one in exact], [np.full(o.shape, scale) for o in exact]
 
-    def correlations(share: float) -> list[Floats]:
+    def correlations(share: float) -> Noisy:
         pieces = size * (size + 1) // 2 - replaced  # the number of records is public where they are replaced
-        noise = np.tril(std(of_sum, share, pieces) * rng.standard_normal((size, size)))
-        noise[0, 0] = 0.0 if replaced else std(1.0, share, pieces) * rng.standard_normal()
+        scale = np.full((size, size), std(of_sum, share, pieces))
+        scale[0, 0] = 0.0 if replaced else std(1.0, share, pieces)
         squares = np.arange(1, size)
-        noise[squares, squares] /= of_sum  # a square is from 0 to 1
-        return [table.sums["correlations"][0] + noise + np.tril(noise, -1).T]
+        scale[squares, squares] /= of_sum  # a square is from 0 to 1
+        noise = np.tril(scale * rng.standard_normal((size, size)))
+        return [table.sums["correlations"][0] + noise + np.tril(noise, -1).T], [scale]
 
     return {"means": means, "tables": tables, "correlations": correlations}
 
@@ -291,12 +340,12 @@ def _opendp_rho(privacy: mdp.Privacy) -> float:
 
 
 def measure_divided(
-    table: Table, noise: dict[str, Callable[[float], list[Floats]]], trials: int
+    table: Table, noise: dict[str, Callable[[float], Noisy]], trials: int, how: str
 ) -> tuple[dict[str, float], tuple[float, ...]]:
     """Mean error of each kind for the best division of the budget, and that division."""
     shares = sorted({round(s, 6) for pair in SHARES for s in (*pair, 1 - sum(pair))})
     curves = {
-        kind: {s: float(np.mean([errors(table, kind, noise[kind](s)).mean() for _ in range(trials)])) for s in shares}
+        kind: {s: float(np.mean([errors(table, kind, noise[kind](s), how) for _ in range(trials)])) for s in shares}
         for kind in KINDS
     }
     sizes = {kind: answer(kind, table.sums[kind]).size for kind in KINDS}
@@ -318,25 +367,26 @@ def run(trials: int, neighbours: str, privacy: mdp.Privacy) -> Iterator[str]:
     """Lines of the table."""
     yield f"{neighbours} neighbours, epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {trials} trials"
     yield "mean absolute error relative to the range, of all answers together (means, tables, correlations)"
-    ratios: dict[str, list[float]] = {"separate": [], "OpenDP": []}
+    ratios: dict[str, list[float]] = {}
     for table in load_tables():
         joint = measure_joint(table, neighbours, privacy, trials)
         sizes = [answer(kind, table.sums[kind]).size for kind in KINDS]
         yield f"{table.name}: {len(table.frame):,} records, {sum(sizes):,} answers ({', '.join(map(str, sizes))})"
-        yield f"  {'joint':<10} {_describe(table, joint)}"
-        rivals = {
-            "separate": separate_noise(table, neighbours, privacy),
-            "OpenDP": opendp_noise(table, neighbours, privacy),
-        }
-        for name, noise in rivals.items():
-            found, division = measure_divided(table, noise, trials)
-            ratio = together(table, found) / together(table, joint)
-            ratios[name].append(ratio)
+        for how, found in joint.items():
+            yield f"  {'joint' + how:<16} {_describe(table, found)}"
+        rivals = {"separate": separate_noise, "OpenDP": opendp_noise}
+        for (name, make_noise), how in itertools.product(rivals.items(), joint):
+            found, division = measure_divided(table, make_noise(table, neighbours, privacy), trials, how)
+            times = []
+            for ours in (UNBIASED, SHRUNK) if how == UNBIASED else (SHRUNK,):
+                ratio = together(table, found) / together(table, joint[ours])
+                ratios.setdefault(f"{name}{how}: times joint{ours}", []).append(ratio)
+                times.append(f"{ratio:.2f} times joint{ours}")
             shares = ", ".join(f"{s:.0%}" for s in division)
-            yield f"  {name:<10} {_describe(table, found)}  {ratio:.2f} times ours, budget divided {shares}"
+            yield f"  {name + how:<16} {_describe(table, found)}  {'; '.join(times)}; budget divided {shares}"
     for name, values in ratios.items():
         middle = np.exp(np.log(values).mean())
-        yield f"{name}: {min(values):.2f} to {max(values):.2f} times ours, geometric mean {middle:.2f}"
+        yield f"{name}: {min(values):.2f} to {max(values):.2f}, geometric mean {middle:.2f}"
 
 
 def _describe(table: Table, found: dict[str, float]) -> str:

@@ -21,7 +21,7 @@ from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
 _BOX = 8.0  # halfwidth of the box about a ball, in radii: a tight one would turn the directions of clipped records
-# Seven layers of digits, the unit, a division and a sum; for people, a division and a compensated sum more.
+# Up to nine layers of digits, of which two are not rounded, a division and a sum; the units are powers of two.
 _FLOAT_ERROR = 8 * float(np.finfo(float).eps)
 
 
@@ -155,8 +155,8 @@ def ball_moment(
     -------
     The query clips each record to the ball, so the only assumption is that each row depends on one record. By (5) of
     docs/mathematics.md the noise of a diagonal entry is ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records,
-    and ``(1 + ratio) radius^2/(N mu)`` for added or removed ones. For replaced records the trace is measured a second
-    time at no cost (`TracedMoments`).
+    and ``(1 + ratio) radius^2/(N mu)`` for added or removed ones; where k rows of a person count, k times that. Where
+    the number of records is public, the trace is measured a second time at no cost (`TracedMoments`).
     """
     d = records.shape[1]
     query = ball_query(d, radius, public, budget.neighbours, ratio, budget.person)
@@ -181,7 +181,7 @@ def positive_count(noisy: float, std: float, public: int) -> float:
 def ball_query(
     size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25, person: Person | None = None
 ) -> BallMoments | TracedMoments:
-    """Query for moments in a ball about the origin, with the trace as well for replaced records."""
+    """Query for moments in a ball about the origin, with the trace as well where their number is public."""
     bounds = Bounds(np.full(size, -_BOX * radius), np.full(size, _BOX * radius), radius=radius)
     moments = BallMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))
-    return TracedMoments(moments, ratio) if neighbours is Neighbours.REPLACE else moments
+    return TracedMoments(moments, ratio) if moments.public_number else moments

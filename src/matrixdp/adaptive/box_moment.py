@@ -70,20 +70,20 @@ def box_moment(
     released = budget.release(
         name, box_query(d, public, budget.neighbours, ratio, budget.person), records, share=share, structured=True
     )
-    return measured(released, public, budget.neighbours)
+    return measured(released, public)
 
 
-def measured(released: Release, public: int, neighbours: Neighbours) -> BallMoment:
+def measured(released: Release, public: int) -> BallMoment:
     """A release of `BoxMoments`, over the noisy number of records where that is private."""
-    count = 1.0
-    if neighbours is not Neighbours.REPLACE:
+    count, query = 1.0, released.design.query
+    if not query.public_number:
         count = positive_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
     second, std = released.matrix / count, released.std / count
     second[0, 0] = 1.0
     variances = released.design.colcov.variances
     constant, off = math.sqrt(variances[1] / variances[0]), float(variances[1]) / count / math.sqrt(2)
     diagonal = np.asarray(np.diagonal(std)[1:] ** 2)
-    trace_std = math.sqrt(trace_variance(diagonal, off, constant, neighbours))
+    trace_std = math.sqrt(trace_variance(diagonal, off, constant, query.neighbours))
     return BallMoment(second, constant, off, trace_std, count, diagonal)
 
 

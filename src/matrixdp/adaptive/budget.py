@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, find_unit, most_rows
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery
 from matrixdp.release import Release, check_stream, release
 from matrixdp.release.charging import check_account
@@ -89,7 +89,17 @@ class FitBudget:
     @property
     def unit(self) -> Unit:
         """What the fit protects."""
-        return RECORD if self.person is None else Unit("person", self.person.column)
+        return find_unit(self.person)
+
+    @property
+    def public_number(self) -> bool:
+        """Whether the number of records is public: of records, or of people who count once each."""
+        return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
+
+    @property
+    def effective_mu(self) -> float:
+        """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
+        return self.privacy.mu / most_rows(self.person)
 
     @property
     def remaining(self) -> float:

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import EXCESS_STEPS, PrivateRecords
 from matrixdp.adaptive.tail_query import TailMoments
+from matrixdp.domain.person import most_rows
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
@@ -117,11 +118,12 @@ def measure_excess(
     Privacy
     -------
     A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
-    either kind of neighbours.
+    either kind of neighbours; and by k times that where k rows of a person count.
     """
+    most = most_rows(budget.person)
     query = Query(
         (1, 1),
-        FrobeniusBall(limit / public * _ROUNDING),
+        FrobeniusBall(most * limit / public * _ROUNDING),
         bound=2.5 * limit,
         function=_Mean(limit, public),
         neighbours=budget.neighbours,

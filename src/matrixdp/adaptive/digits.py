@@ -33,6 +33,24 @@ def to_digits(whole: NDArray[np.int64]) -> Floats:
     return np.stack(layers)
 
 
+def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
+    """Digits of ``low + 2^22 middle + 2^44 high``, with low and middle from 0 to 2^22 and high below 2^58.
+
+    Examples
+    --------
+    >>> limbs_to_digits(np.array([[0], [1 << 18], [3]])).tolist()  # 2^40 (1 + 3 x 2^4)
+    [[0.0], [0.0], [49.0]]
+    """
+    low, middle, high = limbs
+    rest = middle << 22 | low
+    layers = []
+    for _ in range(2):
+        digit = ((rest + _BASE // 2) & (_BASE - 1)) - _BASE // 2
+        layers.append(digit.astype(np.float64))
+        rest = (rest - digit) >> _BITS
+    return np.concatenate([np.stack(layers), to_digits((high << 4) + rest)])
+
+
 def multiply(numbers: Floats, digits: Floats) -> Floats:
     """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33.
 

@@ -26,6 +26,7 @@ from matrixdp.adaptive.simulated_fit import (
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
+from matrixdp.domain.person import least_sample, most_rows
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
@@ -154,7 +155,8 @@ def _sampling(moment: PrivateMoment) -> Statistics:
     for index, family in enumerate(FAMILIES):
         rng = np.random.default_rng(seed + index)
         records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
-        found.append(sampling_errors(records, moment.records, moment.bounds.halfwidths))
+        sample = least_sample(moment.records, moment.person)
+        found.append(sampling_errors(records, sample, moment.bounds.halfwidths))
     return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
 
 
@@ -176,15 +178,17 @@ def _found(moment: PrivateMoment) -> Statistics:
 def _known_errors(moment: PrivateMoment) -> Statistics:
     """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
 
-    For pairs of features it is one record: others are rarely at the end of the bounds of both.
+    For pairs of features it is one record: others are rarely at the end of the bounds of both. Where k rows of a person
+    count, all of them may be there.
     """
     fitted, half = moment.fitted, moment.bounds.halfwidths
+    most = most_rows(moment.person)
     reach, unseen = 1 + np.abs(fitted.mean), max(_UNSEEN / moment.privacy.mu, 1.0)
-    record = np.multiply.outer(reach, reach) / moment.records
+    record = most * np.multiply.outer(reach, reach) / moment.records
     np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))
     taken = likeliest(fitted) - fitted.covariance
     return {
-        "mean": np.minimum(unseen / moment.records, 1.0) * reach,
+        "mean": np.minimum(unseen * most / moment.records, 1.0) * reach,
         "second_moment": record,
         "covariance": np.hypot(record, taken) + _spread_pairs(_short_of_corners(moment)),
         "correlation": np.zeros_like(record),
@@ -216,7 +220,8 @@ def _short_of_corners(moment: PrivateMoment) -> Floats:
 
 
 def _options(moment: PrivateMoment) -> FitOptions:
-    return FitOptions(moment.bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
+    asked = moment.privacy, moment.neighbours, moment.records
+    return FitOptions(moment.bounds, *asked, moment.aim, moment.basis, moment.person)
 
 
 def _eigenvalues(matrix: Floats, half: Floats) -> Floats:

@@ -10,6 +10,7 @@ from matrixdp.adaptive.box_moment import box_moment, box_query, pool_moments
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.clipped_tail import ClippedTail, measure_excess, measure_tail, private_excess
 from matrixdp.adaptive.grid_records import PrivateRecords
+from matrixdp.adaptive.noisy_count import share_count
 from matrixdp.adaptive.plain_mix import finish_plain, mix_plain
 from matrixdp.adaptive.plain_share import plain_ratio, plain_share
 from matrixdp.adaptive.plan import FinalBall, FinalPlan, plan_final_moment
@@ -60,7 +61,7 @@ def fit_moment(
     is chosen in between is a function of earlier noisy answers.
     """
     d = records.shape[1]
-    scarce = is_scarce(d, public, budget.privacy.mu, settings)
+    scarce = is_scarce(d, public, budget.effective_mu, settings)
     if targets and scarce:
         return finish_targets(measure_targets(records, targets, budget, public=public), d)
     if d == 1:
@@ -72,23 +73,25 @@ def fit_moment(
     plan = plan_final_moment(rough, settings, basis=basis, levels=records.levels)
     transformed = records.transform(plan.coordinates)
     ball = find_final_ball(transformed, plan, settings, budget, public=public)
-    reach = public * share_mu(budget.privacy.mu, budget.remaining)
-    doubtful = targets > 0 and public * budget.privacy.mu < settings.doubtful
+    reach = public * share_mu(budget.effective_mu, budget.remaining)
+    doubtful = targets > 0 and public * budget.effective_mu < settings.doubtful
     if doubtful and not has_signal(rough, targets, settings.signal) and is_mean_better(plan, ball, targets):
         return finish_targets(measure_targets(records, targets, budget, public=public), d)
     if targets:
         plan = replace(plan, ratio=regression_ratio(plan, ball, targets, reach))
-    share = plain_share(rough, plan, ball, settings, reach)
+    ratio = plain_ratio(rough, public_number=budget.public_number)
+    share = plain_share(rough, plan, ball, settings, reach, ratio)
     if not share:
-        final = measure_final_moment(transformed, plan, ball, budget, public=public)
+        rough, final = share_count(rough, measure_final_moment(transformed, plan, ball, budget, public=public))
         return finish_combined(rough, final, plan, ball, settings)
-    plain = measure_box(records, plain_ratio(rough), budget, public=public, part=share)
+    plain = measure_box(records, ratio, budget, public=public, part=share)
+    if share == 1:  # the rough moment is of the whole box, too
+        return finish_plain(pool_moments(*share_count(rough, plain)))
+    final = measure_final_moment(transformed, plan, ball, budget, public=public)
+    rough, plain, final = share_count(rough, plain, final)
     known: BallMoment | None = rough
     if rough.diagonal is not None:  # of the whole box, too
         plain, known = pool_moments(rough, plain), None
-    if share == 1:
-        return finish_plain(plain)
-    final = measure_final_moment(transformed, plan, ball, budget, public=public)
     return mix_plain(finish_combined(known, final, plan, ball, settings), final, plan, plain)
 
 
@@ -103,7 +106,7 @@ def find_first_radius(records: PrivateRecords, settings: Settings, budget: FitBu
     Spends `count_share`. Where the counts would be lost in their noise the radius is public, unless a few coarse counts
     tell that the box is far too wide.
     """
-    d, mu, counts = records.shape[1], budget.privacy.mu, settings.first_bisections
+    d, mu, counts = records.shape[1], budget.effective_mu, settings.first_bisections
     longest = math.sqrt(d)
     share = count_share(counts, settings, features=d, public=public, mu=mu)
     if count_std(counts, share, mu) > settings.lost_counts * public:
@@ -121,7 +124,7 @@ def find_coarse_radius(records: PrivateRecords, settings: Settings, budget: FitB
     """
     longest, share = math.sqrt(records.shape[1]), settings.coarse_share
     radius, counts = settings.public_radius * longest, settings.coarse_counts
-    if not share or count_std(1, share, budget.privacy.mu) > settings.coarse_lost * public:
+    if not share or count_std(1, share, budget.effective_mu) > settings.coarse_lost * public:
         return radius
     cuts = [longest / 4 ** (k + 1) for k in range(counts)]
     return step_down("radius", records, radius, cuts, budget, public=public, share=share)
@@ -155,7 +158,7 @@ def find_final_ball(
 
     Spends up to `settings.radius_share` on counts and `settings.tail_share` on the trace; see also `measure_far_tail`.
     """
-    mu, tail, counts = budget.privacy.mu, settings.tail_share, settings.second_bisections
+    mu, tail, counts = budget.effective_mu, settings.tail_share, settings.second_bisections
     share = count_share(counts, settings, features=records.shape[1], public=public, mu=mu)
     final = share_mu(mu, budget.remaining - share - tail)
     clipped = settings.clip_factor * plan.noise * plan.mean_square / plan.clipping / final
@@ -189,7 +192,7 @@ def measure_far_tail(
     noise that it adds by most, and none if it saves less. What clipping takes may turn directions or change their order
     where few records are far longer than the others; where lengths have usual tails it does not.
     """
-    far, reach = settings.far_share, public * budget.privacy.mu
+    far, reach = settings.far_share, public * budget.effective_mu
     limit = min(plan.longest**2 - radius**2, settings.far_noise * plan.mean_square * reach * math.sqrt(far))
     if not far or limit < settings.far_least * radius**2:
         return None

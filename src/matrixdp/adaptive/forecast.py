@@ -18,6 +18,7 @@ from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
 from matrixdp.answers.described_table import factor_loadings
 from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries.checks import parse_records
@@ -86,6 +87,7 @@ def forecast(
     description: Description | None = None,
     aim: str = "covariance",
     neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
 ) -> Forecast:
     """Errors of a private moment to expect for data that match a public description.
 
@@ -100,8 +102,8 @@ def forecast(
     privacy : Privacy
     description : Description, optional
         Guesses about the data; by default typical ones.
-    aim, neighbours
-        As for `private_moment`.
+    aim, neighbours, person
+        As for `private_moment`. With a person, `records` is the number of people, or of rows that count.
 
     Privacy
     -------
@@ -118,7 +120,8 @@ def forecast(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    options = FitOptions(bounds, privacy, Neighbours.parse(neighbours), parse_records(records), aim)
+    asked = privacy, Neighbours.parse(neighbours), parse_records(records)
+    options = FitOptions(bounds, *asked, aim, person=Person.parse(person))
     mean, covariance = (description or Description()).moments(bounds.size)
     found = {
         family: simulate_errors(family, mean, covariance, options, _SEED + index, _REPETITIONS).errors

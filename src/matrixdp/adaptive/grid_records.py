@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
 from matrixdp.adaptive.digits import multiply, to_digits, to_floats
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.domain.row_arithmetic import square_lengths
 from matrixdp.errors import ParameterError
 from matrixdp.noise import GramSum
@@ -134,13 +135,11 @@ class InMemoryRecords(PrivateRecords):
 
     def excess(self, radius: float, limit: float) -> int:
         """Sum of the squared lengths' excess over a radius, in whole steps."""
-        beyond = np.square(self.lengths[self.lengths > radius]) - radius**2
-        return int(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64).sum())
+        return int(excess_steps(self.lengths[self.lengths > radius], radius, limit).sum())
 
     def split(self, ball: Bounds, public: int) -> tuple[Sums, MomentSum]:
         """Sums over records that are certainly in the ball, on the grid, and over the others after clipping."""
-        assert ball.radius is not None
-        outside = np.flatnonzero(self.lengths > ball.radius * (1 - 2 * (self.shape[1] + 16) * _EPS))
+        outside = np.flatnonzero(may_be_outside(self.lengths, ball))
         clipped = ball_sum(ball, public)
         clipped.add(self.take(outside))
         return self.sums_without(outside), clipped
@@ -241,9 +240,21 @@ class TransformedRecords(InMemoryRecords):
         return TransformedRecords(self._records, coordinates)
 
 
-def ball_sum(ball: Bounds, public: int) -> MomentSum:
+def excess_steps(lengths: Floats, radius: float, limit: float) -> NDArray[np.int64]:
+    """Excess of squared lengths over a squared radius, up to a limit, in whole steps of ``limit/EXCESS_STEPS``."""
+    beyond = np.square(lengths) - radius**2
+    return np.asarray(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64))
+
+
+def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
+    """Which records are outside a ball, or too close to the sphere to tell."""
+    assert ball.radius is not None
+    return np.asarray(lengths > ball.radius * (1 - 2 * (ball.size + 16) * _EPS))
+
+
+def ball_sum(ball: Bounds, public: int, person: Person | None = None) -> MomentSum:
     """Empty sum for records that are clipped to a ball about the origin."""
-    return MomentSum(ball, ball, public, constant=True, clip=True, missing="error")
+    return MomentSum(ball, ball, public, constant=True, clip=True, missing="error", person=person)
 
 
 def moment_of_split(

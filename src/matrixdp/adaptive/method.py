@@ -17,7 +17,7 @@ class MethodChoice(NamedTuple):
     reason: str
 
 
-def choose_method(features: int, records: int, mu: float, aim: str) -> MethodChoice:
+def choose_method(features: int, records: int, mu: float, aim: str, counted: str = "records") -> MethodChoice:
     """Method with the smaller expected error for so many features and records.
 
     Parameters
@@ -25,9 +25,11 @@ def choose_method(features: int, records: int, mu: float, aim: str) -> MethodCho
     features, records : int
         Public numbers.
     mu : float
-        Gaussian differential privacy of the whole release.
+        Gaussian differential privacy of the whole release; where k rows of a person count, over k.
     aim : str
         As for `private_moment`.
+    counted : str
+        What `records` is the number of: 'records', 'people', or 'rows' of people.
 
     Privacy
     -------
@@ -50,5 +52,5 @@ def choose_method(features: int, records: int, mu: float, aim: str) -> MethodCho
         )
     return MethodChoice(
         "adaptive",
-        f"With {features} features and {records} records, noise along learned directions is expected to be smaller.",
+        f"With {features} features and {records} {counted}, noise along learned directions is expected to be smaller.",
     )

@@ -20,11 +20,11 @@ from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit, check_privacy, warn_large_delta
+from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.checks import check_domain, parse_records
 from matrixdp.release.interception import current_answer
 from matrixdp.types import Floats
@@ -55,10 +55,12 @@ class PrivateMoment:
     simulation : bool
         Whether the noise is reproducible, hence not private.
     records : int
-        The public number of records, or of people.
+        The public number of records, of people, or of rows that count.
     aim : str
     basis : float64 array of shape (m, m) or None
         Public directions; None if they are learned.
+    person : Person or None
+        The column of ids and how rows count, where the guarantee protects one person.
     unit : Unit
         What the guarantee protects: one record or one person.
     """
@@ -73,7 +75,12 @@ class PrivateMoment:
     records: int
     aim: str = "covariance"
     basis: Floats | None = None
-    unit: Unit = RECORD
+    person: Person | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
+        return find_unit(self.person)
 
     @property
     def mean(self) -> Floats:
@@ -137,9 +144,10 @@ def private_moment(
     records : int, optional
         Public number of records; required for add-remove neighbours, and should be about right.
     neighbours : 'replace' or 'add-remove'
-    person : str, optional
+    person : str or Person, optional
         The column that says whose row it is, if people may have several rows: each person counts once, and `records`
-        is the number of people.
+        is the number of people. With ``Person(column, rows=k)`` each row counts, at most k a person; `records` is then
+        required, a public constant near the number of rows that count.
     ledger : path, optional
         Ledger that is charged for the whole fit, before the first random bit is drawn.
     dataset : str, optional
@@ -238,7 +246,7 @@ class PreparedFit:
             records=self.public,
             aim=self.aim,
             basis=self.basis,
-            unit=budget.unit,
+            person=budget.person,
         )
 
 
@@ -266,7 +274,7 @@ def prepare_fit(
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
     count, on_grid = validate_records(data, bounds) if who is None else validate_people(data, bounds, who)
-    public = public_records(records, count, budget.neighbours)
+    public = public_records(records, count, budget.neighbours, who)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         return PreparedFit(on_grid(public), bounds, aim, budget, public, basis, predicted)
@@ -282,11 +290,12 @@ def _basis(directions: Any, size: int) -> Floats | None:
     return check_orthonormal(directions, size)
 
 
-def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
-    """Validated public number of records; for replace neighbours it is the number in the data."""
+def public_records(records: Any, found: int, neighbours: Neighbours, person: Person | None = None) -> int:
+    """Validated public number of records; where it is public, it is the number in the data."""
     if found < 1:
         raise DataError("data must have at least one record.")
-    if neighbours is Neighbours.REPLACE:
+    private = person is not None and person.rows is not None
+    if neighbours is Neighbours.REPLACE and not private:
         if records is not None and parse_records(records) != found:
             raise ParameterError(
                 f"records must be {found}, as the data have, or be left out, for replace neighbours, got {records!r} "
@@ -294,7 +303,8 @@ def public_records(records: Any, found: int, neighbours: Neighbours) -> int:
             )
         return found
     if records is None:
-        raise ParameterError("records must be given for add-remove neighbours: their true number is private.")
+        what = "rows of a person that count" if private else "add-remove neighbours"
+        raise ParameterError(f"records must be given for {what}: their true number is private.")
     public = parse_records(records)
-    check_domain(found, public, neighbours)
+    check_domain(found, public, Neighbours.ADD_REMOVE)
     return public

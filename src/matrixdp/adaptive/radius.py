@@ -12,7 +12,7 @@ from scipy.special import gammaincinv
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.adaptive.settings import Settings
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Query
 from matrixdp.sensitivity import FrobeniusBall
@@ -89,8 +89,8 @@ def find_radius(
     Where that number is too small to be counted with the noise, the search is for a larger one, and the radius is
     extrapolated from there.
     """
-    share = count_share(goal.bisections, settings, features=records.shape[1], public=public, mu=budget.privacy.mu)
-    countable = settings.search_precision * count_std(goal.bisections, share, budget.privacy.mu)
+    share = count_share(goal.bisections, settings, features=records.shape[1], public=public, mu=budget.effective_mu)
+    countable = settings.search_precision * count_std(goal.bisections, share, budget.effective_mu)
     above = min(max(goal.clipped, countable), settings.most_clipped * public)
     search = Search(goal.least, goal.most, above, goal.bisections)
     radius = private_radius(name, records, search, budget, public=public, share=share)
@@ -142,8 +142,8 @@ def private_radius(
     Privacy
     -------
     One record changes each count by one at most, for either kind of neighbours, so that a count with Gaussian noise
-    of standard deviation s is 1/s-GDP. So does one person, who counts as the share of their rows that are longer. Later
-    counts are chosen from earlier noisy ones alone.
+    of standard deviation s is 1/s-GDP. So does one person, who counts as the share of their rows that are longer; where
+    k rows of a person count, the change is at most k. Later counts are chosen from earlier noisy ones alone.
     """
     query = count_query(public, budget.neighbours, budget.person)
     low, high = search.bracket
@@ -206,7 +206,8 @@ def extrapolate_radius(radius: float, found: float, wanted: float, freedom: floa
 
 def count_query(records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
     """Query for the number of records that are longer than a cut-off; `data` is a `Cut`."""
-    return Query((1, 1), FrobeniusBall(1.0), bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
+    most = FrobeniusBall(float(most_rows(person)))
+    return Query((1, 1), most, bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from matrixdp.adaptive.ball_moment import positive_count
 from matrixdp.adaptive.budget import FitBudget, charge_fit
 from matrixdp.adaptive.moment import public_records
-from matrixdp.adaptive.people_records import read_people, sum_by_count
+from matrixdp.adaptive.people_records import read_people
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
-from matrixdp.errors import DataError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import Query
-from matrixdp.records import as_records, to_array
-from matrixdp.records.people import changed
+from matrixdp.queries.people_sums import rows_by_count
+from matrixdp.records import Records, as_records, to_array
+from matrixdp.records.people import People, changed
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -110,9 +111,11 @@ def _sum_records(data: Any, bounds: Bounds) -> _Totals:
 
 def _sum_people(data: Any, bounds: Bounds, person: Person) -> _Totals:
     """Sums over people of the means over their rows, each rounded once."""
+    if person.rows is not None:
+        raise ParameterError("person must count once here, got rows instead. Give the name of the column alone.")
     parts, people = read_people(data, bounds, person)
     _check_rows(int(people.rows.sum()))
-    found = sum_by_count(parts, _TotalTask(bounds), people, bounds)
+    found = _sum_by_count(parts, people, bounds)
     if sum(totals.count for totals in found.values()) != int(people.rows.sum()):
         raise changed()
 
@@ -121,6 +124,15 @@ def _sum_people(data: Any, bounds: Bounds, person: Person) -> _Totals:
         return np.array([float(sum(column)) for column in zip(*sums, strict=True)])
 
     return _Totals(len(people.rows), mean("values"), mean("squares"))
+
+
+def _sum_by_count(parts: Records, people: People, bounds: Bounds) -> dict[int, _Totals]:
+    """Sums over the rows of people with each number of rows, by that number."""
+    found: dict[int, _Totals] = {}
+    for partial in parts.map(_ByCount(people, bounds)):
+        for count, totals in partial.items():
+            found[count] = found.get(count, _Totals.empty(bounds.size)) + totals
+    return found
 
 
 def _check_rows(rows: int) -> None:
@@ -183,6 +195,24 @@ class _TotalTask:
             steps = self.bounds.quantise(array, _LEVELS).astype(np.int64)
             total += _Totals(len(steps), steps.sum(axis=0), np.square(steps).sum(axis=0))
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class _ByCount:
+    """Sums the rows of people with each number of rows."""
+
+    people: People
+    bounds: Bounds
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> dict[int, _Totals]:
+        found: dict[int, _Totals] = {}
+        for block in blocks:
+            data, counts = self.people.split(block)
+            array = np.asarray(to_array(data, self.bounds.size, self.bounds.names))
+            for count, rows in rows_by_count(counts):
+                totals = _TotalTask(self.bounds)(number, [array[rows]])
+                found[count] = found.get(count, _Totals.empty(self.bounds.size)) + totals
+        return found
 
 
 def _scales(noisy: Floats, std: Floats, bounds: Bounds, budget: FitBudget, public: int) -> Scales:

@@ -16,6 +16,7 @@ from matrixdp.adaptive.record_families import simulate_records
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.statistics import Statistics, moments_of, read_off
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.interception import pass_releases
@@ -68,6 +69,8 @@ class FitOptions:
         The public number of records.
     aim : str
     basis : float64 array of shape (d, d) or None
+    person : Person or None
+        Where k rows of a person count, the noise is k times that of one record.
     """
 
     bounds: Bounds
@@ -76,6 +79,7 @@ class FitOptions:
     records: int
     aim: str
     basis: Floats | None = None
+    person: Person | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,8 @@ def repeat_fit(records: Floats, options: FitOptions, stream: Stream, times: int)
     fits = []
     with np.errstate(all="ignore"), pass_releases():
         for index in range(times):
-            budget = FitBudget(options.privacy, options.neighbours, stream.child(index), simulation=True)
+            own = stream.child(index)
+            budget = FitBudget(options.privacy, options.neighbours, own, simulation=True, person=options.person)
             settings = settings_for(options.aim)
             fits.append(fit_moment(on_grid, settings, budget, public=public, basis=options.basis))
     return fits

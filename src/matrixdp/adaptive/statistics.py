@@ -42,7 +42,7 @@ def moments_of(records: Floats) -> tuple[Floats, Floats]:
     return mean, centred.T @ centred / len(records)
 
 
-def sampling_errors(records: Floats, count: int, units: Floats) -> Statistics:
+def sampling_errors(records: Floats, count: float, units: Floats) -> Statistics:
     """Standard deviation of each statistic for samples of `count` records from a population like `records`.
 
     To first order, from the influence of each record.
@@ -50,7 +50,7 @@ def sampling_errors(records: Floats, count: int, units: Floats) -> Statistics:
     Parameters
     ----------
     records : float64 array of shape (n, d)
-    count : int
+    count : float
     units : float64 array of shape (d,)
     """
     mean, covariance = moments_of(records)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.grid_records import PrivateRecords
-from matrixdp.adaptive.people_records import ROWS
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery
 from matrixdp.queries.moment_sums import levels
@@ -56,7 +55,9 @@ class TailMoments(MatrixQuery):
     e, so is the bound ``(9/4) r^2 (g^2 + h^2) + e^2 + f^2 + (e - f)^2``, which is largest at a corner of [0, E]^2:
     ``2 E^2 + (9/2) r^2 G^2``. Adding or removing a record changes the row, which has no trace then, by at most
     ``sqrt(E^2 + 2 r^2 G^2)``. For w to be the same vector, records must be clipped along their direction: both balls
-    lie in a box that no record exceeds, so that it clips none. Clipped records are rounded to the grid of that box; a
+    lie in a box that no record exceeds, so that it clips none. A row of zeros is that of a record shorter than r, so
+    that where k rows of a person count, the change is at most k times as large. Clipped records are rounded to the grid
+    of that box; a
     rounding of length q changes ``x x'`` and its trace by at most ``2 R q + q^2`` and the mean's entries by ``sqrt(2) r
     q``, for both balls and both records. The sums are exact.
     """
@@ -92,10 +93,10 @@ class TailMoments(MatrixQuery):
         """Largest change when one record is replaced, or added or removed."""
         e, g = self.outer**2 - self.radius**2, self.outer - self.radius
         change = 2 * (e**2 + 2.25 * (self.radius * g) ** 2) if self.traced else e**2 + 2 * (self.radius * g) ** 2
-        rows = self.records * (1 if self.person is None else ROWS)
-        rounded = math.sqrt(self.size) * self.longest / levels(rows) * _SCALED
+        most = most_rows(self.person)
+        rounded = math.sqrt(self.size) * self.longest / levels(self.records) * _SCALED
         term = 2 * math.hypot(*[2 * self.outer * rounded + rounded**2] * 2, math.sqrt(2) * self.radius * rounded)
-        return FrobeniusBall((math.sqrt(change) + 2 * term) / self.records * _ROUNDING)
+        return FrobeniusBall(most * (math.sqrt(change) + 2 * term) / self.records * _ROUNDING)
 
     @cached_property
     def magnitude(self) -> Floats:

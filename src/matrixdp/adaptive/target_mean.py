@@ -46,7 +46,7 @@ def measure_targets(records: PrivateRecords, targets: int, budget: FitBudget, *,
     box, neighbours = _unit_box(targets), budget.neighbours
     query = TargetMoments(box, public, neighbours=neighbours, person=budget.person, mean_share=0.5)
     released = budget.release("target mean", query, records, share=budget.remaining, structured=True)
-    return measured(released, public, budget.neighbours)
+    return measured(released, public)
 
 
 def has_signal(rough: BallMoment, targets: int, least: float) -> bool:

@@ -24,6 +24,7 @@ from matrixdp.display.frames import load_pandas
 from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import clean_label, plot_bars
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
@@ -225,7 +226,7 @@ class RegressionFit:
         slopes = coefficients[1:]
         total = max(float(moments.covariance[-1, -1]), 0.0)
         residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
-        rows = max(float(matrix[0, 0]) * self._view.query.records, 1.0)
+        rows = least_sample(float(matrix[0, 0]) * self._view.query.records, self._view.query.person)
         sampling = residual / max(rows - self._count - 1, 1.0)
         inverse = moments.inverse(self._count)
         centre = moments.mean[:-1] + self._middles

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
+from matrixdp.privacy import RECORD, Unit
 from matrixdp.serialise import builtin_kind
 
 _MOST_ROWS = 1 << 22
@@ -73,3 +74,18 @@ class Person:
         """
         counts = counts.astype(np.int64)
         return np.asarray(np.minimum(unit, self.most * unit // np.maximum(counts, 1)), np.int64)
+
+
+def find_unit(person: Person | None) -> Unit:
+    """What is protected: one person, or one record where there is none."""
+    return RECORD if person is None else Unit("person", person.column)
+
+
+def most_rows(person: Person | None) -> int:
+    """How many rows the part of one record or one person in a sum weighs at most."""
+    return 1 if person is None else person.most
+
+
+def least_sample(records: float, person: Person | None) -> float:
+    """How many independent records or people `records` stand for at least: rows of a person may all be the same."""
+    return max(records / most_rows(person), 1.0)

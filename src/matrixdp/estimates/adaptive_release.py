@@ -73,7 +73,7 @@ class AdaptiveRelease(CovarianceRelease):
 
     @property
     def records(self) -> int:
-        """The public number of records."""
+        """The public number of records, of people, or of rows that count."""
         return self.moment.records
 
     @property
@@ -121,6 +121,7 @@ class AdaptiveRelease(CovarianceRelease):
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
         moment = self.moment
+        rows = None if moment.person is None else moment.person.rows
         content = {
             "format": FORMAT,
             "version": self.version,
@@ -130,6 +131,7 @@ class AdaptiveRelease(CovarianceRelease):
             "simulation": moment.simulation,
             "neighbours": str(moment.neighbours),
             "unit": str(moment.unit),
+            **({} if rows is None else {"rows_per_person": rows}),
             "basis": None if moment.basis is None else moment.basis.tolist(),
             "records": moment.records,
             "mu": moment.mu,

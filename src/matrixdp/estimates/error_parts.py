@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matrixdp.adaptive.error_bars import sampling_bars
 from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates.adaptive_release import AdaptiveRelease
 from matrixdp.estimates.plain_release import PlainRelease
@@ -22,7 +25,8 @@ def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Na
     """Each number with the error that privacy causes, the error of the records as a sample, and both together.
 
     For an adaptive release, sampling errors are those of records like the ones that its error bars are simulated with.
-    For a plain release they are those of Gaussian records.
+    For a plain release they are those of Gaussian records. Where k rows of a person count, they are those of a sample
+    of records/k people, the fewest possible: rows of one person may all be the same.
 
     Parameters
     ----------
@@ -79,7 +83,8 @@ def _sample_fit(release: AdaptiveRelease, kind: str) -> Floats:
 
 def _sample_plain(release: Release, kind: str) -> Floats:
     """For Gaussian records: ``v_i/n``, ``(v_i v_j + c_ij^2)/n`` and ``(1 - r_ij^2)^2/n`` are the variances."""
-    records = release.design.query.records  # type: ignore[attr-defined]
+    query: Any = release.design.query
+    records = least_sample(query.records, query.person)
     if kind == "correlation":
         return np.asarray((1 - _find(release, kind).value ** 2) / np.sqrt(records))
     covariance = _find(release, "covariance").value

@@ -24,6 +24,7 @@ from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
@@ -129,7 +130,7 @@ def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, floa
     features, total = covariance[:-1, :-1], float(covariance[-1, -1])
     residual = total - 2 * float(slopes @ covariance[:-1, -1]) + float(slopes @ features @ slopes)
     residual = min(max(residual, 0.0), total)
-    rest = residual / max(moment.records - len(coefficients), 1)
+    rest = residual / max(least_sample(moment.records, moment.person) - len(coefficients), 1)
     inverse = np.linalg.pinv(features, rcond=1e-9, hermitian=True)
     centre = moment.mean[:-1]
     variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
@@ -142,7 +143,8 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
     `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
     """
     fitted, bounds = moment.fitted, moment.bounds
-    options = FitOptions(bounds, moment.privacy, moment.neighbours, moment.records, moment.aim, moment.basis)
+    asked = moment.privacy, moment.neighbours, moment.records
+    options = FitOptions(bounds, *asked, moment.aim, moment.basis, moment.person)
     units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
     number = simulated_number(moment.records, bounds.size)
     found = []

@@ -12,6 +12,7 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import adaptive_release, plain_release
 from matrixdp.estimates.adaptive_release import AdaptiveRelease, check_adaptive, digest_content
@@ -69,6 +70,14 @@ def _read_plain(content: Any) -> PlainRelease:
     return PlainRelease(release, _read_choice(content, "plain"), content["aim"])
 
 
+def _read_person(unit: Unit, rows: int | None) -> Person | None:
+    if unit.kind == "person" and unit.column is not None:
+        return Person(unit.column, rows)
+    if unit.kind != "record" or rows is not None:
+        raise ParameterError(_ALTERED)
+    return None
+
+
 def _read_adaptive(content: Any) -> AdaptiveRelease:
     if content["digest"] != digest_content(content):
         raise ParameterError("the digest of the text does not match its content; the text was altered.")
@@ -90,7 +99,7 @@ def _read_adaptive(content: Any) -> AdaptiveRelease:
         records=parse_records(content["records"]),
         aim=content["settings"],
         basis=None if content["basis"] is None else check_orthonormal(content["basis"], bounds.size),
-        unit=Unit.parse(content["unit"]),
+        person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
     )
     settings_for(moment.aim)
     release = AdaptiveRelease(moment, _read_choice(content, "adaptive"), content["aim"], content["version"])

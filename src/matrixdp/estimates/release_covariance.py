@@ -24,6 +24,7 @@ from matrixdp.queries import Moments, TableMoments
 from matrixdp.queries.checks import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
 from matrixdp.records.parts import count_rows
+from matrixdp.records.people import number_of_people
 from matrixdp.records.tables import column_names
 from matrixdp.release import check_stream, release
 from matrixdp.release.charging import digest, open_account_for
@@ -73,7 +74,9 @@ def release_covariance(
     neighbours : 'replace' or 'add-remove'
     person : str or Person, optional
         The column that says whose each row is, if people may have several rows: all rows of a person are protected
-        together, by a plain release. `records` is then required: the public number of people.
+        together. Each person counts once, and `records` is the number of people. With ``Person(column, rows=k)`` each
+        row counts, at most k a person; `records` is then required, a public constant near the number of rows that
+        count.
     ledger, dataset, request, allowance
         What the release is charged to, as for `matrixdp.release.release`. A request id that was used before returns
         the stored release without a charge.
@@ -103,12 +106,10 @@ def release_covariance(
     parsed = Neighbours.parse(neighbours)
     table, bounds = _parse_columns(columns)
     who = Person.parse(person)
-    if who is not None and records is None:
-        raise ParameterError("records must be given with person: the public number of people, or of rows that count.")
     _check_target(target, aim, table)
     named = bounds is None or bounds.names is not None
-    public = _find_records(records, data, parsed, table.numbers[0].name if named else None)
-    choice = _choose(table, bounds, who, aim, method, public, privacy)
+    public = _find_records(records, data, parsed, table.numbers[0].name if named else None, who)
+    choice = _choose(table, bounds, who, aim, method, public, privacy.mu)
     if not simulation:
         warn_large_delta(privacy, public)
     account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "allowance": allowance}
@@ -119,7 +120,7 @@ def release_covariance(
         values = data if named or bounds is None else _as_array(data, bounds)
         return PlainRelease(release(make_design(query, privacy), values, **account, **noise), choice, aim)
     assert bounds is not None
-    options: dict[str, Any] = {"aim": aim, "choice": choice, "records": public, "neighbours": parsed}
+    options: dict[str, Any] = {"aim": aim, "choice": choice, "records": public, "neighbours": parsed, "person": who}
     if target is not None:
         data, bounds = _move_last(data, bounds, target)
     return release_adaptive(data, bounds, privacy, targets=int(target is not None), **options, **account, **noise)
@@ -134,6 +135,7 @@ def release_adaptive(
     choice: MethodChoice,
     records: int,
     neighbours: Neighbours,
+    person: Person | None = None,
     targets: int = 0,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
@@ -149,8 +151,8 @@ def release_adaptive(
     """
     account = open_account_for(
         Gaussian(privacy.mu),
-        Moments(bounds, records, neighbours=neighbours),  # has the same neighbours and protects the same unit
-        lambda: describe_adaptive(bounds, privacy, aim, records, neighbours, targets),
+        Moments(bounds, records, neighbours=neighbours, person=person),  # for the same neighbours, of the same unit
+        lambda: describe_adaptive(bounds, privacy, aim, records, neighbours, targets, person),
         ledger,
         dataset,
         request,
@@ -159,7 +161,8 @@ def release_adaptive(
     )
     if account is not None and (stored := account.stored()) is not None:
         return _read_stored(stored)
-    options: dict[str, Any] = {"records": records, "neighbours": neighbours, "stream": stream, "simulation": simulation}
+    options: dict[str, Any] = {"records": records, "neighbours": neighbours, "person": person}
+    options |= {"stream": stream, "simulation": simulation}
     prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), targets=targets, **options)
     receipt = account.charge_or_find() if account is not None else None
     if isinstance(receipt, str):
@@ -171,9 +174,16 @@ def release_adaptive(
 
 
 def describe_adaptive(
-    bounds: Bounds, privacy: Privacy, aim: str, records: int, neighbours: Neighbours, targets: int = 0
+    bounds: Bounds,
+    privacy: Privacy,
+    aim: str,
+    records: int,
+    neighbours: Neighbours,
+    targets: int = 0,
+    person: Person | None = None,
 ) -> dict[str, Any]:
     """What an adaptive release was asked for, for the ledger, with a hash of all its inputs."""
+    who = () if person is None else (person,)  # as before there were people in such a release
     return {
         "query": "covariance",
         "method": "adaptive",
@@ -181,7 +191,7 @@ def describe_adaptive(
         "shape": [bounds.size, bounds.size],
         "epsilon": privacy.epsilon,
         "delta": privacy.delta,
-        "inputs": digest((bounds, privacy, aim, records, str(neighbours), targets)),
+        "inputs": digest((bounds, privacy, aim, records, str(neighbours), targets, *who)),
     }
 
 
@@ -209,29 +219,25 @@ def _parse_columns(columns: Any) -> tuple[Columns, Bounds | None]:
 
 
 def _choose(
-    table: Columns,
-    bounds: Bounds | None,
-    person: Person | None,
-    aim: str,
-    method: str,
-    records: int,
-    privacy: Privacy,
+    table: Columns, bounds: Bounds | None, person: Person | None, aim: str, method: str, records: int, mu: float
 ) -> MethodChoice:
-    if bounds is not None and person is None:
-        return choose_for(aim, method, features=bounds.size, records=records, mu=privacy.mu)
+    if bounds is not None:
+        return choose_for(aim, method, features=bounds.size, records=records, mu=mu, person=person)
     what = "categories" if table.categories else "missing values"
     reason = f"The table has {what}, which a plain release of its moments can use."
-    if person is not None:
-        reason = "All rows of a person are protected together, by a plain release."
     if method == "adaptive":
         raise ParameterError(f"method must be 'auto' or 'plain' here. {reason}")
     return MethodChoice("plain", reason)
 
 
-def _find_records(records: int | None, data: Any, neighbours: Neighbours, column: str | None) -> int:
+def _find_records(
+    records: int | None, data: Any, neighbours: Neighbours, column: str | None, person: Person | None
+) -> int:
     """The public number of records: as given or, where it is public, as counted; in files by one `column`."""
     if records is not None:
         return parse_records(records)
+    if person is not None and person.rows is not None:
+        raise ParameterError("records must be given for rows of a person that count: their true number is private.")
     if neighbours is not Neighbours.REPLACE:
         raise ParameterError("records must be given for add-remove neighbours: their true number is private.")
     if is_out_of_core(data):
@@ -241,7 +247,7 @@ def _find_records(records: int | None, data: Any, neighbours: Neighbours, column
         found = count_rows(data)
     if found < 1:
         raise DataError("data must have at least one record.")
-    return found
+    return found if person is None else number_of_people(as_records(data), person, rows=found)
 
 
 class _CountRows:

@@ -9,6 +9,7 @@ from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.answers.models import Regression
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release.notebook import ShownRelease
@@ -157,7 +158,9 @@ class CovarianceRelease(ShownRelease, ABC):
         return f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours{mark}"
 
 
-def choose_for(aim: str, method: str, *, features: int, records: int, mu: float) -> MethodChoice:
+def choose_for(
+    aim: str, method: str, *, features: int, records: int, mu: float, person: Person | None = None
+) -> MethodChoice:
     """The method for numbers without missing values: the one that was requested, or the better one by a public rule.
 
     Parameters
@@ -168,6 +171,8 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
         Public numbers.
     mu : float
         Gaussian differential privacy of the whole release.
+    person : Person, optional
+        Whose rows are protected together: `records` are then people, or rows that count.
 
     Examples
     --------
@@ -184,7 +189,10 @@ def choose_for(aim: str, method: str, *, features: int, records: int, mu: float)
         return MethodChoice(
             "plain", "Means need no learned directions: a plain release has half of its budget for them."
         )
-    return choose_method(features, records, mu, find_recipe(aim))
+    if person is None:
+        return choose_method(features, records, mu, find_recipe(aim))
+    counted = "people" if person.rows is None else "rows"
+    return choose_method(features, records, mu / person.most, find_recipe(aim), counted)
 
 
 def find_recipe(aim: str) -> str:

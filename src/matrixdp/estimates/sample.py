@@ -9,6 +9,7 @@ import numpy as np
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.estimates.adaptive_release import AdaptiveRelease
 from matrixdp.estimates.result import find_recipe
 from matrixdp.noise import Stream
@@ -18,7 +19,13 @@ _RECORDS = 16
 
 
 def make_sample_release(
-    bounds: Bounds, privacy: Privacy, records: int, neighbours: Neighbours, *, aim: str = "covariance"
+    bounds: Bounds,
+    privacy: Privacy,
+    records: int,
+    neighbours: Neighbours,
+    *,
+    aim: str = "covariance",
+    person: Person | None = None,
 ) -> AdaptiveRelease:
     """A release of a few made-up records that fill their bounds evenly, as if they were `records`. Reads no data.
 
@@ -41,5 +48,5 @@ def make_sample_release(
         stream=Stream(seed=0),
         simulation=True,
     )
-    moment = replace(prepared.fit(), bounds=bounds, records=records)
+    moment = replace(prepared.fit(), bounds=bounds, records=records, person=person)
     return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), aim)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from matrixdp.queries.sorted_rows import Codes, SortedRows, code_type, join_codes
 from matrixdp.types import Floats
 
 Integers = NDArray[np.int64]
@@ -41,12 +41,13 @@ class Combination:
         ends = start + np.cumsum(widths)
         self.places = [slice(int(end) - width, int(end)) for end, width in zip(ends, widths, strict=True)]
 
-    def code(self, codes: Sequence[NDArray[np.signedinteger]]) -> NDArray[np.intp]:
+    def code(self, codes: Sequence[Codes]) -> Codes:
         """Code of the combination of each row, from the codes of all categories."""
-        total = codes[self.first].astype(np.intp)
+        kind = code_type(self.size)
+        total = codes[self.first].astype(kind)
         for width, more in zip(self.widths[1:], codes[self.first + 1 :], strict=False):
-            total *= width
-            total += more
+            total *= kind(width)
+            total += more.astype(kind)
         return total
 
 
@@ -90,33 +91,44 @@ class LevelSums:
         self._pending_sums: dict[int, Integers] = {}  # by combination, of shape (groups, size, coordinates)
         self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two combinations, of shape (groups, sizes)
 
-    def add(self, codes: Sequence[NDArray[np.intp]], groups: NDArray[np.intp] | None, vectors: Floats) -> None:
+    def sort(self, codes: Sequence[Codes], groups: Codes | None) -> SortedRows:
+        """The order of some rows by group and by the first combination, from the codes of all combinations."""
+        size = self.combinations[0].size if self.combinations else 1
+        return SortedRows(groups, codes[0] if codes else None, len(self.counts), size)
+
+    def add(self, codes: Sequence[Codes], rows: SortedRows, vectors: Floats) -> None:
         """Add some records.
 
         Parameters
         ----------
         codes : sequence of arrays of shape (rows,)
-            One for each combination.
-        groups : array of shape (rows,), optional
-            Sorted.
-        vectors : contiguous float64 array of shape (rows, coordinates)
-            Integers whose sums are below 2^53.
+            One for each combination, of the rows before they are sorted.
+        rows : SortedRows
+            What `sort` returned for them.
+        vectors : float64 array of shape (coordinates, rows)
+            Of the sorted rows: integers whose sums are below 2^53.
         """
-        first, last = (0, 0) if groups is None else (int(groups[0]), int(groups[-1]))
-        here, span = slice(first, last + 1), last + 1 - first
-        relative = None if groups is None or span == 1 else groups - first
+        groups = len(self.counts)
         keys = [
-            code if relative is None else relative * one.size + code
-            for one, code in zip(self.combinations, codes, strict=True)
+            join_codes(rows.groups, code, groups, one.size) for one, code in zip(self.combinations, codes, strict=True)
         ]
         for number, (one, key) in enumerate(zip(self.combinations, keys, strict=True)):
-            found = _sum_by(key, span * one.size, vectors)
-            self._sums_of(number)[here] += found.reshape(span, one.size, -1).astype(np.int64)
+            pending = self._sums_of(number).reshape(groups * one.size, -1)
+            if number == 0:  # all rows with one key are together
+                cells = np.flatnonzero(rows.sizes)
+                starts = (np.cumsum(rows.sizes) - rows.sizes)[cells]
+                pending[cells] += np.add.reduceat(vectors, starts, axis=1).T.astype(np.int64)
+                continue
+            assert rows.order is not None
+            where = key.take(rows.order).astype(np.intp)
+            found = [np.bincount(where, row, minlength=groups * one.size) for row in vectors]
+            pending += np.array(found, np.int64).reshape(-1, len(pending)).T
         for a, b in self._pairs:
-            size, key = self.combinations[a].size, keys[a]
+            both, size = keys[a], self.combinations[a].size
             if b != a:
-                size, key = size * self.combinations[b].size, key * self.combinations[b].size + codes[b]
-            self._counts_of(a, b)[here] += np.bincount(key, minlength=span * size).reshape(span, -1)
+                more = self.combinations[b].size
+                both, size = join_codes(both, codes[b], groups * size, more), size * more
+            self._counts_of(a, b)[...] += np.bincount(both, minlength=groups * size).reshape(groups, -1)
 
     def collect(self) -> None:
         """Write the totals of combinations to `counts` and `sums`."""
@@ -167,20 +179,6 @@ class LevelSums:
             size = math.prod(self.combinations[number].size for number in dict.fromkeys((a, b)))
             self._pending_counts[a, b] = np.zeros((len(self.counts), size), np.int64)
         return self._pending_counts[a, b]
-
-
-def _sum_by(key: NDArray[np.intp], size: int, vectors: Floats) -> Floats:
-    """Sum of the vectors with each key, of shape (size, coordinates): all coordinates of a row are added at once."""
-    rows = len(key)
-    ones, starts = _one_per_row(rows)
-    indicators = csr_array((ones, key.astype(np.int32), starts), shape=(rows, size))
-    return np.asarray(indicators.T @ vectors)
-
-
-@lru_cache(maxsize=8)
-def _one_per_row(rows: int) -> tuple[Floats, NDArray[np.int32]]:
-    """Values and starts of the rows of a sparse matrix with a one in each row."""
-    return np.ones(rows), np.arange(rows + 1, dtype=np.int32)
 
 
 def _sum_others(cells: Integers, *kept: int) -> Integers:

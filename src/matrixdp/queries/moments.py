@@ -76,7 +76,7 @@ class _MomentQuery(BoundedQuery):
 
     def check_number(self, rows: int) -> None:
         """Raise an error unless the number of records is the public one or, where it is private, in the domain."""
-        check_domain(rows, self.records, self.neighbours)
+        check_domain(rows, self.records, self.neighbours if self.public_number else Neighbours.ADD_REMOVE)
 
     def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
         """The moment from exact integer sums over all parts of the records."""

@@ -126,6 +126,14 @@ class PeopleSum:
         self._total.merge(other._total)
         self.records += other.records
 
+    def limbs(self) -> NDArray[np.int64]:
+        """The sum so far in units of ``1/UNIT``, as digits to the base 2^22: of shape (3, columns, columns).
+
+        Only the last digits, those of the highest value, are negative or exceed the base.
+        """
+        self._weigh()
+        return self._total.limbs
+
     def value(self) -> Floats:
         """The sum so far, of shape (columns, columns)."""
         self._weigh()

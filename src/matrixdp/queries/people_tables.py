@@ -12,7 +12,8 @@ import numpy as np
 from matrixdp.domain.person import Person
 from matrixdp.queries.moment_sums import levels
 from matrixdp.queries.people_sums import PeopleSum
-from matrixdp.queries.table_sums import TableTask, level_widths, runs, sort_groups
+from matrixdp.queries.sorted_rows import SortedRows
+from matrixdp.queries.table_sums import TableTask, level_widths
 from matrixdp.records.people import People
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
@@ -91,9 +92,10 @@ class PeopleTableTask:
                 if of_groups is None:
                     total.sums[0].add(out.T, weighed)
                     continue
-                order, sorted_groups = sort_groups(of_groups[rows], groups)
-                out, weighed = np.take(out, order, axis=1), weighed[order]
-                for group, first, last in runs(sorted_groups):
+                by_group = SortedRows(of_groups[rows], None, groups, 1)
+                assert by_group.order is not None
+                out, weighed = np.take(out, by_group.order, axis=1), weighed[by_group.order]
+                for group, first, last in by_group.runs(len(weighed)):
                     total.sums[group].add(out[:, first:last].T, weighed[first:last])
         return total
 

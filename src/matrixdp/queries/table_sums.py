@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from matrixdp.noise.sums import GramSum
 from matrixdp.queries.cuda_tables import device_table, sums_on_device
 from matrixdp.queries.level_sums import LevelSums
 from matrixdp.queries.moment_sums import levels
+from matrixdp.queries.sorted_rows import Codes, code_type, join_codes
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
@@ -41,7 +42,7 @@ class TableSum:
     def __init__(self, dense: int, widths: Sequence[int], groups: int, limit: int) -> None:
         self.limit = limit
         self.dense = [GramSum(dense, limit=limit) for _ in range(groups)]
-        self.levels = LevelSums(widths, groups, dense)
+        self.levels = LevelSums(widths, groups, dense - 1)  # sums of the constant are counts
 
     @property
     def records(self) -> int:
@@ -56,7 +57,7 @@ class TableSum:
         ):
             first = self.dense[group].columns  # levels come after all other coordinates
             self.dense[group].add_sum(total[:first, :first], records)
-            self.levels.sums[group] += total[first:, :first] // self.limit  # divisible: each level is 0 or the limit
+            self.levels.sums[group] += total[first:, 1:first] // self.limit  # divisible: each level is 0 or the limit
             self.levels.counts[group] += total[first:, first:] // self.limit**2
 
     def merge(self, other: TableSum) -> None:
@@ -68,7 +69,7 @@ class TableSum:
     def value(self, group: int) -> NDArray[np.int64]:
         """The sum of a group: the coordinates that are not levels, then the levels."""
         counts = self.levels.counts[group] * self.limit**2
-        sums = self.levels.sums[group] * self.limit
+        sums = np.column_stack([np.diagonal(counts), self.levels.sums[group] * self.limit])
         return np.block([[self.dense[group].value(), sums.T], [sums, counts]])
 
 
@@ -107,7 +108,6 @@ class TableTask:
         size, count = total.dense[0].columns, len(total.dense)
         step = min(max(256, _LEAST // size, _RUN * count), max(256, _MOST // size))
         z, raw = np.empty((size, step)), np.empty((len(used.numbers), step))
-        vectors, sorted_vectors = np.empty((step, size)), np.empty((step, size))
         for data in blocks:
             if is_device_block(data):
                 total.add_on_device(data, self)
@@ -121,16 +121,13 @@ class TableTask:
             for piece in range(pieces):
                 rows = slice(block.size * piece // pieces, block.size * (piece + 1) // pieces)
                 here = slice(rows.stop - rows.start)
-                self.fill(z[:, here], raw[:, here], [column[rows] for column in numbers])
-                out, chosen = vectors[here], [code[rows] for code in combined]
-                out[...] = z[:, here].T
-                order, by_group = (None, None) if groups is None else sort_groups(groups[rows], count)
-                if order is not None:  # rows of one group together; all of them exist, so that none is clipped
-                    out = np.take(out, order, axis=0, out=sorted_vectors[here], mode="clip")
-                    chosen = [code.take(order) for code in chosen]
-                for group, first, last in runs(by_group) if by_group is not None else [(0, 0, None)]:
-                    total.dense[group].add(out[first:last])
-                total.levels.add(chosen, by_group, out)
+                chosen = [code[rows] for code in combined]
+                ordered = total.levels.sort(chosen, None if groups is None else groups[rows])
+                out = z[:, here]
+                self.fill(out, raw[:, here], [column[rows] for column in numbers], ordered.order)
+                for group, first, last in ordered.runs(out.shape[1]):
+                    total.dense[group].add(out[:, first:last].T)
+                total.levels.add(chosen, ordered, out[1:])
         total.levels.collect()
         return total
 
@@ -149,16 +146,18 @@ class TableTask:
         """The columns of the groups."""
         return [self.columns.category(name) for name in self.by]
 
-    def group_numbers(self, block: TableBlock) -> NDArray[np.intp] | None:
+    def group_numbers(self, block: TableBlock) -> Codes | None:
         """The number of each record's group; None without groups."""
-        groups: NDArray[np.intp] | None = None
+        groups, count = None, 1
         for column in self.groups:
-            codes = block.codes(column).astype(np.intp)
-            groups = codes if groups is None else groups * len(column.level_names) + codes
-        return groups
+            width = len(column.level_names)
+            groups, count = join_codes(groups, block.codes(column), count, width), count * width
+        return None if groups is None else groups.astype(code_type(count))
 
-    def fill(self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]]) -> None:
-        """Write the integer coordinates that are not levels into z of shape (coordinates, rows).
+    def fill(
+        self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]], order: NDArray[np.intp] | None = None
+    ) -> None:
+        """Write the integer coordinates that are not levels into z of shape (coordinates, rows), in some order.
 
         `raw` is memory for the values.
         """
@@ -168,7 +167,12 @@ class TableTask:
             return
         there = {}
         for i, (column, values) in enumerate(zip(used.numbers, numbers, strict=True)):
-            raw[i] = values
+            if order is None:
+                raw[i] = values
+            elif values.dtype == np.float64:
+                np.take(values, order, out=raw[i], mode="clip")  # all places exist, so that none is clipped
+            else:
+                raw[i] = values.take(order)
             if column.missing:
                 there[i] = np.isfinite(raw[i])
                 np.copyto(raw[i], used.bounds.midpoint[i], where=~there[i])
@@ -178,22 +182,6 @@ class TableTask:
             np.multiply(observed, float(grid), out=z[place])
 
 
-def sort_groups(groups: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The order of rows by group, and the groups in that order."""
-    small = np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.intp  # sorted in linear time
-    sizes = np.bincount(groups, minlength=count)
-    return np.argsort(groups.astype(small), kind="stable"), np.repeat(np.arange(count), sizes)
-
-
 def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:
     """Number of levels of each category."""
     return [len(column.level_names) for column in columns]
-
-
-def runs(groups: NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
-    """Each group of a sorted vector with its first place and the place after its last."""
-    ends = [*(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
-    first = 0
-    for last in ends:
-        yield int(groups[first]), first, last
-        first = last

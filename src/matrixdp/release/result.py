@@ -16,6 +16,7 @@ from matrixdp.answers.models import Discriminant, Regression, discriminant, regr
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
+from matrixdp.answers.shrunk import shrink_correlations, shrunk_correlation, shrunk_means, shrunk_table
 from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
@@ -145,13 +146,20 @@ class Release(ShownRelease, Guaranteed):
             return covariance_table(self.matrix, self.design, group)
         return covariance(self.matrix, self.design)
 
-    def correlation(self, group: Any = None) -> Estimate | NamedEstimate:
-        """Correlation, with error bars; as `covariance`."""
+    def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate | NamedEstimate:
+        """Correlation, with error bars; as `covariance`.
+
+        With `shrunk`, a possible matrix with less expected error where noise dominates, which leaves out no number.
+        """
         if self.design.query.places is not None:
-            return correlation_table(self.matrix, self.design, group)
+            answer = shrunk_correlation if shrunk else correlation_table
+            return answer(self.matrix, self.design, group)
+        if shrunk:
+            found = covariance(self.matrix, self.design)
+            return Estimate(*shrink_correlations(found.value, found.std), found.names)
         return correlation(self.matrix, self.design)
 
-    def means(self, by: str | None = None, group: Any = None) -> NamedEstimate:
+    def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
         """Means of the numbers of a table, with error bars.
 
         Parameters
@@ -162,17 +170,25 @@ class Release(ShownRelease, Guaranteed):
         group : str, sequence of str, or dict, optional
             Levels of the columns by which the release is grouped, or of some of them as ``{column: level}``. By default
             all groups together.
+        shrunk : bool
+            Move the mean of each level towards the mean of all records, by as much as noise suggests: biased, with less
+            expected error where noise dominates, and for every level. Error bars include the bias.
         """
         if by is None:
+            if shrunk:
+                raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
             return summarise(self.matrix, self.design, group)
-        return means_by(self.matrix, self.design, by, group)
+        answer = shrunk_means if shrunk else means_by
+        return answer(self.matrix, self.design, by, group)
 
-    def table(self, first: str, second: str, group: Any = None) -> NamedEstimate:
+    def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
 
-        The number of records times a share is a count.
+        The number of records times a share is a count. With `shrunk`, cells are not negative, and moved towards the
+        product of their totals by as much as noise suggests.
         """
-        return cross_table(self.matrix, self.design, first, second, group)
+        answer = shrunk_table if shrunk else cross_table
+        return answer(self.matrix, self.design, first, second, group)
 
     def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number of a table on other columns, by default on all, with standard errors."""

@@ -85,7 +85,7 @@ def _read_adaptive(release: AdaptiveRelease) -> MechanismFacts:
     steps = ", ".join(f"{step.name} {step.share:.1%}" for step in release.steps)
     return MechanismFacts(
         name="matrixdp",
-        query=Moments.for_covariance(bounds, release.records, neighbours=release.neighbours),
+        query=Moments.for_covariance(bounds, release.records, neighbours=release.neighbours, person=moment.person),
         epsilon=release.privacy.epsilon,
         delta=release.privacy.delta,
         cost=f"at most μ = {release.mu:.6g} of Gaussian differential privacy, all steps together",

@@ -22,6 +22,10 @@ from matrixdp.report.files import quote_formula
 
 NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
 _BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
+_SHRUNK = (
+    "Shrunk towards {} by as much as noise suggests: biased, with less error on average where noise dominates. ± is "
+    "one standard deviation of the privacy noise before that."
+)
 _FIT_BARS = "± is the error that privacy adds, estimated by simulation; sampling error is not in it."
 
 Answerable = Release | AdaptiveRelease
@@ -51,10 +55,17 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def answer_means(release: Answerable, by: str | None = None, group: Group = None) -> Answer:
+def _explain_bars(towards: str, *, shrunk: bool) -> str:
+    return _SHRUNK.format(towards) if shrunk else _BARS
+
+
+def answer_means(release: Answerable, by: str | None = None, group: Group = None, *, shrunk: bool = False) -> Answer:
     """Means, by level if `by` is given."""
     if by is not None:
-        return Answer(f"Means by {by}", by, _require_table(release).means(by, group), (_BARS,))
+        found = _require_table(release).means(by, group, shrunk=shrunk)
+        return Answer(f"Means by {by}", by, found, (_explain_bars("the means of all records", shrunk=shrunk),))
+    if shrunk:
+        raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,))
     if not isinstance(release.design.query, TableMoments):
@@ -62,24 +73,24 @@ def answer_means(release: Answerable, by: str | None = None, group: Group = None
     return Answer("Means", "column", release.means(group=group), (_BARS,))
 
 
-def answer_table(release: Answerable, rows: str, columns: str, group: Group = None) -> Answer:
+def answer_table(release: Answerable, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
     """How many records or people have each pair of levels."""
     table = _require_table(release)
-    shares, query = table.table(rows, columns, group), table.design.query
+    shares, query = table.table(rows, columns, group, shrunk=shrunk), table.design.query
     records = query.records  # type: ignore[attr-defined]
     counts = replace(shares, value=shares.value * records, std=shares.std * records)
     title = f"{query.count_word.capitalize()} by {rows} and {columns}"
-    return Answer(title, f"{rows} \\ {columns}", counts, (_BARS,))
+    return Answer(title, f"{rows} \\ {columns}", counts, (_explain_bars("independence", shrunk=shrunk),))
 
 
-def answer_matrix(release: Answerable, kind: str, group: Group = None) -> Answer:
-    """Correlations or covariances."""
+def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk: bool = False) -> Answer:
+    """Correlations or covariances; `shrunk` is for correlations of a table."""
     if isinstance(release, AdaptiveRelease):
         found = release.correlation() if kind == "correlation" else release.covariance()
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
-    estimate = release.correlation(group) if kind == "correlation" else release.covariance(group)
+    estimate = release.correlation(group, shrunk=shrunk) if kind == "correlation" else release.covariance(group)
     named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
-    return Answer(kind.capitalize(), "column", named, (_BARS,))
+    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero", shrunk=shrunk),))
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:

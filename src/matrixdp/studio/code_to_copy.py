@@ -9,6 +9,7 @@ from pathlib import Path
 from matrixdp.adaptive.forecast import Description
 from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.method import find_bounds
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.domain.bounds import Bounds
@@ -64,7 +65,9 @@ def write_python(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, *, table:
 def _write_fit(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, privacy: str, data: str, account: str) -> str:
     options = spec.to_design_options(Path(schema.path.name))
     bounds = find_bounds(options, schema)
-    neighbours = "" if plan.neighbours is Neighbours.REPLACE else f', neighbours="{plan.neighbours}"'
+    person = find_person(options, schema)
+    who = "" if plan.neighbours is Neighbours.REPLACE else f', neighbours="{plan.neighbours}"'
+    who += "" if person is None else f", person=mdp.{person!r}"
     description = _write_description(describe_data(schema, bounds))
     lines = [
         "import matrixdp as mdp",
@@ -74,10 +77,10 @@ def _write_fit(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, privacy: st
         privacy,
         f"expected = {description}",
         f'found = forecast(bounds, {plan.records}, privacy, description=expected, aim="{find_recipe(spec.query)}"'
-        f"{neighbours})",
+        f"{who})",
         "print(found.typical.correlation_std)  # by simulation, no data so far",
         f'# release = mdp.release_covariance(mdp.open_records({data}), bounds, privacy, aim="{spec.query}", '
-        f"records={plan.records}{neighbours}, {account})",
+        f"records={plan.records}{who}, {account})",
     ]
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import build_design, build_query, find_records
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
@@ -36,6 +37,8 @@ class ReleasePlan:
         The method, and why; None for a query that has only one.
     design : Design or None
         Of a plain release; with standard directions, where they are to be learned. None for an adaptive fit.
+    public_number : bool
+        Whether the number of records is public; where it is private, `records` is an estimate of it.
     """
 
     event: Event
@@ -44,11 +47,7 @@ class ReleasePlan:
     records: int | None
     choice: MethodChoice | None
     design: Design | None
-
-    @property
-    def public_number(self) -> bool:
-        """Whether the number of records is public; where it is private, `records` is an estimate of it."""
-        return self.neighbours is Neighbours.REPLACE if self.design is None else self.design.query.public_number
+    public_number: bool
 
 
 def plan_release(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
@@ -60,8 +59,9 @@ def plan_release(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
     if choice is not None and choice.method == "adaptive":
         assert records is not None  # only graphs have none
         neighbours = Neighbours.parse(options.neighbours or Neighbours.REPLACE)
-        query = Moments(find_bounds(options, schema), records, neighbours=neighbours)
-        return ReleasePlan(whole, query.neighbours, query.protected_unit, records, choice, None)
+        person = find_person(options, schema)
+        query = Moments(find_bounds(options, schema), records, neighbours=neighbours, person=person)
+        return ReleasePlan(whole, neighbours, query.protected_unit, records, choice, None, query.public_number)
     made = build_query(options, schema, records)
     height, width = made.shape
     if height * width > _MOST_ENTRIES:
@@ -71,6 +71,7 @@ def plan_release(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
         )
     if options.learned:
         design = build_design(replace(options, directions="standard"), made)
-        return ReleasePlan(whole, made.neighbours, made.protected_unit, records, choice, design)
+        return ReleasePlan(whole, made.neighbours, made.protected_unit, records, choice, design, made.public_number)
     design = build_design(options, made)
-    return ReleasePlan(design.event, made.neighbours, made.protected_unit, records, choice, design)
+    unit, public = made.protected_unit, made.public_number
+    return ReleasePlan(design.event, made.neighbours, unit, records, choice, design, public)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from matrixdp.cli.actions.adaptive_design import AdaptiveDesign
 from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.method import find_bounds
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.table_query import choose_numbers
 from matrixdp.errors import ParameterError
 from matrixdp.studio.error_tables import ErrorTable
@@ -101,7 +102,8 @@ class Simulator:
                 f"columns must be at most {MOST_FEATURES} for a simulation on this page, got {bounds.size} instead. "
                 "The command line below simulates more."
             )
-        fit = AdaptiveDesign(options, bounds, plan.records, plan.choice, describe_data(schema, bounds))
+        expected, person = describe_data(schema, bounds), find_person(options, schema)
+        fit = AdaptiveDesign(options, bounds, plan.records, plan.choice, expected, person)
         found = fit.predict()
         names = choose_numbers(options, schema).names
         order = [(bounds.names or ()).index(name) for name in names]  # the target of a regression is last in `bounds`

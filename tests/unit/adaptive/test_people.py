@@ -1,6 +1,7 @@
-"""Fits in which each person counts once."""
+"""Fits of people with several rows: each person counts once, or each row does."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,10 @@ import matrixdp as mdp
 from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.ball_moment import ball_query
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.grid_records import EXCESS_STEPS
-from matrixdp.adaptive.people_records import PeopleRecords, validate_people
+from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, grid_levels
+from matrixdp.adaptive.people_records import validate_people
 from matrixdp.design import isotropic, make_design
+from matrixdp.domain.bounds import Bounds
 from matrixdp.estimators import (
     PrivateCovariance,
     PrivateKernelRidge,
@@ -24,11 +26,13 @@ from matrixdp.estimators import (
     PrivateScaler,
 )
 from matrixdp.privacy import Neighbours
+from matrixdp.queries.people_sums import UNIT
 from property.test_rounding import apart
 
 BOUNDS = mdp.Bounds([-6] * 3, [6] * 3, names=["a", "b", "c"])
 PRIVACY = mdp.Privacy(1, 1e-6)
-PERSON = mdp.Person("id")
+PERSON, ROWS = mdp.Person("id"), mdp.Person("id", rows=3)
+TURN = np.linalg.qr(np.random.default_rng(8).standard_normal((3, 3)))[0] / [[3.0], [1.0], [0.2]], np.full(3, 0.3)
 
 
 def make_people(people=3000, seed=0):
@@ -59,13 +63,72 @@ def test_a_fit_estimates_the_mean_over_people(neighbours):
     assert np.abs(scales.variance - weights @ centred**2).max() < 0.8
 
 
-def test_one_row_each_is_the_plain_fit_to_the_last_bit():
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_one_row_each_is_the_plain_fit_to_the_last_bit(neighbours):
     data = make_people().drop_duplicates("id")
+    options = {"neighbours": neighbours, "records": len(data)}
     for fit, name in ((private_moment, "covariance"), (private_scales, "variance")):
-        once = fit(data, BOUNDS, PRIVACY, person="id", **seeded())
-        plain = fit(data, BOUNDS, PRIVACY, **seeded())
+        once = fit(data, BOUNDS, PRIVACY, person="id", **options, **seeded())
+        plain = fit(data, BOUNDS, PRIVACY, **options, **seeded())
         assert np.array_equal(getattr(once, name), getattr(plain, name))
         assert np.array_equal(once.mean, plain.mean)
+
+
+@pytest.mark.parametrize("public", [300, 10**8])
+@pytest.mark.parametrize("person", [PERSON, ROWS], ids=["once", "rows"])
+def test_sums_of_one_row_each_are_those_of_records_to_the_last_bit(person, public):
+    """On coarse grids, too, which belong to large public numbers."""
+    data = make_people(300).drop_duplicates("id")
+    people = validate_people(data, BOUNDS, person)[1](public)
+    records = GridRecords(BOUNDS, data[["a", "b", "c"]].to_numpy(), grid_levels(public))
+    assert (people.levels, people.shape) == (records.levels, records.shape)
+    turned = Coordinates.of(*TURN, people.levels)
+    for one, other in ((people, records), (people.transform(turned), records.transform(turned))):
+        assert one.counter([0.3])(0.3) == other.counter([0.3])(0.3)
+        assert one.excess(0.2, 1.0) == other.excess(0.2, 1.0)
+        for radius in (0.05, 0.4, 5.0):
+            ball = Bounds([-8 * radius] * 3, [8 * radius] * 3, radius=radius)
+            assert np.array_equal(one.moment(ball, public), other.moment(ball, public))
+
+
+@pytest.mark.parametrize("person", [PERSON, ROWS], ids=["once", "rows"])
+def test_sums_are_those_of_fractions(person):
+    """Rows within the ball, in learned coordinates, with the weights of their people."""
+    people = {i: extreme(np.random.default_rng(i), rows) for i, rows in enumerate((1, 2, 3, 7, 1000))}
+    grid = on_grid(people, public=5, person=person)
+    turned = Coordinates.of(*TURN, grid.levels)
+    moment = grid.transform(turned).moment(Bounds([-80] * 3, [80] * 3, radius=10.0), 5)
+    exact = np.full((4, 4), Fraction(0))
+    for rows in people.values():
+        weight = Fraction(min(UNIT, person.most * UNIT // len(rows)), UNIT)
+        for values, times in zip(*np.unique(rows, axis=0, return_counts=True), strict=True):
+            steps = BOUNDS.quantise(values[None], grid.levels)
+            record = [Fraction(1), *(Fraction(one) for one in turned(steps)[0].tolist())]
+            exact += weight * int(times) * np.multiply.outer(record, record)
+    exact[0, 0] = Fraction(len(grid))
+    assert np.abs(moment * 5 - exact.astype(float)).max() <= 8 * np.finfo(float).eps * np.abs(moment * 5).max()
+
+
+def test_the_number_of_rows_has_no_limit():
+    """Ten people with three hundred rows each, one of them with many thousands."""
+    ids = np.append(np.repeat(np.arange(10), 300), np.full(40_000, 10))
+    values = np.random.default_rng(0).uniform(-6, 6, (len(ids), 3))
+    data = pd.DataFrame(values, columns=["a", "b", "c"]).assign(id=ids)
+    moment = private_moment(data, BOUNDS, mdp.Privacy(1e4, 1e-6), person="id", **seeded())
+    assert np.abs(moment.mean - data.groupby("id").mean().mean().to_numpy()).max() < 0.1
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_where_rows_count_a_fit_estimates_the_mean_over_rows(neighbours):
+    data = make_people()
+    most = int(data.groupby("id").size().max())
+    options = {"person": mdp.Person("id", rows=most), "neighbours": neighbours, "records": len(data) + 100}
+    moment = private_moment(data, BOUNDS, mdp.Privacy(20, 1e-6), **options, **seeded())
+    values = data[["a", "b", "c"]].to_numpy()
+    assert np.abs(moment.mean - values.mean(axis=0)).max() < 0.1
+    assert np.abs(moment.covariance - np.cov(values.T, bias=True)).max() < 0.2
+    assert moment.person == mdp.Person("id", rows=most)
+    assert str(moment.unit) == "person:id"
 
 
 def test_files_give_the_bits_of_a_frame(tmp_path):
@@ -77,6 +140,11 @@ def test_files_give_the_bits_of_a_frame(tmp_path):
             fit(tmp_path, BOUNDS, PRIVACY, person="id", **seeded()).mean,
             fit(data, BOUNDS, PRIVACY, person="id", **seeded()).mean,
         )
+    options = {"person": ROWS, "records": 3000}
+    in_memory = private_moment(data, BOUNDS, PRIVACY, **options, **seeded()).covariance
+    on_dask = pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=3)
+    for source in (tmp_path, on_dask):
+        assert np.array_equal(private_moment(source, BOUNDS, PRIVACY, **options, **seeded()).covariance, in_memory)
 
 
 def extreme(rng, rows):
@@ -84,10 +152,10 @@ def extreme(rng, rows):
     return rng.choice([-6.0, 6.0, 0.1], (rows, 3))
 
 
-def on_grid(people, public=None):
+def on_grid(people, public=None, person=PERSON):
     frame = pd.DataFrame(np.concatenate(list(people.values())), columns=["a", "b", "c"])
     ids = np.repeat(list(people), [len(rows) for rows in people.values()])
-    return validate_people(frame.assign(id=ids), BOUNDS, PERSON)[1](public or len(people))
+    return validate_people(frame.assign(id=ids), BOUNDS, person)[1](public or len(people))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -115,6 +183,16 @@ def on_grid_of(people, like):
     return found if like.coordinates is None else found.transform(like.coordinates)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_one_person_moves_no_count_or_excess_further_than_the_rows_that_count(seed):
+    rng = np.random.default_rng(seed)
+    others = {i: extreme(rng, int(rng.choice([1, 3]))) for i in range(3)}
+    pair = [on_grid(others | {9: extreme(rng, rows)}, 12, ROWS) for rows in (1, int(rng.choice([2, 5, 1000])))]
+    for cut in (0.5, 1.2):
+        assert abs(pair[0].counter([cut])(cut) - pair[1].counter([cut])(cut)) <= 3
+    assert abs(pair[0].excess(0.5, 2.0) - pair[1].excess(0.5, 2.0)) <= 3 * EXCESS_STEPS
+
+
 def test_one_more_person_leaves_the_weights_of_the_others(monkeypatch):
     """Weights have few digits here. If these depended on the private number of people, all weights could change."""
     monkeypatch.setattr("matrixdp.adaptive.people_records.EXCESS_STEPS", 1 << 44)
@@ -127,7 +205,7 @@ def test_one_more_person_leaves_the_weights_of_the_others(monkeypatch):
 
 def test_a_person_who_counts_with_every_row_is_found(monkeypatch):
     others = {i: np.full((1, 3), 0.1) for i in range(3)}
-    monkeypatch.setattr(PeopleRecords, "_weigh", lambda self, found: sum(found.values()))
+    monkeypatch.setattr(mdp.Person, "weights", lambda self, counts, unit: np.full(len(counts), unit))
     first, second = on_grid(others | {9: np.full((5, 3), 6.0)}), on_grid(others | {9: np.full((5, 3), 0.1)})
     assert abs(first.counter([1.0])(1.0) - second.counter([1.0])(1.0)) == 5
 
@@ -164,13 +242,14 @@ def test_estimators_take_a_column_of_ids_and_do_not_keep_it(estimator):
 def test_errors_name_the_parameter():
     data = make_people(50)
     with pytest.raises(mdp.ParameterError, match="person must count once"):
+        private_scales(data, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2))
+    with pytest.raises(mdp.ParameterError, match="rows of a person that count"):
         private_moment(data, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2))
+    with pytest.raises(mdp.DataError, match="at most 2 x 10 records"):
+        private_moment(data, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2), records=10)
     with pytest.raises(mdp.ParameterError, match="'a' is among the features"):
         private_scales(data, BOUNDS, PRIVACY, person="a")
     with pytest.raises(mdp.ParameterError, match="data frame with the column 'id'"):
         PrivateCovariance(bounds=BOUNDS, person="id").fit(data[["a", "b", "c"]])
     with pytest.raises(mdp.DataError, match="an id is missing"):
         private_moment(data.assign(id=[None, *data.id[1:]]), BOUNDS, PRIVACY, person="id")
-    many = pd.concat([data[:1]] * 200)
-    with pytest.raises(mdp.DataError, match="at most 128 rows"):
-        private_moment(many, BOUNDS, PRIVACY, person="id")

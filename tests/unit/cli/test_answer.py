@@ -44,6 +44,8 @@ CASES = {
     "means": (("means",), lambda r: r.means()),
     "means by level": (("means", "--by", "smoker"), lambda r: r.means(by="smoker")),
     "means by group": (("means", "--by", "ward"), lambda r: r.means(by="ward")),
+    "means by level, shrunk": (("means", "--by", "smoker", "--shrunk"), lambda r: r.means(by="smoker", shrunk=True)),
+    "correlation, shrunk": (("correlation", "--shrunk"), lambda r: r.correlation(shrunk=True)),
     "means of a group": (("means", "--group", "ward=north"), lambda r: r.means(group="north")),
     "correlation": (("correlation", "--group", "ward=south"), lambda r: r.correlation("south")),
     "covariance": (("covariance",), lambda r: r.covariance()),

@@ -91,9 +91,13 @@ def test_what_only_a_plain_release_can_do_is_done_by_one(clinic, matrixdp, query
 def test_rows_of_a_person_are_protected_together(clinic, matrixdp):
     done = matrixdp(*design("correlation", "--person", "patient"))
     assert done.code == 0, done.err
-    assert "All rows of a person are protected together, by a plain release." in done.out
-    refused = matrixdp(*design("correlation", "--person", "patient", "--method", "adaptive"))
-    assert refused.code == ExitCode.USAGE
+    assert "Method: an adaptive fit." in done.out
+    assert "500 people" in done.out
+    assert "protects one person with all their rows" in done.out
+    rows = matrixdp(*design("correlation", "--person", "patient", "--rows-per-person", 3, "--json")).json()
+    once = matrixdp(*design("correlation", "--person", "patient", "--json")).json()
+    assert rows["unit"] == once["unit"] == "person:patient"
+    assert rows["std"]["typical"][0][1] > 1.5 * once["std"]["typical"][0][1]  # three times the noise
 
 
 @pytest.mark.parametrize("query", ["covariance", "components", "regression"])

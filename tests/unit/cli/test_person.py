@@ -9,7 +9,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from matrixdp import Ledger, Release
+from matrixdp import Ledger, Person, Release, read_release
+from matrixdp.estimates import AdaptiveRelease
 from unit.cli.conftest import BUDGET
 
 USAGE, DATA, REFUSED = 2, 3, 4
@@ -80,17 +81,22 @@ def all_text(folder):
     return "".join(path.read_text(errors="ignore") for path in Path(folder).rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("query", ["everything", "means", "covariance", "moments", "second-moment", "table", "counts"])
+QUERIES = ["everything", "means", "covariance", "components", "regression", "moments", "table", "counts"]
+
+
+@pytest.mark.parametrize("query", [*QUERIES, "second-moment"])
 @pytest.mark.parametrize("data", ["visits.csv", "visits"])
 def test_each_person_counts_once(query, data, visits, matrixdp, ledger):
     more = {"table": ("--cells", "ward,ill"), "counts": ("--cells", "ward,ill")}.get(query, ())
-    if query in ("covariance", "moments", "second-moment"):
-        more = ("--columns", "height,weight")
+    if query in ("covariance", "components", "regression", "moments", "second-moment"):
+        more = ("--columns", "height,weight", *(("--target", "weight") if query == "regression" else ()))
     answer = matrixdp(*argv(data, query, *PERSON, *more, "--ledger", "l.db", "--dataset", "visits", "--json"))
     assert answer.code == 0, answer.err
     assert answer.json()["unit"] == "person:patient_id"
-    release = Release.from_json(Path("out/release.json").read_text())
-    assert release.design.query.records == PEOPLE  # counted, since their number is public
+    release = read_release(Path("out/release.json").read_text())
+    records = release.design.query.records if isinstance(release, Release) else release.records
+    assert records == PEOPLE  # counted, since their number is public
+    assert isinstance(release, AdaptiveRelease) == (query in ("covariance", "correlation", "components", "regression"))
     assert str(release.unit) == "person:patient_id"
     assert "secret" not in all_text("out") + answer.out + answer.err
     page = Path("out/report.html").read_text()
@@ -121,6 +127,14 @@ def test_rows_count_up_to_a_number_a_person(visits, matrixdp):
     page = Path("out/report.html").read_text()
     assert "about 900 rows" in page
     assert "with more than 3 of them together count as 3" in page
+    answer = matrixdp(*argv("visits.csv", "correlation", *more, "--records", 900, "--force"))
+    assert answer.code == 0, answer.err
+    assert "an adaptive fit. With 2 features and 900 rows" in answer.out
+    page = Path("out/report.html").read_text()
+    assert "about 900 rows" in page
+    assert "with more than 3 of them together count as 3" in page
+    found = read_release(Path("out/release.json").read_text())
+    assert found.moment.person == Person("patient_id", rows=3)
 
 
 def test_add_remove_needs_a_public_number(visits, matrixdp):

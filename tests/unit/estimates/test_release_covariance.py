@@ -15,7 +15,7 @@ from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.estimates.adaptive_release import digest_content
 from matrixdp.ledger import Gaussian
-from matrixdp.privacy import LargeDeltaWarning, Unit
+from matrixdp.privacy import LargeDeltaWarning
 
 NAMES = ["age", "bmi", "pressure"]
 BOUNDS = mdp.Bounds([0, 10, 60], [100, 60, 180], names=NAMES)
@@ -80,15 +80,35 @@ class TestMethod:
         with pytest.raises(ParameterError, match="method must be 'auto' or 'plain'"):
             simulate(frame, some, method="adaptive")
 
-    def test_rows_of_a_person_are_protected_together_by_a_plain_release(self):
+    @pytest.mark.parametrize("rows", [None, 3])
+    def test_rows_of_a_person_are_protected_together_by_the_same_method(self, rows):
         frame = pd.DataFrame(DATA, columns=NAMES).assign(patient=np.arange(len(DATA)) // 3)
-        found = simulate(frame, person="patient", records=1000)
-        assert found.method == "plain"
+        person = mdp.Person("patient", rows)
+        options = {} if rows is None else {"records": 3100}  # people are counted, rows of people are private
+        found = simulate(frame, person=person, aim="correlation", **options)
+        assert found.method == "adaptive"
         assert str(found.unit) == "person:patient"
-        assert "person" in found.reason
-        for options in ({"method": "adaptive", "records": 1000}, {}):
-            with pytest.raises(ParameterError, match="person"):
-                simulate(frame, person="patient", **options)
+        assert ("1000 people" if rows is None else "3100 rows") in found.reason
+        assert mdp.read_release(found.to_json()).to_json() == found.to_json()
+        assert np.abs(found.correlation().value - np.corrcoef(DATA.T)).max() < 0.3
+        plain = simulate(frame, person=person, method="plain", **options)
+        assert isinstance(plain, PlainRelease)
+        assert plain.unit == found.unit
+        for released in (found, plain):  # each person has three rows, or one that counts
+            sampling = released.error_parts("means")["age", "sampling std"]
+            assert sampling == pytest.approx(DATA[:, 0].std() / np.sqrt(1000), rel=0.3)
+        if rows is not None:
+            with pytest.raises(ParameterError, match="records must be given"):
+                simulate(frame, person=person)
+
+    def test_one_row_a_person_is_the_release_of_records_to_the_last_bit(self):
+        frame = pd.DataFrame(DATA, columns=NAMES)
+        people = simulate(frame.assign(patient=np.arange(len(DATA))[::-1]), person="patient", aim="correlation")
+        records = simulate(frame, aim="correlation")
+        for answer in ("means", "covariance", "correlation", "components"):
+            one, other = getattr(people, answer)(), getattr(records, answer)()
+            assert np.array_equal(one.value, other.value, equal_nan=True)
+            assert np.array_equal(one.std, other.std, equal_nan=True)
 
     def test_columns_of_numbers_are_the_same_as_bounds(self):
         columns = mdp.Columns([mdp.Number(*one) for one in zip(NAMES, BOUNDS.lower, BOUNDS.upper, strict=True)])
@@ -229,10 +249,13 @@ class TestJson:
     def test_directions_and_unit_are_read_back(self):
         moment = simulate().moment
         turn = np.linalg.qr(np.random.default_rng(0).normal(size=(BOUNDS.size, BOUNDS.size)))[0]
-        given = replace(simulate(), moment=replace(moment, basis=turn, unit=Unit("person", "id")))
+        given = replace(simulate(), moment=replace(moment, basis=turn, person=mdp.Person("id", rows=3)))
         read = mdp.read_release(given.to_json())
         assert (read.moment.basis == turn).all()
-        assert read.moment.unit == given.moment.unit
+        assert read.moment.person == given.moment.person
+        altered = {**json.loads(given.to_json()), "unit": "record"}
+        with pytest.raises(ParameterError, match="this or an earlier version"):
+            mdp.read_release(json.dumps({**altered, "digest": digest_content(altered)}))
         assert read.to_json() == given.to_json()
 
     def test_an_altered_plain_release_is_refused(self):
@@ -246,6 +269,21 @@ class TestJson:
 
 
 class TestLedger:
+    def test_people_are_charged_to_a_data_set_of_people_and_a_request_is_charged_once(self, ledger):
+        frame = pd.DataFrame(DATA, columns=NAMES).assign(patient=np.arange(len(DATA)) // 3)
+        ledger.register("people", mdp.Privacy(3, 1e-6), neighbours="replace", unit="person:patient")
+        options = {"person": "patient", "ledger": ledger, "request": "week 7"}
+        with pytest.raises(LedgerError, match="protect"):
+            mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="clinic", **options)
+        first = mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
+        assert mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options).to_json() == first.to_json()
+        (charge,) = ledger.history()
+        assert str(charge.unit) == "person:patient"
+        options |= {"person": mdp.Person("patient", rows=2), "records": 1000}
+        with pytest.raises(LedgerError, match="week 7"):  # for something else
+            mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
+        assert len(ledger.history()) == 1
+
     @pytest.mark.parametrize("method", ["adaptive", "plain"])
     def test_the_charge_is_what_was_claimed_and_a_request_is_charged_once(self, ledger, method):
         options = {"method": method, "ledger": ledger, "dataset": "clinic", "request": "week 7"}

@@ -89,6 +89,8 @@ def test_two_columns_of_groups_are_their_product():
     answer = query.evaluate(frame, clip=True, missing="error").reshape(6, 2, 2)
     sizes = frame.groupby(["u", "v"]).size().to_numpy()
     np.testing.assert_allclose(answer[:, 0, 0] * N, sizes, rtol=1e-12)
+    sums = (frame["y"] - 8).groupby([frame["u"], frame["v"]]).sum().to_numpy()
+    np.testing.assert_allclose(answer[:, 0, 1] * N, sums, rtol=1e-12)
     assert query.entry_names[0][:2] == ("u=no, v=1: 1", "u=no, v=1: y")
 
 

@@ -14,11 +14,12 @@ from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import ParameterError
 from matrixdp.estimates.result import find_recipe
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
-from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
@@ -39,6 +40,12 @@ class AdaptiveDesign:
     records: int
     choice: MethodChoice
     description: Description
+    person: Person | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
+        return find_unit(self.person)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -61,6 +68,7 @@ class AdaptiveDesign:
                 description=self.description,
                 aim=recipe,
                 neighbours=self.neighbours,
+                person=self.person,
             )
 
     def read(self, found: Forecast, kind: str) -> Floats:
@@ -86,10 +94,9 @@ def show_adaptive_design(design: AdaptiveDesign, left: tuple[float, float] | Non
         return
     privacy, names = design.options.privacy, design.bounds.names or ()
     click.echo(f"Method: an adaptive fit. {design.choice.reason}")
-    click.echo(
-        f"Guarantee: ({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {design.neighbours} neighbours: "
-        f"{name_loss(privacy.epsilon)}\n{wrap_text(describe_odds(privacy.epsilon, privacy.delta))}"
-    )
+    guarantee = describe_guarantee(privacy.epsilon, privacy.delta, design.neighbours, design.unit)
+    odds = describe_odds(privacy.epsilon, privacy.delta, design.unit.words)
+    click.echo(f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}\n{wrap_text(odds)}")
     typical = design.read(found, "typical")
     rows = names if len(typical) > 1 else ("all",)
     subject = {"means": "mean"}.get(design.shown, design.shown)
@@ -140,6 +147,7 @@ def _collect_facts(design: AdaptiveDesign, found: Forecast, left: tuple[float, f
         "delta": options.delta,
         "loss": name_loss(options.epsilon),
         "neighbours": str(design.neighbours),
+        "unit": str(design.unit),
         "records": design.records,
         "mu": options.privacy.mu,
         "mu_squared": options.privacy.mu**2,

@@ -18,6 +18,7 @@ from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOption
 from matrixdp.cli.actions.release_output import print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.estimates.release_covariance import describe_adaptive, release_adaptive
 from matrixdp.estimates.sample import make_sample_release
@@ -43,6 +44,7 @@ class AdaptiveJob:
     records: int
     choice: MethodChoice
     rules: FileRules
+    person: Person | None = None
 
     @property
     def neighbours(self) -> Neighbours:
@@ -57,13 +59,14 @@ class AdaptiveJob:
     def plan_charge(self) -> PlannedCharge:
         """What the ledger will be charged with."""
         options = self.design_options
-        asked = (self.bounds, options.privacy, options.query, self.records, self.neighbours, self.targets)
+        asked = (self.bounds, options.privacy, options.query, self.records, self.neighbours, self.targets, self.person)
         return PlannedCharge(Gaussian(options.privacy.mu), partial(describe_adaptive, *asked), self.bounds.size**2)
 
     def make_sample(self) -> AdaptiveRelease:
         """A made-up release of the same shape."""
         options = self.design_options
-        return make_sample_release(self.bounds, options.privacy, self.records, self.neighbours, aim=options.query)
+        asked = self.bounds, options.privacy, self.records, self.neighbours
+        return make_sample_release(*asked, aim=options.query, person=self.person)
 
     def show(self, release: AdaptiveRelease, ledger: LedgerSummary | None = None) -> ReportContent:
         """The release, ready to be shown."""
@@ -82,7 +85,8 @@ def run_adaptive_release(job: AdaptiveJob) -> Callable[[], None]:
         Prints the release.
     """
     options = job.release_options
-    job.source.require(list(job.bounds.names or ()))
+    ids = () if job.person is None else (job.person.column,)
+    job.source.require([*(job.bounds.names or ()), *ids])
     with (
         DeferredInterrupts() as interrupts,
         open_target(options, job.plan_charge()) as target,
@@ -105,7 +109,8 @@ def run_adaptive_release(job: AdaptiveJob) -> Callable[[], None]:
 
 def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts) -> AdaptiveRelease:
     options = job.design_options
-    query = Moments(job.bounds, job.records, neighbours=job.neighbours)  # says how many records a progress bar expects
+    # Says how many records a progress bar expects, and whether it may show their number.
+    query = Moments(job.bounds, job.records, neighbours=job.neighbours, person=job.person)
     return release_adaptive(
         MonitoredRecords(job.release_options, query, interrupts, job.rules),
         job.bounds,
@@ -114,6 +119,7 @@ def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts)
         choice=job.choice,
         records=job.records,
         neighbours=job.neighbours,
+        person=job.person,
         targets=job.targets,
         **target.make_arguments(),
     )

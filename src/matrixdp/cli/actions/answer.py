@@ -27,24 +27,24 @@ from matrixdp.report.tables import format_matrix
 _LARGEST_FILE = 1 << 31  # bytes
 
 
-def answer_means(path: Path, by: str | None, **options: Any) -> None:
+def answer_means(path: Path, by: str | None, *, shrunk: bool, **options: Any) -> None:
     """Print means, by level if `by` is given."""
     release, group = _read(path, options)
-    answer = questions.answer_means(release, by, group)
+    answer = questions.answer_means(release, by, group, shrunk=shrunk)
     text = show_dates(answer.estimate, options["dates"], by_column=by is not None)
     _print(release, answer, text, **options)
 
 
-def answer_table(path: Path, rows: str, columns: str, **options: Any) -> None:
+def answer_table(path: Path, rows: str, columns: str, *, shrunk: bool, **options: Any) -> None:
     """Print how many records or people have each pair of levels."""
     release, group = _read(path, options)
-    _print(release, questions.answer_table(release, rows, columns, group), **options)
+    _print(release, questions.answer_table(release, rows, columns, group, shrunk=shrunk), **options)
 
 
-def answer_matrix(path: Path, kind: str, **options: Any) -> None:
+def answer_matrix(path: Path, kind: str, *, shrunk: bool = False, **options: Any) -> None:
     """Print correlations or covariances."""
     release, group = _read(path, options)
-    _print(release, questions.answer_matrix(release, kind, group), **options)
+    _print(release, questions.answer_matrix(release, kind, group, shrunk=shrunk), **options)
 
 
 def answer_sampling(path: Path, kind: str, *, csv_file: Path | None, as_json: bool) -> None:

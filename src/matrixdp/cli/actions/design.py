@@ -17,6 +17,7 @@ from matrixdp.cli.actions.design_options import DesignOptions, build_design, bui
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
+from matrixdp.cli.actions.person_options import find_person
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.actions.table_design import (
     collect_predictions,
@@ -61,7 +62,8 @@ def run_design(
             raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
         warn_about_delta(options.privacy, records)
         bounds = find_bounds(options, schema)
-        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds))
+        person = find_person(options, schema)
+        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds), person)
         preview = None if ledger is None else fit.preview(ledger, require_dataset(dataset), allowance)
         show_adaptive_design(fit, preview, as_json=as_json)
         return

@@ -34,7 +34,8 @@ def choose_method_for(
     if reason:
         return MethodChoice("plain", reason)
     features = len(choose_numbers(options, schema).numbers)
-    return choose_for(options.query, options.method, features=features, records=records, mu=options.privacy.mu)
+    person, mu = find_person(options, schema), options.privacy.mu
+    return choose_for(options.query, options.method, features=features, records=records, mu=mu, person=person)
 
 
 def find_bounds(options: DesignOptions, schema: Schema) -> Bounds:
@@ -55,8 +56,6 @@ def parse_features(options: DesignOptions) -> list[str] | None:
 
 def _find_need_of_plain(options: DesignOptions, schema: Schema, missing: str) -> str:
     """Why only a plain release can answer, in a sentence; empty if an adaptive fit can as well."""
-    if find_person(options, schema) is not None:
-        return "All rows of a person are protected together, by a plain release."
     if options.by is not None:
         return "Groups (--by) are released together, by a plain release of the moments of each."
     columns = choose_columns(options, schema)

@@ -97,9 +97,9 @@ def write_release(design_options: DesignOptions, release_options: ReleaseOptions
     if choice is not None and choice.method == "adaptive":
         assert records is not None  # only graphs have none
         warn_about_delta(design_options.privacy, records)
-        bounds = find_bounds(design_options, schema)
+        bounds, person = find_bounds(design_options, schema), find_person(design_options, schema)
         return run_adaptive_release(
-            AdaptiveJob(design_options, release_options, source, bounds, records, choice, schema.rules)
+            AdaptiveJob(design_options, release_options, source, bounds, records, choice, schema.rules, person)
         )
     query = build_query(design_options, schema, records)
     warn_about_delta(design_options.privacy, records)

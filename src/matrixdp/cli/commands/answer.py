@@ -31,12 +31,18 @@ _output = combine_options(
     click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
     json_option,
 )
+_shrunk = click.option(
+    "--shrunk",
+    is_flag=True,
+    help="Less error on average where noise dominates, at the price of a bias towards no differences.",
+)
 _on = click.option("--on", metavar="NAME,...", help="The columns that explain it. [default: all others]")
 
 
 @answer.command("means", example="matrixdp answer means out/ --by ward")
 @_release
 @click.option("--by", metavar="NAME", help="A category, or a column by which the release is grouped.")
+@_shrunk
 @_output
 def means(release: Path, by: str | None, **options: Any) -> None:
     """Means and standard deviations of numbers, or means and shares of records by level."""
@@ -49,6 +55,7 @@ def means(release: Path, by: str | None, **options: Any) -> None:
 @_release
 @click.argument("rows")
 @click.argument("columns")
+@_shrunk
 @_output
 def table(release: Path, rows: str, columns: str, **options: Any) -> None:
     """Numbers of records by the levels of two categories, with totals that add up."""
@@ -59,6 +66,7 @@ def table(release: Path, rows: str, columns: str, **options: Any) -> None:
 
 @answer.command("correlation", example="matrixdp answer correlation out/")
 @_release
+@_shrunk
 @_output
 def correlation(release: Path, **options: Any) -> None:
     """Correlations of the numbers."""

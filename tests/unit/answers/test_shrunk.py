@@ -1,0 +1,151 @@
+"""Shrunk answers are possible and complete, unbiased without noise, and closer to the truth with much noise."""
+
+import numpy as np
+import pytest
+
+import matrixdp as mdp
+from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
+from matrixdp.release import Release
+
+RECORDS = 3000
+WARDS = ["north", "south", "west", "east"]
+COLUMNS = mdp.Columns(
+    [
+        *(mdp.Number(name, -1, 1) for name in "abcde"),
+        mdp.Number("f", -1, 1, missing=True),
+        mdp.Category("ward", WARDS),
+        mdp.Category("colour", ["red", "blue", "green"]),
+    ]
+)
+QUERIES = {"all": mdp.TableMoments(COLUMNS, RECORDS), "ward": mdp.TableMoments(COLUMNS, RECORDS, by=["ward"])}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    ward = rng.choice(4, RECORDS, p=[0.6, 0.3, 0.07, 0.03])
+    colour = np.where(rng.random(RECORDS) < 0.2, ward % 3, rng.integers(0, 3, RECORDS))
+    common = 0.1 * ward + rng.normal(0, 0.3, RECORDS)
+    numbers = {name: np.clip(common + rng.normal(0, 0.2 + 0.1 * i, RECORDS), -1, 1) for i, name in enumerate("abcdef")}
+    numbers["f"][rng.random(RECORDS) < 0.2] = np.nan
+    return {**numbers, "ward": np.array(WARDS)[ward], "colour": np.array(["red", "blue", "green"])[colour]}
+
+
+@pytest.fixture(scope="module")
+def exact(data):
+    import pandas as pd
+
+    frame = pd.DataFrame(data)
+    return {name: query.evaluate(frame, clip=True, missing="error") for name, query in QUERIES.items()}
+
+
+def released(name, exact, epsilon, rng):
+    """A release with noise drawn in floating point, or without noise."""
+    query = QUERIES[name]
+    design = mdp.make_design(query, mdp.Privacy(epsilon, 1e-6))
+    noise = 0.0 if rng is None else design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
+    return Release(query.finish(exact[name] + noise), design, simulation=True)
+
+
+def answers(release, **options):
+    return {
+        "means": release.means("ward", **options),
+        "tables": release.table("colour", "ward", **options) if not release.design.query.by else None,
+        "correlations": release.correlation(**options),
+    }
+
+
+@pytest.mark.parametrize("weight", [0.02, 1.0])
+@pytest.mark.parametrize("measured", [0.0, 0.004, -0.3])
+def test_shrunk_differences_are_posterior_means(measured, weight):
+    noise, theta = 0.01, np.linspace(-20, 20, 80_001)
+    deviations = np.geomspace(0.01, 1, 17)[:, None]
+    prior = (np.exp(-(theta**2) / deviations**2 / 2) / deviations).mean(axis=0)
+    posterior = prior * np.exp(-((measured - weight * theta) ** 2) / noise**2 / 2)
+    found = shrink(*map(np.asarray, (measured, weight, noise)))
+    assert found == pytest.approx(posterior @ theta / posterior.sum(), abs=1e-9)
+
+
+def test_differences_that_noise_does_not_explain_are_hardly_shrunk():
+    measured = np.array([0.2, -0.5, 1.0])
+    assert shrink(measured, np.ones(3), np.full(3, 0.01)) == pytest.approx(measured, rel=0.01)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_without_noise_shrunk_answers_are_the_unbiased_ones(exact, name):
+    release = released(name, exact, 1000.0, None)
+    for plain, shrunk in zip(answers(release).values(), answers(release, shrunk=True).values(), strict=True):
+        if plain is not None:
+            assert shrunk.rows == plain.rows
+            assert shrunk.columns == plain.columns
+            assert shrunk.value == pytest.approx(plain.value, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_much_noise_does_less_harm_to_shrunk_answers_and_error_bars_hold(exact, name):
+    rng, truth = np.random.default_rng(1), answers(released(name, exact, 1000.0, None))
+    errors = {kind: [] for kind, one in truth.items() if one is not None}
+    covered = {kind: [] for kind in errors}
+    for _ in range(12):
+        release = released(name, exact, 0.5, rng)
+        plain, shrunk = answers(release), answers(release, shrunk=True)
+        for kind, found in errors.items():
+            assert shrunk[kind].reliable.all()
+            distance = np.abs(shrunk[kind].value - truth[kind].value)
+            unbiased = np.abs(np.nan_to_num(plain[kind].value) - truth[kind].value)
+            private = shrunk[kind].std > 0
+            found.append((distance[private].mean(), unbiased[private].mean()))
+            covered[kind].append((distance <= 1.96 * shrunk[kind].std)[private].mean())
+    for kind, found in errors.items():
+        ours, unbiased = np.mean(found, axis=0)
+        assert ours < 0.95 * unbiased, kind
+        assert np.mean(covered[kind]) > 0.93, kind
+
+
+def test_shrunk_tables_add_up_and_are_not_negative(exact):
+    table = released("all", exact, 0.1, np.random.default_rng(2)).table("colour", "ward", shrunk=True)
+    assert (table.value >= 0).all()
+    assert table.value[:-1].sum(axis=0) == pytest.approx(table.value[-1], abs=1e-6)
+    assert table.value[:, :-1].sum(axis=1) == pytest.approx(table.value[:, -1], abs=1e-6)
+    assert table["all", "all"] == 1.0
+
+
+def test_cells_of_an_empty_level_are_zero():
+    cells = shrink_cells(np.array([[0.1, -0.1], [0.6, 0.4]]), np.array([0.0, 1.0]), np.array([0.6, 0.4]), 0.1)
+    assert cells == pytest.approx(np.array([[0, 0], [0.6, 0.4]]), abs=1e-6)
+
+
+def test_shrunk_correlations_are_a_possible_matrix(exact):
+    release = released("all", exact, 0.1, np.random.default_rng(3))
+    assert not release.correlation().reliable.all()
+    found = release.correlation(shrunk=True).value
+    assert np.linalg.eigvalsh(found).min() > -1e-9
+    assert np.diagonal(found) == pytest.approx(np.ones(6))
+
+
+def test_correlations_without_a_known_variance_are_zero():
+    covariance = np.array([[np.nan, np.nan, np.nan], [np.nan, 2.0, 1.0], [np.nan, 1.0, 2.0]])
+    value, std = shrink_correlations(covariance, np.where(np.isnan(covariance), np.nan, 1e-9))
+    assert value == pytest.approx(np.array([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]), abs=1e-6)
+    assert std[0, 1] == pytest.approx(1 / np.sqrt(3))
+
+
+def test_moments_of_numbers_alone_have_shrunk_correlations_too():
+    bounds = mdp.Bounds([-1] * 4, [1] * 4)
+    design = mdp.make_design(mdp.Moments(bounds, 100), mdp.Privacy(0.5, 1e-6))
+    data = np.random.default_rng(4).uniform(-1, 1, (100, 4))
+    release = design.release(data, stream=mdp.Stream(seed=4), simulation=True)
+    assert np.isnan(release.correlation().value).any()
+    found = release.correlation(shrunk=True)
+    assert np.isfinite(found.value).all()
+    assert np.linalg.eigvalsh(found.value).min() > -1e-9
+
+
+def test_means_of_all_records_are_not_shrunk(exact):
+    with pytest.raises(mdp.errors.ParameterError, match="need by"):
+        released("all", exact, 1.0, None).means(shrunk=True)
+
+
+def test_a_group_beside_by_names_its_column(exact):
+    with pytest.raises(mdp.errors.ParameterError, match="must be a dict"):
+        released("ward", exact, 1.0, None).means("ward", group="north", shrunk=True)
