@@ -144,7 +144,7 @@ def answer_shrunk(kind: str, sums: list[Floats], stds: list[Floats]) -> Floats:
         cells = []
         for one, std in zip(sums, stds, strict=True):
             sides = [np.maximum(one.sum(axis=axis), 0) for axis in (1, 0)]
-            cells.append(shrink_cells(one, *(side * one.sum() / side.sum() for side in sides), float(std[0, 0])))
+            cells.append(shrink_cells(one, *(side * one.sum() / side.sum() for side in sides), std))
         return answer(kind, cells)
     if kind == "means":
         totals = np.mean([one.sum(axis=0) for one in sums], axis=0)

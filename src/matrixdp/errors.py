@@ -18,6 +18,7 @@ Messages name the parameter, the limit, the value and the remedy. They never sho
 
 import numbers
 import sys
+from fractions import Fraction
 from typing import Any
 
 
@@ -31,7 +32,7 @@ def show(value: Any) -> str:
     """
     parts = value if isinstance(value, tuple) else (value,)
     simple = all(part is None or isinstance(part, numbers.Number | str) for part in parts)
-    text = repr(value) if simple else ""
+    text = (str(value) if isinstance(value, Fraction) else repr(value)) if simple else ""
     return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
 
 

@@ -1,6 +1,12 @@
-"""A running studio and a real Chromium. Without one the tests are skipped, or fail if MATRIXDP_BROWSER=required."""
+"""A running studio and a real Chromium. Without one the tests are skipped, or fail if MATRIXDP_BROWSER=required.
 
+MATRIXDP_BROWSER_SLOW=SEED looks for tests and pages that depend on timing: the browser has a sixth of the processor,
+and answers of the studio come up to 0.8 s late, at random.
+"""
+
+import asyncio
 import os
+import random
 import shutil
 import socket
 import threading
@@ -13,8 +19,10 @@ from studio_site import BOTH, Site
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 TIMEOUT = 60_000  # milliseconds; a deadline for busy machines, and never waited for in a run that passes
+SLOW = os.environ.get("MATRIXDP_BROWSER_SLOW")
 EXPECTED = (
     "Failed to load resource: the server responded with a status of 4",  # a refusal that a test asks for
+    "Response Status Error Code 4",
     "htmx:afterRequest",  # a forecast that a later one replaced
     "htmx:sendAbort",
 )
@@ -46,7 +54,7 @@ class RunningSite(Site):
         port = self._socket.getsockname()[1]
         super().__init__(folder, port=port, **changes)
         self.url = f"http://127.0.0.1:{port}"
-        config = uvicorn.Config(self.app, log_level="critical", access_log=False)
+        config = uvicorn.Config(delay_answers(self.app) if SLOW else self.app, log_level="critical", access_log=False)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
 
@@ -61,6 +69,18 @@ class RunningSite(Site):
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
+
+
+def delay_answers(app):
+    """An app whose answers come late, at random, apart from static files."""
+    rng = random.Random(SLOW)
+
+    async def answer(scope, receive, send):
+        if scope["type"] == "http" and not scope["path"].startswith("/static/"):
+            await asyncio.sleep(rng.choice([0, 0, 0.1, 0.3, 0.8]))
+        await app(scope, receive, send)
+
+    return answer
 
 
 @pytest.fixture
@@ -81,6 +101,8 @@ def open_page(chromium, site):
         context.on("console", lambda line: _note(problems, line))
         context.on("weberror", lambda error: problems.append(str(error.error)))
         page = context.new_page()
+        if SLOW:
+            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
         page.goto(f"/enter?token={site.studio.links.create(viewer)}")
         return page
 

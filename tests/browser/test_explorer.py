@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from browser.checks import check_page
+from browser.checks import HeldRequests, check_page
 from browser.conftest import RunningSite
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, CURATOR
@@ -52,7 +52,7 @@ def test_questions_are_asked_by_changing_a_form_and_cost_nothing(open_page, site
     expect(page.locator("[data-drawn]")).to_have_count(1)
     page.go_back()
     expect(page.get_by_role("status")).to_have_text("Regression of bmi")
-    page.go_back()
+    page.go_back()  # also before the page is ready
     expect(page.get_by_role("status")).to_have_text("Regression of age")
     page.wait_for_load_state()
     page.reload()
@@ -62,16 +62,14 @@ def test_questions_are_asked_by_changing_a_form_and_cost_nothing(open_page, site
 
 
 def test_of_two_quick_questions_the_later_is_answered(open_page, site):
-    page, held = open_page(ANALYST), []
+    page = open_page(ANALYST)
     page.goto(site.clear)
-    page.route("**/explore?kind=*", lambda route: held.append(route))
+    held = HeldRequests(page, "**/explore?kind=*")
     for name, number in (("Means by group", 1), ("Correlations", 2)):
-        with page.expect_request("**/explore?kind=*"):
-            page.get_by_role("link", name=name).click()
-        assert len(held) == number
-    for route in held:
-        route.continue_()
-        page.wait_for_timeout(300)
+        page.get_by_role("link", name=name).click()
+        held.wait_for(number)
+    held.let_go(aborted=True)  # the page does not wait for the first answer any more
+    held.let_go()
     expect(page.get_by_role("status")).to_have_text("Correlation")
     expect(page.locator("#kind-correlation")).to_have_attribute("aria-current", "true")
     assert page.url.endswith("kind=correlation")

@@ -89,7 +89,8 @@ def test_the_editor_works_with_the_keyboard_alone(open_page, site):
     page.keyboard.type("105")
     expect(page.locator("#toml")).to_contain_text("upper = 105")
     expect(target).to_be_focused()  # the preview does not take the focus
-    page.keyboard.press("Enter")  # checks, and does not save
+    with page.expect_navigation():
+        page.keyboard.press("Enter")  # checks, and does not save
     expect(page.locator("[id='column.0.upper']")).to_have_value("105")
     assert site.studio.schemas.read(TABLE) == SCHEMA
     save = page.get_by_role("button", name="Save schema")
@@ -105,10 +106,10 @@ def test_two_tabs_do_not_overwrite_each_other_unseen(open_page, site):
     first.goto(EDITOR)
     second = first.context.new_page()
     second.goto(EDITOR)
-    for page, number in ((first, "210"), (second, "220")):
+    for page, number, answer in ((first, "210", "Saved."), (second, "220", "saved from another page")):
         page.get_by_label("Number of records").fill(number)
         page.get_by_role("button", name="Save schema").click()
-    expect(second.get_by_text("saved from another page")).to_be_visible()
+        expect(page.get_by_text(answer)).to_be_visible()
     assert site.studio.schemas.parse(TABLE).records == 210
     expect(second.get_by_label("Number of records")).to_have_value("220")
     second.get_by_role("button", name="Save schema").click()
@@ -131,3 +132,22 @@ def test_hostile_names_are_texts(open_page, site):
     assert "49" not in page.locator("#column-3 > summary").inner_text()
     check_page(page)
     site.studio.schemas.path("hostile.parquet").unlink()
+
+
+def test_columns_of_a_long_form_are_opened_one_by_one(open_page, site):
+    (site.settings.folder / "wide.csv").write_text(",".join(f"c{number}" for number in range(50)) + "\n")
+    page = open_page(CURATOR)
+    page.goto("/tables/wide.csv/schema")
+    page.locator("#column-45 > summary").click()
+    column = page.locator("#column-45")
+    column.get_by_label("Type").select_option("number")
+    expect(page.locator("#column-45 > summary")).to_be_focused()
+    column.get_by_label("Lower bound").fill("0")
+    page.locator("#column-3 > summary").click()
+    page.get_by_role("button", name="Remove c3", exact=True).click()
+    column = page.locator("#column-44")  # what was opened stays open
+    column.get_by_label("Upper bound").fill("9")
+    expect(page.locator("#toml")).to_contain_text('[columns.c45]\ntype = "number"\nlower = 0\nupper = 9')
+    page.locator("#preview").get_by_role("link", name="'c0'").click()
+    expect(page.locator("#column-0").get_by_label("Type")).to_be_visible()
+    check_page(page)

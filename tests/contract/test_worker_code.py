@@ -66,6 +66,8 @@ def folder(tmp_path):
         pq.write_table(pa.table(columns), tmp_path / "set" / f"{number}.parquet", row_group_size=100)
     pq.write_table(pa.table({"from": ["x", "y"], "to": ["p", "q"]}), tmp_path / "pairs.parquet")
     pq.write_table(pa.table({"from": ["x", "y"] * 9, "to": ["yes", "no"] * 9}), tmp_path / "flags.parquet")
+    visits = {name: rng.uniform(-1.2, 1.2, 300) for name in NAMES[:2]} | {"who": np.arange(300) // 3}
+    pq.write_table(pa.table(visits), tmp_path / "visits.parquet")
     return tmp_path / "set"
 
 
@@ -98,6 +100,8 @@ def run_every_task(folder, engine):
     PrivateCovariance(bounds=columns).fit(records)
     PrivateCovariance(bounds=mdp.Columns([mdp.Category("from", ["x", "y"]), mdp.YesNo("to")])).fit(flags)
     two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
+    visits = mdp.open_records(folder.parent / "visits.parquet", workers=engine)
+    mdp.release_covariance(visits, two, PRIVACY, records=100, person="who", method="adaptive")
     PrivateKernelRidge(bounds=two, target_bounds=(-1, 1), n_components=4).fit(records, "c")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_integer
+from matrixdp.display.short_repr import short_repr
 from matrixdp.types import Floats
 
 
@@ -19,6 +20,8 @@ class Components:
     components: Floats
     variances: Floats
     ratios: Floats
+
+    __repr__ = short_repr
 
 
 def principal_components(moment: PrivateMoment, count: int | float | None = None) -> Components:

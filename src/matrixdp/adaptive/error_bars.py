@@ -26,6 +26,7 @@ from matrixdp.adaptive.simulated_fit import (
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.person import least_sample, most_rows
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
@@ -59,6 +60,8 @@ class MomentErrors:
     covariance_std: Floats
     correlation_std: Floats
     eigenvalue_std: Floats
+
+    __repr__ = short_repr
 
     @classmethod
     def in_units(cls, errors: Statistics, half: Floats) -> MomentErrors:

@@ -17,6 +17,7 @@ from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
 from matrixdp.answers.described_table import factor_loadings
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
@@ -45,6 +46,8 @@ class Description:
     spread: ArrayLike = 0.15
     position: ArrayLike = 0.3
     correlation: float = 0.3
+
+    __repr__ = short_repr
 
     def moments(self, size: int) -> tuple[Floats, Floats]:
         """Mean and covariance of records scaled to [-1, 1], of shape (size,) and (size, size).
@@ -77,6 +80,8 @@ class Forecast:
     friendly: MomentErrors
     typical: MomentErrors
     hostile: MomentErrors
+
+    __repr__ = short_repr
 
 
 def forecast(

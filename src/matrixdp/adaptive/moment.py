@@ -102,6 +102,11 @@ class PrivateMoment:
         """Error bars: noise, clipping and shrinkage together, from the private answers alone."""
         return error_bars(self)
 
+    def __repr__(self) -> str:
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours{mark}"
+        return f"<PrivateMoment of {self.bounds.size:,} columns, N = {self.records:,}, {guarantee}>"
+
     def _in_units(self, matrix: Floats) -> Floats:
         return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
 

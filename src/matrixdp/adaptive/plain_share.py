@@ -80,7 +80,7 @@ def plain_ratio(rough: BallMoment, *, public_number: bool) -> float:
     """
     d = rough.mean.size
     if not public_number:
-        return min(np.geomspace(*_RATIOS, 20).tolist(), key=_counted_errors(rough))
+        return float(min(np.geomspace(*_RATIOS, 20), key=_counted_errors(rough)))
     far = 2 * float(rough.mean @ rough.mean) / d
     best = (math.sqrt(far**2 + 8 * d * far) - far) / 4 / d
     return min(max(best / 2, _RATIOS[0]), _RATIOS[1])

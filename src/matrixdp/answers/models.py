@@ -24,6 +24,7 @@ from matrixdp.display.frames import load_pandas
 from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import clean_label, plot_bars
+from matrixdp.display.short_repr import table_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -89,6 +90,9 @@ class Regression:
         note = render_note("The bounds cover privacy noise and sampling.")
         return render_card(f"Regression of {self.target}, R² {self.r_squared:.3f}", render_table(head, rows), note)
 
+    def __repr__(self) -> str:
+        return table_repr(self, len(self.names), 5)
+
     def __str__(self) -> str:
         """A table of coefficients."""
         low, high = self.interval()
@@ -142,6 +146,13 @@ class Discriminant:
     def _repr_html_(self) -> str:
         title = f"Linear discriminant analysis of {self.target}"
         return render_card(title, self.named.render(), render_note(NOISE_NOTE))
+
+    def __repr__(self) -> str:
+        return table_repr(self, *self.named.value.shape)
+
+    def __str__(self) -> str:
+        """A table of the scores."""
+        return f"scores of {self.target}\n{self.named}"
 
     def scores(self, features: Floats) -> Floats:
         """Scores of records, of shape (records, classes); `features` are in the order of `names`."""

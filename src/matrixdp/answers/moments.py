@@ -1,6 +1,6 @@
 """Post-processing of releases: means, covariances and correlations with error bars.
 
-Error bars are the standard deviation of the noise alone, to first order; they do not speak of sampling.
+Error bars are the standard deviation of the noise alone, to first order; sampling error is not included.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.answers.named import HIDDEN, NamedEstimate, format_cell
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
 from matrixdp.display.frames import make_bars_frame
 from matrixdp.display.plots import plot_bars
+from matrixdp.display.short_repr import table_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
+
+_MOST_BESIDE = 8  # numbers of a vector that are printed beside each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +79,18 @@ class Estimate:
     def _repr_html_(self) -> str:
         return self.named._repr_html_()
 
+    def __repr__(self) -> str:
+        return table_repr(self, *self.named.value.shape)
+
     def __str__(self) -> str:
-        """A table, each value with its error bar."""
+        """A table, each value with its error bar; of a long vector with one value to a line."""
+        if self.value.ndim == 1 and self.value.size > _MOST_BESIDE:
+            return str(self.named)
         size = self.value.shape[-1]
         names = self.names or tuple(str(i) for i in range(size))
-        cells = np.array([_format_cell(v, s) for v, s in zip(self.value.flat, self.std.flat, strict=True)])
+        cells = np.array(
+            [format_cell(v, s) if np.isfinite(v) else "–" for v, s in zip(self.value.flat, self.std.flat, strict=True)]
+        )
         rows = cells.reshape(-1, size)
         width = max(len(text) for text in (*cells, *names))
         margin = max(map(len, names)) if self.value.ndim == 2 else 0
@@ -161,10 +171,6 @@ def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
     """
     hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
     return np.where(hidden, np.nan, np.clip(correlation, -1.0, 1.0)), np.where(hidden, np.nan, std)
-
-
-def _format_cell(value: float, std: float) -> str:
-    return f"{value:.4g} ± {std:.2g}" if np.isfinite(value) else "–"
 
 
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:

@@ -12,11 +12,15 @@ from scipy.special import ndtri
 from matrixdp.checks import check_number
 from matrixdp.display.frames import make_frame, make_long_frame
 from matrixdp.display.html import render_card, render_note, render_numbers
+from matrixdp.display.numbers import format_estimate, format_number
 from matrixdp.display.plots import plot_matrix, plot_panels
+from matrixdp.display.short_repr import table_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
 
 TOO_FEW = "too few"  # noise hides the number of records
+_LARGE, _LARGE_STD = 1e4, 100.0  # from where digits are written as powers of ten
+_ROUNDING = 1e-9  # an error bar below this share of its number comes from rounding
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
 NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
@@ -135,6 +139,9 @@ class NamedEstimate:
     def _repr_html_(self) -> str:
         return render_card("", self.render(), render_note(NOISE_NOTE))
 
+    def __repr__(self) -> str:
+        return table_repr(self, *self.value.shape)
+
     def __str__(self) -> str:
         """A table, each number with its error bar."""
         m, n = self.value.shape
@@ -148,7 +155,22 @@ class NamedEstimate:
 
     def _cell(self, i: int, j: int) -> str:
         value, std = self.value[i, j], self.std[i, j]
-        return self.reason(i, j) or f"{value:.4g}" + (f" ± {std:.2g}" if std else "")
+        return self.reason(i, j) or format_cell(float(value), float(std))
+
+
+def format_cell(value: float, std: float) -> str:
+    """A number with its error bar, without powers of ten where they would be short numbers.
+
+    Examples
+    --------
+    >>> format_cell(0.18881, 0.0701), format_cell(25103.4, 931.0), format_cell(0.7071, 5e-15)
+    ('0.1888 ± 0.07', '25100 ± 930', '0.7071')
+    """
+    if not std > _ROUNDING * abs(value):
+        return format_number(value, 4) if abs(value) >= _LARGE else f"{value:.4g}"
+    if abs(value) >= _LARGE or std >= _LARGE_STD:
+        return " ± ".join(format_estimate(value, std))
+    return f"{value:.4g} ± {std:.2g}"
 
 
 def _find(names: tuple[str, ...], name: Any, what: str) -> int:

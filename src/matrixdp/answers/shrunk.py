@@ -55,7 +55,7 @@ def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = 
     return np.asarray((posterior * variances / total).sum(axis=0) * weight * measured)
 
 
-def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: float) -> Floats:
+def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
     """Shares of records for two levels, shrunk towards independence, with the given totals.
 
     What is shrunk is the correlation of the indicators of the two levels. Cells are not negative, and fitted to their
@@ -66,13 +66,13 @@ def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: float) -> 
     cells : float64 array of shape (k, m)
     rows, columns : float64 arrays of shapes (k,) and (m,)
         Totals; not negative, with the same sum.
-    noise : float
-        Standard deviation of the noise in a cell.
+    noise : float64 array of shape (k, m)
+        Standard deviation of the noise in each cell.
     """
     size = max(float(rows.sum()), _TINY)
     expected = np.multiply.outer(rows, columns) / size
     unit = np.sqrt(np.multiply.outer(rows * (size - rows), columns * (size - columns))) / size + _TINY
-    found = shrink(cells - expected, unit, np.full(cells.shape, noise), together=True)
+    found = shrink(cells - expected, unit, noise, together=True)
     result = np.maximum(expected + unit * found, _TINY)
     for _ in range(_ROUNDS):
         result *= (rows / np.maximum(result.sum(axis=1), _TINY))[:, None]
@@ -144,22 +144,13 @@ def _shrink_row(view: TableView, row: int, whole: TableView) -> tuple[list[float
     return values, stds
 
 
-def shrunk_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:
-    """Shares of records for each pair of levels, shrunk towards independence; like `tables.cross_table`."""
-    view = select_groups(matrix, design, group)
-    one, other = view.category(first), view.category(second)
-    if first == second:
-        raise ParameterError("a table needs two different categories.")
-    k, m = len(one.levels), len(other.levels)
-    rows, columns = slice(one.value, one.value + k), slice(other.value, other.value + m)
-    total = max(float(view.matrix[0, 0]), 0.0)
-    by_row, by_column = (_totals(view.matrix[0, side], total) for side in (rows, columns))
-    value, std = np.empty((k + 1, m + 1)), np.empty((k + 1, m + 1))
-    noise = view.std([(one.value, other.value, 1.0)])
-    value[:k, :m], std[:k, :m] = shrink_cells(view.matrix[rows, columns], by_row, by_column, noise), noise
-    value[:k, m], value[k, :m], value[k, m] = by_row, by_column, total
-    std[:k, m], std[k, :m], std[k, m] = (view.std([(0, place, 1.0)]) for place in (one.value, other.value, 0))
-    return NamedEstimate(value, std, (*one.levels, "all"), (*other.levels, "all"))
+def shrink_table(table: NamedEstimate) -> NamedEstimate:
+    """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
+    total = max(float(table.value[-1, -1]), 0.0)
+    rows, columns = _totals(table.value[:-1, -1], total), _totals(table.value[-1, :-1], total)
+    cells = shrink_cells(table.value[:-1, :-1], rows, columns, table.std[:-1, :-1])
+    value = np.block([[cells, rows[:, None]], [columns, np.full((1, 1), total)]])
+    return NamedEstimate(value, table.std, table.rows, table.columns)
 
 
 def _totals(shares: Floats, size: float) -> Floats:

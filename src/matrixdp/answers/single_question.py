@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.tables import correlation_table, cross_table, means_by
+from matrixdp.answers.cross_tables import cross_table
+from matrixdp.answers.tables import correlation_table, means_by
 from matrixdp.design import make_design
 from matrixdp.design.design import Design
 from matrixdp.domain.columns import Columns

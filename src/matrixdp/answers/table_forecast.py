@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.components import components
+from matrixdp.answers.cross_tables import cross_table
 from matrixdp.answers.described_table import SHAPES, TableDescription, TableShape, describe_moments
 from matrixdp.answers.models import Regression, RegressionFit
 from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
-from matrixdp.answers.table_view import LEAST_SIZE, TableView, select_groups
-from matrixdp.answers.tables import cross_table
+from matrixdp.answers.table_view import LEAST_SIZE, TableView, read_other_groups, select_groups
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
@@ -213,7 +213,7 @@ class TableForecast:
 
     def _judge_groups(self, by: str, group: Any) -> tuple[Floats, Floats]:
         """The same for each level of a column by which the release is grouped; all have the same noise."""
-        given = dict(group) if isinstance(group, dict) else {}
+        given = read_other_groups(group, by)
         views = [self._view({**given, by: level}) for level in self._query.columns.category(by).level_names]
         chosen = NumberBlock(views[0]).chosen
         truth = np.array([view.matrix[0, chosen] for view in views])

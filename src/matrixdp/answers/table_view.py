@@ -115,8 +115,13 @@ class TableView:
         return place
 
     def _place(self, name: str) -> Place:
+        if name in self.query.by:
+            raise ParameterError(
+                f"column {name!r} groups the release, so it cannot be used here: ask for one group at a time, with "
+                f"group={{{name!r}: level}} (--group {name}=LEVEL)."
+            )
         if name not in self.places:
-            known = ", ".join(list(self.places)[:20])
+            known = ", ".join([*self.places, *self.query.by][:20])
             raise ParameterError(f"a column must be one of {known}, got {show(name)} instead.")
         return self.places[name]
 
@@ -165,6 +170,17 @@ def table_query(design: Design) -> Any:
             f"tables and means by level follow from TableMoments, got {type(design.query).__name__} instead."
         )
     return design.query
+
+
+def read_other_groups(group: Any, by: str) -> dict[str, Any]:
+    """The levels in `group`, which must be of other columns than `by`, all of whose levels are in the answer."""
+    given = {} if group is None else group
+    if not isinstance(given, dict) or by in given:
+        raise ParameterError(
+            f"group must name levels of other columns than {by!r}, as in group={{column: level}} (--group "
+            f"COLUMN=LEVEL): the answer has all levels of {by!r}."
+        )
+    return given
 
 
 def _chosen(query: Any, group: Any) -> list[int]:

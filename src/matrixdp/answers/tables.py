@@ -1,4 +1,4 @@
-"""Answers from the moments of a table: means, tables of counts, covariances and correlations, with error bars.
+"""Answers from the moments of a table: means, covariances and correlations, with error bars.
 
 All of it is post-processing. Error bars are the standard deviation of the noise alone, to first order.
 """
@@ -13,9 +13,8 @@ import numpy as np
 
 from matrixdp.answers.moments import hide_uncertain
 from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
-from matrixdp.answers.table_view import TableView, select_groups, table_query
+from matrixdp.answers.table_view import TableView, read_other_groups, select_groups, table_query
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import Place
 from matrixdp.types import Floats
 
@@ -44,9 +43,7 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
     names = tuple(name for name, place in query.places.items() if not place.levels)
     if by in query.by:
         levels = query.columns.category(by).level_names
-        given = dict(group) if isinstance(group, dict) else {}
-        if group is not None and not isinstance(group, dict):
-            raise ParameterError(f"group must be a dict of columns and levels beside by={by!r}.")
+        given = read_other_groups(group, by)
         rows = []
         for level in levels:
             view = select_groups(matrix, design, {**given, by: level})
@@ -58,27 +55,6 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
         rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
     return NamedEstimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
-
-
-def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> NamedEstimate:
-    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up."""
-    view = select_groups(matrix, design, group)
-    one, other = view.category(first), view.category(second)
-    if first == second:
-        raise ParameterError("a table needs two different categories.")
-    k, m = len(one.levels), len(other.levels)
-    rows, columns = slice(one.value, one.value + k), slice(other.value, other.value + m)
-    value, std = np.empty((k + 1, m + 1)), np.empty((k + 1, m + 1))
-    value[:k, :m], value[:k, m], value[k, :m] = (
-        view.matrix[rows, columns],
-        view.matrix[0, rows],
-        view.matrix[0, columns],
-    )
-    std[:k, :m], std[:k, m], std[k, :m] = (  # the same for all levels
-        view.std([(i, j, 1.0)]) for i, j in ((one.value, other.value), (0, one.value), (0, other.value))
-    )
-    value[k, m], std[k, m] = view.matrix[0, 0], view.std([(0, 0, 1.0)])
-    return NamedEstimate(value, std, (*one.levels, "all"), (*other.levels, "all"))
 
 
 def covariance_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:

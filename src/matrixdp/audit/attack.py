@@ -15,6 +15,7 @@ from matrixdp.audit.families import Domain
 from matrixdp.audit.pair_search import PairSearch
 from matrixdp.checks import check_integer
 from matrixdp.design import Design
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
@@ -51,6 +52,8 @@ class Attack:
     pairs: int
     refused: int = 0
     refusal: str = ""
+
+    __repr__ = short_repr
 
     @property
     def claim(self) -> float:

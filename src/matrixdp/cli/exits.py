@@ -72,7 +72,10 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
     except BaseException as error:
         if debug and not isinstance(error, KeyboardInterrupt | click.Abort):
             _write_error(traceback.format_exc())
-        _write_error(f"matrixdp: {describe_error(error)}\n")
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            _write_error(f"{error.format_message()}\n")
+        else:
+            _write_error(f"matrixdp: {describe_error(error)}\n")
         return find_exit_code(error)
     return code if isinstance(code, int) else ExitCode.SUCCESS
 

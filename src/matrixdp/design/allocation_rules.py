@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from matrixdp.checks import LARGEST, check_magnitudes, check_number, to_floats
 from matrixdp.design.allocation import Allocation, BuiltInAllocation
 from matrixdp.design.optimal_allocation import Optimal
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
@@ -124,6 +125,8 @@ class Shares(_SharesOfLoss):
 
     rule: ClassVar[str] = "shares"
     values: Floats
+
+    __repr__ = short_repr
 
     def to_fields(self) -> Mapping[str, Any]:
         """Rule, values and share, as JSON has them."""

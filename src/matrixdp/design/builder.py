@@ -151,7 +151,7 @@ def _normalise(variances: Floats, features: int) -> Floats:
 
 
 def _fit(plan: Design, scale: float) -> Design:
-    """The plan with its noise multiplied by `scale`, or by a little more to make room for rounding."""
+    """The plan with its noise multiplied by `scale`, or by a little more to allow for rounding."""
     for attempt in range(30):
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break

@@ -332,6 +332,11 @@ class Design:
 
         return render_design(self)
 
+    def __repr__(self) -> str:
+        from matrixdp.design.explain import describe_in_a_line
+
+        return describe_in_a_line(self)
+
     def __str__(self) -> str:
         from matrixdp.design.explain import summarise
 

@@ -15,6 +15,7 @@ from matrixdp.display.frames import load_pandas
 from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
 from matrixdp.display.plots import BLUE, ORANGE, open_axes
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy
 from matrixdp.types import Floats
@@ -44,6 +45,8 @@ class ErrorCurve:
     rmse: Floats
     median_std: Floats
     relative_error: Floats
+
+    __repr__ = short_repr
 
     def to_frame(self) -> Any:
         """A pandas data frame with one row an epsilon."""

@@ -12,6 +12,7 @@ from matrixdp.noise.structure import Squares
 from matrixdp.types import Floats
 
 _ROWS = 8
+_MOST_ENTRIES = 1_000_000  # of an answer whose noise is computed for one line
 
 
 def summarise(design: Design) -> str:
@@ -39,6 +40,16 @@ def compare_to_limit(design: Design) -> str:
 def describe_subject(design: Design) -> str:
     """The query and the shape of its answer."""
     return f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
+
+
+def describe_in_a_line(design: Design) -> str:
+    """Query, guarantee, noise and unit on one line."""
+    query, privacy = design.query, design.privacy
+    noise = f", noise std {_range(design.std[design.std > 0])}" if np.prod(query.shape) <= _MOST_ENTRIES else ""
+    return (
+        f"<Design of {query.summary}, ({privacy.epsilon:g}, {privacy.delta:.3g})-DP{noise}, protects "
+        f"{query.protects}; print shows more>"
+    )
 
 
 def list_facts(design: Design) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitudes, to_floats
 from matrixdp.design.allocation import Allocation, BuiltInAllocation, noise_sides
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
@@ -23,6 +24,8 @@ class Optimal(BuiltInAllocation):
 
     rule: ClassVar[str] = "optimal"
     values: Floats | None = None
+
+    __repr__ = short_repr
 
     def to_fields(self) -> Mapping[str, Any]:
         """Rule, values and share, as JSON has them."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes, to_floats
 from matrixdp.display.html import render_card, render_note, render_table
 from matrixdp.display.numbers import format_number
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -56,6 +57,8 @@ class Bounds:
     upper: NDArray[np.float64]
     names: tuple[str, ...] | None = None
     radius: float | None = None
+
+    __repr__ = short_repr
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 
 from matrixdp.display.html import render_card, render_table
 from matrixdp.display.numbers import format_number, shorten
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -41,6 +42,8 @@ class Number:
     lower: float
     upper: float
     missing: bool = False
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -79,6 +82,8 @@ class Category:
     levels: Sequence[Level]
     other: bool = False
     missing: bool = False
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -130,6 +135,8 @@ class YesNo:
     name: str
     missing: bool = False
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         _check_name(self.name)
         _check_flag(self.name, "missing", self.missing)
@@ -163,6 +170,8 @@ class Columns:
     """
 
     columns: Sequence[Column]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, Mapping) or not isinstance(self.columns, Iterable):

@@ -1,4 +1,4 @@
-"""What privacy costs and what sampling the population adds, apart; post-processing."""
+"""The error that privacy adds and the sampling error, separately; post-processing."""
 
 from __future__ import annotations
 

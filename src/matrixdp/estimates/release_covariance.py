@@ -209,7 +209,10 @@ def _parse_columns(columns: Any) -> tuple[Columns, Bounds | None]:
         return Columns([Number(*one) for one in limits]), columns
     if not isinstance(columns, Columns):
         hint = " Columns.from_dict takes a dict." if isinstance(columns, dict) else ""
-        raise ParameterError(f"columns must be Bounds or Columns, got {type(columns).__name__} instead.{hint}")
+        raise ParameterError(
+            "columns must be Bounds or Columns, which say what the values can be and are never taken from the data, "
+            f"got {type(columns).__name__} instead.{hint}"
+        )
     if not columns.numbers:
         raise ParameterError(
             "columns must have at least one column of numbers; for tables of categories use TableMoments."

@@ -54,15 +54,16 @@ class Balance:
         if self.registration.accepts(given):
             return
         remedy = {
-            "record": "Design the release for records, without a person",
+            "record": "If each person has one row at most, design the release for records, without a person",
             "person": f"Design the release for persons: person={registered.column!r}, or --person {registered.column}",
             "edge": "Design the release for edges: unit='edge'",
             "node": "Design the release for nodes: unit='node', with the largest degree",
         }
+        how = "" if given.column is None else f" (ledger add --person {given.column}, or register(unit='{given}'))"
         raise LedgerError(
             f"{self.registration.dataset!r} is registered for releases that protect {_name_unit(registered)}, and this "
             f"one protects {_name_unit(given)}. Nothing was charged. {remedy[registered.kind]}; or register the data "
-            "under another name, with a total of its own."
+            f"under another name, with a total of its own{how}."
         )
 
     def available(self, allowance: AllowanceBalance | None = None) -> Amount:

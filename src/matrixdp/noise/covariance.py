@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_integer, check_magnitudes, power_of_two, to_floats
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
@@ -48,6 +49,8 @@ class Covariance:
 
     variances: Floats
     directions: Floats | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         values = self.variances

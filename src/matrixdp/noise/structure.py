@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian, apply_factors
@@ -77,6 +78,8 @@ class Squares(NoiseStructure):
     weights: Floats
     strengths: Floats
     shift: float
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for values in (self.weights, self.strengths):

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.structure import NoiseStructure
@@ -39,6 +40,8 @@ class TableLayout:
 
     kinds: tuple[str, ...]
     columns: tuple[int, ...]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if len(self.kinds) != len(self.columns) or self.kinds[:1] != (CONSTANT,) or not set(self.kinds) <= set(_KINDS):
@@ -132,6 +135,8 @@ class TableNoise(NoiseStructure):
     scales: Floats
     strengths: Floats
     shift: float
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for values, size in ((self.scales, self.layout.size), (self.strengths, self.layout.squares.size)):

@@ -233,6 +233,11 @@ class MatrixQuery(ABC):
         return tuple(map(str, range(height))), names
 
     @property
+    def summary(self) -> str:
+        """Its kind and size, in a few words."""
+        return f"{type(self).__name__} of shape {self.shape[0]:,} x {self.shape[1]:,}"
+
+    @property
     def count_word(self) -> str:
         """What `records` is the number of: 'records', 'people', or 'rows' where each row of a person counts."""
         if self.person is None:

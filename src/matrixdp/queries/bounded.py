@@ -35,6 +35,11 @@ class BoundedQuery(MatrixQuery):
         """The bounds' names."""
         return self.bounds.names
 
+    @property
+    def summary(self) -> str:
+        """Its kind and the number of its columns."""
+        return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
+
     def extent(self, directions: Floats | None) -> Floats:
         """How far a record reaches from the midpoint along each direction."""
         return self.bounds.reach(directions)

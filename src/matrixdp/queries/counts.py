@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
@@ -65,6 +66,8 @@ class ContingencyTable(MatrixQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     public_total: bool | None = field(default=None, kw_only=True, metadata={"absent": False})
+
+    __repr__ = short_repr
     side = "columns"
     title = "table of counts"
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
@@ -80,6 +81,8 @@ class GramMatrix(OwnRowsQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     row_change: str = field(default="kernel", kw_only=True, metadata={"absent": "box"})
+
+    __repr__ = short_repr
     title = "Gram matrix"
 
     def __post_init__(self) -> None:

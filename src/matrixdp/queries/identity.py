@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
@@ -52,6 +53,8 @@ class Identity(OwnRowsQuery):
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
+
+    __repr__ = short_repr
     side = "columns"
     title = "data set"
 

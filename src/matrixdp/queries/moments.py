@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import check_number
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
@@ -133,6 +134,8 @@ class SecondMoment(_MomentQuery):
     """
 
     centre: NDArray[np.float64] | None = field(default=None, kw_only=True)
+
+    __repr__ = short_repr
     title = "second moment"
 
     def __post_init__(self) -> None:
@@ -218,6 +221,8 @@ class Moments(_MomentQuery):
     """
 
     mean_share: float = field(default=0.2, kw_only=True)
+
+    __repr__ = short_repr
     title = "mean and second moment"
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
@@ -77,6 +78,8 @@ class Query(MatrixQuery):
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     name: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     version: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         shape = tuple(self.shape)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
+from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
@@ -86,6 +87,8 @@ class TableMoments(MatrixQuery):
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
+
+    __repr__ = short_repr
     side = "columns"
     title = "moments of a table"
 
@@ -108,6 +111,12 @@ class TableMoments(MatrixQuery):
                 f"the moments must have at most {_MOST_ENTRIES:,} entries, got {self.layout.size**2 * self.groups:,}: "
                 f"{self.layout.size:,} coordinates in {self.groups:,} groups. Leave out columns, levels or groups."
             )
+
+    @property
+    def summary(self) -> str:
+        """Its kind, and the number of its columns and groups."""
+        groups = f" in {self.groups:,} groups" if self.by else ""
+        return f"TableMoments of {len(self.columns.names):,} column{'s' * (len(self.columns.names) != 1)}{groups}"
 
     @cached_property
     def used(self) -> Columns:

@@ -97,7 +97,7 @@ class TableBlock:
             found[missing] = last
         if unknown.any():
             if not getattr(column, "other", False):
-                remedy = "Add its level, or a level for all others (other = true)."
+                remedy = "Spaces and capital letters count. Add its level, or a level for all others (other = true)."
                 if isinstance(column, YesNo):
                     remedy = "It must be yes, no, true, false, y, n, t, f, 1 or 0; for other words use a category."
                 raise DataError(f"column {column.name!r} has a value that is not among its levels. {remedy}")
@@ -155,7 +155,10 @@ def _check_widths(data: Any, width: int) -> None:
 
 
 def _not_numbers(name: str) -> DataError:
-    return DataError(f"column {name!r} must hold numbers. Describe it as a category with its levels, or leave it out.")
+    return DataError(
+        f"column {name!r} must hold numbers. Turn numbers that are stored as text into numbers, describe the column as "
+        "a category with its levels, or leave it out."
+    )
 
 
 def _wrong_type(column: Category | YesNo) -> DataError:

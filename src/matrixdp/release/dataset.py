@@ -73,6 +73,9 @@ class DatasetRelease(Guaranteed):
         guarantee += f"protects {self.design.query.protects}"
         return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
 
+    def __repr__(self) -> str:
+        return f"<DatasetRelease: {self}>"
+
     def _repr_html_(self) -> str:
         return render_dataset(self)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.display.short_repr import matrix_text
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery
@@ -95,12 +96,18 @@ class MechanismRelease(ShownRelease):
         """What the guarantee protects: one record, one person, one edge or one node."""
         return self.query.protected_unit
 
+    def __repr__(self) -> str:
+        return f"<MechanismRelease of {self.query.summary} by {self._guarantee()}; print shows the matrix>"
+
     def __str__(self) -> str:
+        return f"{self._guarantee()}\n{matrix_text(self.matrix)}"
+
+    def _guarantee(self) -> str:
         guarantee = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
         marks = [", for comparison only"] * self.comparison_only
         marks += [", A SIMULATION THAT PROTECTS NOTHING"] * self.simulation
         guarantee += f", {self.neighbours} neighbours, protects {self.query.protects}"
-        return f"{self.mechanism}: {guarantee}{''.join(marks)}\n{self.matrix}"
+        return f"{self.mechanism}: {guarantee}{''.join(marks)}"
 
     def to_json(self) -> str:
         """The release as JSON text, from which `from_json` restores every bit."""

@@ -12,14 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.answers.components import components
+from matrixdp.answers.cross_tables import cross_table
 from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.shrunk import shrink_correlations, shrunk_correlation, shrunk_means, shrunk_table
-from matrixdp.answers.tables import correlation_table, covariance_table, cross_table, means_by, summarise
+from matrixdp.answers.shrunk import shrink_correlations, shrink_table, shrunk_correlation, shrunk_means
+from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
+from matrixdp.display.short_repr import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
@@ -105,15 +107,23 @@ class Release(ShownRelease, Guaranteed):
         """The matrix."""
         return np.array(self.matrix, dtype=dtype, copy=True if copy is None else copy)
 
+    def __repr__(self) -> str:
+        marks = f", {self.neighbours} neighbours, protects {self.design.query.protects}{self._marks()}"
+        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP{marks}"
+        return f"<Release of {self.design.query.summary}, {guarantee}; print shows the matrix>"
+
+    def _marks(self) -> str:
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        replaced = ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS"
+        return mark + (replaced if self.missing == "midpoint" else "")
+
     def __str__(self) -> str:
         design = self.design
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
         guarantee += f"protects {design.query.protects}"
         spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
-        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
-        mark += ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS" if self.missing == "midpoint" else ""
         kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
-        return f"{kind}, {guarantee}, spent {spent}{mark}\n{self.matrix}"
+        return f"{kind}, {guarantee}, spent {spent}{self._marks()}\n{matrix_text(self.matrix)}"
 
     def to_host(self) -> Release:
         """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
@@ -184,11 +194,12 @@ class Release(ShownRelease, Guaranteed):
     def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
 
-        The number of records times a share is a count. With `shrunk`, cells are not negative, and moved towards the
-        product of their totals by as much as noise suggests.
+        The number of records times a share is a count. A column by which the release is grouped is a category, too.
+        With `shrunk`, cells are not negative, and moved towards the product of their totals by as much as noise
+        suggests.
         """
-        answer = shrunk_table if shrunk else cross_table
-        return answer(self.matrix, self.design, first, second, group)
+        answer = cross_table(self.matrix, self.design, first, second, group)
+        return shrink_table(answer) if shrunk else answer
 
     def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number of a table on other columns, by default on all, with standard errors."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent
-from matrixdp.report.count_totals import ALL
 from matrixdp.report.decimals import choose_decimals, join_estimate
 from matrixdp.report.finding_words import NAMED, compare_pairs, describe_counts, join_words, say_means
 

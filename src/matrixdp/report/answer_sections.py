@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.named import TOO_FEW, NamedEstimate
 from matrixdp.display.html import escape_text
 from matrixdp.domain.columns import Number
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import ReportContent
-from matrixdp.report.count_totals import ALL
 from matrixdp.report.dates import show_dates
 from matrixdp.report.finding_words import compare_pairs
 from matrixdp.report.number_tables import render_matrix, render_numbers, tabulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import TypeAlias
 
 import numpy as np
@@ -87,10 +87,10 @@ def _answer_group(release: Answering, query: TableMoments, kind: str, group: tup
             means = release.means(column.name, group=chosen)
             yield AnswerTable("means_by_level", f"Means by {column.name}", column.name, means, group)
     if kind in ("table", "everything"):
-        for one, other in combinations(categories, 2):
-            counts = _count(release.table(one.name, other.name, group=chosen), query.records)
-            title = f"{query.count_word.capitalize()} by {one.name} and {other.name}"
-            yield AnswerTable("table", title, f"{one.name} \\ {other.name}", counts, group)
+        for one, other in _list_pairs(query, split=not group):
+            counts = _count(release.table(one, other, group=chosen), query.records)
+            title = f"{query.count_word.capitalize()} by {one} and {other}"
+            yield AnswerTable("table", title, f"{one} \\ {other}", counts, group)
     if len(numbers) ** 2 * (query.groups + 1) > _MOST_PAIRS and group:
         return
     for matrix in _MATRICES:
@@ -98,6 +98,13 @@ def _answer_group(release: Answering, query: TableMoments, kind: str, group: tup
             found = release.covariance(chosen) if matrix == "covariance" else release.correlation(chosen)
             assert isinstance(found, NamedEstimate)
             yield AnswerTable(matrix, matrix.capitalize(), "column", found, group)
+
+
+def _list_pairs(query: TableMoments, *, split: bool) -> list[tuple[str, str]]:
+    """Pairs of categories; with `split` also those with a column of groups."""
+    names = [column.name for column in query.used.categories]
+    pairs = list(combinations(names, 2))
+    return [*pairs, *product(query.by, names), *combinations(query.by, 2)] if split else pairs
 
 
 def _describe_groups(release: Answering, query: TableMoments) -> AnswerTable:

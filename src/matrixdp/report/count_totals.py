@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable
 from matrixdp.release import Release
 from matrixdp.types import Floats
-
-ALL = "all"
 
 
 def add_totals(release: Release) -> NamedEstimate | None:

@@ -21,6 +21,8 @@ class LedgerSummary:
         Number and hash of the last entry.
     allowance : str, optional
         The allowance that paid; the budget is then that of the allowance.
+    charged : bool
+        Whether this run charged the release; a repeated request is not charged again.
     """
 
     path: str
@@ -32,3 +34,4 @@ class LedgerSummary:
     entry: int
     hash: str
     allowance: str | None = None
+    charged: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -94,7 +94,7 @@ def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
-    """What privacy costs and what sampling adds, apart, for 'means', 'covariance' or 'correlation'."""
+    """The error that privacy adds and the sampling error, for 'means', 'covariance' or 'correlation'."""
     notes = (
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",
@@ -125,14 +125,24 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
     notes: tuple[str, ...] = (
         f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
-        "Of a category, coefficients are differences from its first level.",
     )
+    if not isinstance(release, AdaptiveRelease):
+        notes += tuple(_name_references(release, found.names))
     if np.isnan(found.noise_std).any():
         notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
     facts = {"target": target, "r_squared": found.r_squared}
     reasons = np.full(value.shape, HIDDEN, object)
     estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     return Answer(f"Regression of {target}", "term", estimate, notes, facts)
+
+
+def _name_references(release: Release, terms: Sequence[str]) -> Iterator[str]:
+    """The level with which each category among the terms of a model is compared."""
+    query: Any = release.design.query
+    for column in query.used.categories:
+        first, *others = column.level_names
+        if any(f"{column.name}={level}" in terms for level in others):
+            yield f"Coefficients of {column.name} are differences from its level {first}."
 
 
 def answer_discriminant(

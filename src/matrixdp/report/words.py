@@ -158,8 +158,8 @@ def _explain_adaptive(content: ReportContent) -> list[str]:
         "A part of the budget was spent on finding where the records lie, so that they could be measured there with "
         "less noise. Records far away from the others were moved towards them, and variances that may be noise alone "
         "were shrunk. The error bars allow for this, as far as it can be told from noisy answers.",
-        "The error bars speak of these records. How far they are from the population that they come from is a separate "
-        "question, with its own error bars: “matrixdp answer sampling” shows both apart.",
+        "The error bars are for these records. How far they are from the population that they come from is a separate "
+        "question, with its own error bars: “matrixdp answer sampling” shows both.",
     ]
     if content.kind == "regression":
         lines.append(
@@ -196,7 +196,7 @@ def _explain_answers(records: str) -> list[str]:
         "reads regressions, principal components and more off release.json. Counts, means and totals "
         "are adjusted to each other, so that they add up; a small count can be negative.",
         "The error bars cover only the noise that protects privacy. How far these data are from the population that "
-        "they come from is a separate question, with its own error bars: “matrixdp answer sampling” shows both apart.",
+        "they come from is a separate question, with its own error bars: “matrixdp answer sampling” shows both.",
     ]
 
 

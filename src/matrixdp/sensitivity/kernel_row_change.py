@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from matrixdp.checks import power_of_two
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
@@ -63,6 +64,8 @@ class KernelRowChange(Sensitivity):
     errors: Floats
     ellipsoid_error: float
     known: Floats
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
@@ -104,6 +105,8 @@ class RankOneChange(_OuterProductChange):
     one_signed: bool = False
     filled: bool = True
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         check_halfwidths(self.halfwidths, self.radius)
@@ -177,6 +180,8 @@ class MomentsChange(_OuterProductChange):
     records: int
     radius: float | None = None
     neighbours: Neighbours = Neighbours.REPLACE
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))

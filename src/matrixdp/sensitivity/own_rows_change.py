@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.checks import check_integer
+from matrixdp.display.short_repr import short_repr
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity
 from matrixdp.serialise import builtin_kind
@@ -38,6 +39,8 @@ class OwnRowsChange(Sensitivity):
 
     one: Sensitivity
     rows: int
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_integer(self.rows, "rows", at_least=1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
     ROUND_DOWN,
@@ -48,6 +49,8 @@ class RecordChange(Sensitivity):
     halfwidths: Floats
     radius: float | None = None
     filled: bool = True
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, self.radius)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
@@ -35,6 +36,8 @@ class RowsChange(Sensitivity):
     one: Sensitivity
     alone: Sensitivity
     rows: int
+
+    __repr__ = short_repr
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         """Raise a `ParameterError` for another shape."""

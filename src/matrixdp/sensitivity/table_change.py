@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
@@ -49,6 +50,8 @@ class TableChange(Sensitivity):
     records: int
     groups: int = 1
     neighbours: Neighbours = Neighbours.REPLACE
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitude, power_of_two, to_floats
+from matrixdp.display.short_repr import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
@@ -40,6 +41,8 @@ class Vertices(Sensitivity):
     """
 
     changes: Floats
+
+    __repr__ = short_repr
 
     def __init__(self, changes: ArrayLike) -> None:
         array = to_floats(changes, "changes")

@@ -90,7 +90,8 @@ def _draw_means(answer: Answer, bounds: Bounds | None) -> Iterable[Chart]:
             middle, reach = (value - lower) / width, _LEVEL * std / width
             rows.append(_bar(i, name, middle, reach, _words(value, std)))
     axis = {"title": "mean, from the lower to the upper bound", "format": "%"}
-    yield _bars(rows, axis, "Means", "Bars: 95% of the privacy noise, cut at the bounds.", domain=(0.0, 1.0))
+    if rows:
+        yield _bars(rows, axis, "Means", "Bars: 95% of the privacy noise, cut at the bounds.", domain=(0.0, 1.0))
 
 
 def _draw_levels(answer: Answer, column: int) -> Iterable[Chart]:
@@ -104,7 +105,10 @@ def _draw_levels(answer: Answer, column: int) -> Iterable[Chart]:
         if np.isfinite(value):
             rows.append(_bar(i, name, value, _LEVEL * std, _words(value, std)))
     title = estimate.columns[column]
-    yield _bars(rows, {"title": None}, title, "Bars: 95% of the privacy noise. A level without a bar is hidden by it.")
+    if rows:
+        yield _bars(
+            rows, {"title": None}, title, "Bars: 95% of the privacy noise. A level without a bar is hidden by it."
+        )
 
 
 def _draw_coefficients(answer: Answer) -> Iterable[Chart]:
@@ -119,7 +123,8 @@ def _draw_coefficients(answer: Answer) -> Iterable[Chart]:
             rows.append(_bar(i, name, coefficient / error, _LEVEL, _words(coefficient, error)))
     axis = {"title": "coefficient, in standard errors"}
     caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
-    yield _bars(rows, axis, answer.title, caption, zero=True)
+    if rows:
+        yield _bars(rows, axis, answer.title, caption, zero=True)
 
 
 def _bar(i: int, name: str, value: float, reach: float, words: str) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from matrixdp.display.numbers import format_number, make_visible, shorten
 from matrixdp.studio.error_tables import ErrorTable
 from matrixdp.studio.forecasts import EPSILONS, Ellipse
@@ -15,11 +17,12 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _LABEL = 24  # characters of a name in a chart
 _EPSILONS = [EPSILONS[0], EPSILONS[-1]]
 MOST_CELLS = 40  # rows or columns of a heat map
+_HIDDEN = "#80808030"  # grey, on a light and on a dark page
 
 
 def draw_table(table: ErrorTable) -> Spec | None:
-    """Errors as a heat map, or as bars if there is one column; None if they are too many to see."""
-    if max(len(table.rows), len(table.columns)) > MOST_CELLS:
+    """Errors as a heat map, or as bars if there is one column; None if they are too many to see, or noise hides all."""
+    if max(len(table.rows), len(table.columns)) > MOST_CELLS or not np.isfinite(table.std[table.std != 0]).any():
         return None
     if len(table.columns) == 1:
         return _draw_bars(table)
@@ -39,6 +42,7 @@ def draw_table(table: ErrorTable) -> Spec | None:
             "x": {"field": "column", "type": "nominal", "sort": None, "title": None, "axis": _axis(-40)},
             "y": {"field": "row", "type": "nominal", "sort": None, "title": None, "axis": _axis(0)},
             "color": {
+                "condition": {"test": "datum.error === null", "value": _HIDDEN},
                 "field": "error",
                 "type": "quantitative",
                 "title": "error",
@@ -132,10 +136,11 @@ def draw_ellipse(ellipse: Ellipse) -> Spec:
     reach = _round_up(float(max(abs(x).max(), abs(y).max())))  # so that a smaller ellipse looks smaller
     points = [{"order": i, "x": float(a), "y": float(b)} for i, (a, b) in enumerate(zip(x, y, strict=True))]
     first, second = (f"noise in {ellipse.subject}{make_visible(shorten(name, _LABEL))}" for name in ellipse.names)
-    scale = {"domain": [-reach, reach], "nice": False}
+    scale = {"domain": [{"expr": "-reach"}, {"expr": "reach"}], "nice": False}
     axis = {"format": "~g", "tickCount": 5}
     return _make(
         {"ellipse": points},
+        params=[{"name": "reach", "value": reach}],
         data={"name": "ellipse"},
         width="container",
         height=230,

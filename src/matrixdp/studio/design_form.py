@@ -15,7 +15,7 @@ from matrixdp.domain.columns import Columns
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours
-from matrixdp.studio.planning import plan_release
+from matrixdp.studio.forecasts import Forecaster
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.wording import (
     GRAPH_QUERIES,
@@ -104,11 +104,13 @@ class DesignForm:
             wanted=_text(form, "wanted"),
         )
 
-    def make_spec(self, schema: Schema, registration: Registration) -> tuple[ReleaseSpec | None, dict[str, str]]:
+    def make_spec(
+        self, forecaster: Forecaster, registration: Registration
+    ) -> tuple[ReleaseSpec | None, dict[str, str]]:
         """The request, or None and the mistakes by field."""
         try:
-            spec = ReleaseSpec.from_mapping(self._collect(schema, registration))
-            plan = plan_release(spec, schema)
+            spec = ReleaseSpec.from_mapping(self._collect(forecaster.schema, registration))
+            plan = forecaster.plan(spec)
         except MatrixDPError as error:
             return None, {_find_field(str(error)): write_plainly(str(error))}
         if not registration.accepts(plan.unit):

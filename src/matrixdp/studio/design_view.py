@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from matrixdp.answers.single_question import compare_questions
 from matrixdp.cli.actions.design_options import refuse_extremes
 from matrixdp.cli.actions.table_design import list_predictions
@@ -114,11 +116,18 @@ def show_table(table: ErrorTable) -> dict[str, Any]:
     """A table of errors as a chart, from which the page makes a table of numbers when it is asked for."""
     return {
         "title": table.title,
-        "note": table.note,
+        "note": f"{_describe_hidden(table)}{table.note}",
         "rows": table.rows,
         "columns": table.columns,
         "chart": draw_table(table),
     }
+
+
+def _describe_hidden(table: ErrorTable) -> str:
+    noisy = table.std[table.std != 0]
+    if np.isfinite(noisy).all():
+        return ""
+    return "Grey entries are hidden by noise. " if np.isfinite(noisy).any() else "Noise hides all of these numbers. "
 
 
 def show_range(simulated: SimulatedRange, entry: str) -> list[tuple[str, str, str]]:
@@ -128,7 +137,11 @@ def show_range(simulated: SimulatedRange, entry: str) -> list[tuple[str, str, st
 
 
 def show_error(error: float) -> str:
-    """An error as short text."""
+    """An error as short text, with its sign."""
+    return f"± {format_number(error)}" if math.isfinite(error) else _write_error(error)
+
+
+def _write_error(error: float) -> str:
     return format_number(error) if math.isfinite(error) else "hidden by noise"
 
 
@@ -142,7 +155,8 @@ def list_entries(table: ErrorTable) -> list[tuple[str, str]]:
                 continue
             if len(found) >= _MOST_ENTRIES:
                 return found
-            found.append((f"{i},{j}", row if len(table.columns) == 1 else f"{row} and {column}"))
+            both = f"{row} and {column}" if not symmetric or i != j else f"{row} (variance)"
+            found.append((f"{i},{j}", row if len(table.columns) == 1 else both))
     return found
 
 
@@ -171,7 +185,7 @@ def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]
     first = list_predictions(forecaster.find_options(forecast.spec), forecast.design, forecaster.schema)[0]
     columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
-    values = [[show_error(float(value)) for value in row] for row in std]
+    values = [[_write_error(float(value)) for value in row] for row in std]
     return {"title": first.title, "rows": first.estimate.rows, "columns": names, "values": values}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class Choices:
         Questions that it answers, among `KINDS`; none if `reason` says why.
     numbers, categories : tuple of str
     splits : tuple of str
-        Categories and columns of groups, by whose levels means can be given.
+        Categories and columns of groups, by whose levels means can be given and records counted.
     groups : mapping of str to tuple of str
         Columns by which the release is grouped, with their levels.
     reason : str
@@ -76,13 +76,14 @@ class Question:
     by : str
         Whose levels means are given for.
     rows, columns : str
-        The categories of a table.
+        The categories of a table, or columns of groups.
     target : str
         What a regression explains.
     on : tuple of str
         The columns that explain it; all others if there are none.
     group : mapping of str to str
-        Levels of columns by which the release is grouped; all records if it is empty.
+        Levels of columns by which the release is grouped, unless the answer has all levels of them; all records if
+        it is empty.
     """
 
     kind: str
@@ -92,6 +93,11 @@ class Question:
     target: str = ""
     on: tuple[str, ...] = ()
     group: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def told_apart(self) -> tuple[str, ...]:
+        """Columns all of whose levels are in the answer."""
+        return {"means_by": (self.by,), "table": (self.rows, self.columns)}.get(self.kind, ())
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ def _offer(
     possible = {
         "means": bool(numbers),
         "means_by": bool(splits),
-        "table": len(categories) > 1,
+        "table": len(splits) > 1,
         "correlation": len(numbers) > 1 and few,
         "covariance": bool(numbers) and few,
         "regression": models and bool(numbers) and len(numbers) + len(categories) > 1,
@@ -165,9 +171,9 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question
     kind = given.get("kind") or choices.kinds[0]
     if kind not in choices.kinds:
         raise ParameterError(f"kind must be one of {', '.join(choices.kinds)}, got {show(kind)} instead.")
-    rows = _choose(given, "rows", choices.categories)
-    others = tuple(name for name in choices.categories if name != rows)
-    columns = _choose(given, "columns", choices.categories) if given.get("columns") else (others or ("",))[0]
+    rows = _choose(given, "rows", choices.splits)
+    others = tuple(name for name in choices.splits if name != rows)
+    columns = _choose(given, "columns", choices.splits) if given.get("columns") else (others or ("",))[0]
     if kind == "table" and rows == columns:
         raise ParameterError("rows and columns must be two different categories.")
     group = {}
@@ -176,9 +182,10 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question
         if level:
             group[name] = _require(level, f"the level of {name}", levels)
     target = _choose(given, "target", choices.numbers)
-    on = [_require(unquote_line(value), "on", choices.explaining) for name, value in sent if name == "on" and value]
     by = _choose(given, "by", choices.splits)
-    return Question(kind, by, rows, columns, target, tuple(name for name in on if name != target), group)
+    on = [_require(unquote_line(value), "on", choices.explaining) for name, value in sent if name == "on" and value]
+    question = Question(kind, by, rows, columns, target, tuple(name for name in on if name != target), group)
+    return replace(question, group={name: group[name] for name in group if name not in question.told_apart})
 
 
 def _choose(given: Mapping[str, str], name: str, known: Sequence[str]) -> str:
@@ -199,7 +206,6 @@ def ask(release: Answerable, question: Question) -> Answer:
     group = dict(question.group) or None
     with np.errstate(all="ignore"):
         if kind == "means_by":
-            group = {name: level for name, level in question.group.items() if name != question.by} or None
             return answer_means(release, question.by, group)
         if kind == "means":
             return answer_means(release, None, group)
@@ -231,9 +237,6 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
 
 def to_python(question: Question, stored: Any) -> str:
     """Lines of Python that print the same answer from the downloaded file of `stored`, the whole release."""
-    group = {
-        name: level for name, level in question.group.items() if question.kind != "means_by" or name != question.by
-    }
     plain = isinstance(stored, Release) and not isinstance(stored.design.query, TableMoments)
     calls: dict[str, tuple[str, list[Any]]] = {
         "means": ("mean" if plain else "means", []),
@@ -242,7 +245,7 @@ def to_python(question: Question, stored: Any) -> str:
         "regression": ("regression", [question.target, *([list(question.on)] if question.on else [])]),
     }
     method, arguments = calls.get(question.kind, (question.kind, []))
-    written = [*map(repr, arguments), *([f"group={group!r}"] if group else [])]
+    written = [*map(repr, arguments), *([f"group={question.group!r}"] if question.group else [])]
     part = ".release" if isinstance(stored, PlainRelease) else ""
     return (
         "from pathlib import Path\n\nimport matrixdp as mdp\n\n"

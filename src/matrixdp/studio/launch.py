@@ -122,8 +122,10 @@ def show_tokens(folder: Path, state: Path | None) -> None:
 
 def end_token(folder: Path, state: Path | None, token_id: str) -> None:
     """Revoke a token and end its sessions."""
-    token = revoke_token(_open_state(folder, state), token_id)
-    click.echo(f"Token {token.id} of {token.name} is revoked.")
+    token, sessions = revoke_token(_open_state(folder, state), token_id)
+    ended = "no browser was signed in with it" if not sessions else f"browsers that were signed out: {sessions}"
+    what = "The printed address that signed in" if token.is_link else f"Token {token.id} of"
+    click.echo(f"{what} {token.name} is revoked; {ended}.")
 
 
 def _open_state(folder: Path, state: Path | None) -> State:

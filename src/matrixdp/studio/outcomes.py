@@ -7,7 +7,7 @@ from enum import Enum
 from matrixdp.cli.exits import ChargedError
 from matrixdp.errors import LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
-from matrixdp.studio.requests import Request, read_request
+from matrixdp.studio.requests import FullRequest, Request, read_request
 from matrixdp.studio.settings import Settings
 from matrixdp.studio.state import State, now
 
@@ -31,7 +31,7 @@ class Payment(Enum):
 STORED = Payment.STORED.name.lower()  # as the studio's file has it
 
 
-def load_request(state: State, request_id: str) -> Request:
+def load_request(state: State, request_id: str) -> FullRequest:
     """A request, whoever asked for it."""
     with state.reading() as connection:
         return read_request(connection.execute("SELECT * FROM requests WHERE id = ?", (request_id,)).fetchone())

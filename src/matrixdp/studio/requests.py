@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from sqlite3 import Row
+from typing import Any
 
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.errors import ParameterError, show
@@ -35,7 +36,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """A request for a release.
+    """A request for a release, as lists show it.
 
     Attributes
     ----------
@@ -47,8 +48,6 @@ class Request:
     spec : ReleaseSpec
         What is asked for.
     purpose : str
-    schema : str
-        The text of the schema when it was asked, with which it is released.
     status : Status
     asked, decided, finished : str or None
         Times in UTC.
@@ -69,7 +68,6 @@ class Request:
     table: str
     spec: ReleaseSpec
     purpose: str
-    schema: str
     status: Status
     asked: str
     decided: str | None
@@ -100,6 +98,16 @@ class Request:
         return self.error if viewer.is_curator else "It failed. A curator sees why, and can approve it again."
 
 
+@dataclass(frozen=True)
+class FullRequest(Request):
+    """A request with the text of the schema when it was asked, with which it is released."""
+
+    schema: str
+
+
+_LISTED = ", ".join("table_name" if field.name == "table" else field.name for field in fields(Request))
+
+
 class RequestBook:
     """Keeps requests in the studio's file.
 
@@ -114,7 +122,7 @@ class RequestBook:
 
     def submit(
         self, viewer: Viewer, dataset: str, table: str, spec: ReleaseSpec, purpose: str, form_id: str
-    ) -> Request:
+    ) -> FullRequest:
         """Ask for a release. The same form of the same person is one request, however often it is sent.
 
         Parameters
@@ -156,16 +164,17 @@ class RequestBook:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
         with self._state.reading() as connection:
             rows = connection.execute(
-                "SELECT * FROM requests WHERE (? OR asker = ?) AND (? IS NULL OR status = ?) ORDER BY asked DESC, id",
+                f"SELECT {_LISTED} FROM requests WHERE (? OR asker = ?) AND (? IS NULL OR status = ?) "  # noqa: S608
+                "ORDER BY asked DESC, id",
                 (viewer.is_curator, viewer.name, status and status.value, status and status.value),
             ).fetchall()
-        return [read_request(row) for row in rows]
+        return [Request(**_read_values(row)) for row in rows]
 
     def pending(self, viewer: Viewer) -> list[Request]:
         """Requests that wait for a curator, the oldest first."""
         return self.list_all(viewer, Status.PENDING)[::-1]
 
-    def get(self, viewer: Viewer, request_id: str) -> Request:
+    def get(self, viewer: Viewer, request_id: str) -> FullRequest:
         """One request, or a `NotFoundError`; an analyst sees her own, and all that are released."""
         with self._state.reading() as connection:
             row = connection.execute("SELECT * FROM requests WHERE id = ?", (request_id,)).fetchone()
@@ -174,7 +183,7 @@ class RequestBook:
             raise NotFoundError(f"there is no request {show(request_id)}.")
         return found
 
-    def approve(self, viewer: Viewer, request_id: str) -> Request:
+    def approve(self, viewer: Viewer, request_id: str) -> FullRequest:
         """Approve a request that is pending, or that failed; it is released in the background.
 
         A second time changes nothing. A request that was refused is a `ConflictError`; so is one whose table has
@@ -199,7 +208,7 @@ class RequestBook:
         self._wake()
         return found
 
-    def refuse(self, viewer: Viewer, request_id: str, reason: str) -> Request:
+    def refuse(self, viewer: Viewer, request_id: str, reason: str) -> FullRequest:
         """Refuse a request that is pending. A second time changes nothing; one that was approved is a conflict."""
         reason = _check_line(reason, "reason", _LONGEST_PURPOSE)
         with self._state.writing() as connection:
@@ -213,7 +222,7 @@ class RequestBook:
             raise ConflictError(f"it was approved by {found.decided_by}, and cannot be refused any more.")
         return found
 
-    def _find_form(self, viewer: Viewer, form_id: str) -> Request | None:
+    def _find_form(self, viewer: Viewer, form_id: str) -> FullRequest | None:
         with self._state.reading() as connection:
             row = connection.execute(
                 "SELECT * FROM requests WHERE asker = ? AND form_id = ?", (viewer.name, form_id)
@@ -231,17 +240,20 @@ class RequestBook:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
 
-def read_request(row: Row) -> Request:
+def read_request(row: Row) -> FullRequest:
     """A request from its row in the studio's file."""
-    values = {name: row[name] for name in row.keys()}  # noqa: SIM118 (a Row iterates over its values)
-    del values["form_id"]
+    return FullRequest(**_read_values(row))
+
+
+def _read_values(row: Row) -> dict[str, Any]:
+    values = {name: row[name] for name in row.keys() if name != "form_id"}  # noqa: SIM118 (a Row has its values)
     values["table"] = values.pop("table_name")
     values["spec"] = ReleaseSpec.from_json(values["spec"])
     values["status"] = Status(values["status"])
-    return Request(**values)
+    return values
 
 
-def _require_same(found: Request, dataset: str, table: str, spec: ReleaseSpec) -> Request:
+def _require_same(found: FullRequest, dataset: str, table: str, spec: ReleaseSpec) -> FullRequest:
     if (found.dataset, found.table, found.spec) != (dataset, table, spec):
         raise ConflictError("this form was sent before with other values. Load the page again to ask for another one.")
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matrixdp.errors import show
 from matrixdp.studio.refusals import NotFoundError
-from matrixdp.studio.requests import Request, RequestBook, Status
+from matrixdp.studio.requests import FullRequest, Request, RequestBook, Status
 from matrixdp.studio.roles import Role, Viewer
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Results:
         """All requests that are released, by anybody, the latest first."""
         return self._requests.list_all(_ANYBODY, Status.RELEASED)
 
-    def get(self, viewer: Viewer, request_id: str) -> Request:
+    def get(self, viewer: Viewer, request_id: str) -> FullRequest:
         """The request of a finished release, or a `NotFoundError`."""
         found = self._requests.get(viewer, request_id)
         if found.status is not Status.RELEASED:

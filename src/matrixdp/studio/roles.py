@@ -74,6 +74,7 @@ ROUTES: dict[str, Access] = {
     "GET /tables/{table}/schema": Access.CURATOR,
     "POST /tables/{table}/schema": Access.CURATOR,
     "POST /tables/{table}/schema/check": Access.CURATOR,
+    "POST /tables/{table}/schema/column": Access.CURATOR,
     "GET /tables/{table}/schema.toml": Access.CURATOR,
     # pages/results.py
     "GET /results": Access.VIEWER,

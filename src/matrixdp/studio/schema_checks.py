@@ -68,8 +68,9 @@ def _check_column(column: ColumnForm) -> Iterator[tuple[str, str]]:
         found = list(_report(field, lambda: _parse(bare)))
         if not found and kind not in DATE_TYPES:
             for guess in guesses:
-                one = replace(bare, **{guess: getattr(column, guess)})
-                found += _report(guess, lambda one=one: _parse(one))
+                if getattr(column, guess):
+                    one = replace(bare, **{guess: getattr(column, guess)})
+                    found += _report(guess, lambda one=one: _parse(one))
     yield from found
 
 

@@ -7,6 +7,7 @@ is wrong with a form, field by field.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -164,7 +165,23 @@ def read_form(sent: Mapping[str, str]) -> SchemaForm:
     )
 
 
+def fold_column(column: ColumnForm) -> str:
+    """All fields of a column as the text of one, ``folded``, for columns that a page does not show in full."""
+    found = {field.name: getattr(column, field.name) for field in fields(ColumnForm)}
+    found |= {"name": quote_line(column.name)}
+    return json.dumps({name: value if isinstance(value, str) else "on" for name, value in found.items() if value})
+
+
+def _unfold(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+
+
 def _read_column(sent: dict[str, str]) -> ColumnForm:
+    sent = {**_unfold(sent.get("folded", "")), **sent}
     found: dict[str, Any] = {field.name: sent[field.name] for field in fields(ColumnForm) if field.name in sent}
     found |= {flag: flag in sent for flag in ("other", "missing")}
     try:

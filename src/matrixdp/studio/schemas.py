@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.tables import TableFolder
 
 _LARGEST = 1 << 19  # characters
+_LONGEST_NAME = 255  # bytes of a file's name
 
 
 class SchemaStore:
@@ -23,7 +26,10 @@ class SchemaStore:
 
     def path(self, table: str) -> Path:
         """Where the schema of a table is kept, whether it was written or not."""
-        return self._folder / f"{self._tables.path(table).name}.toml"
+        name = f"{self._tables.path(table).name}.toml"
+        if len(os.fsencode(name)) > _LONGEST_NAME:
+            name = f"{hashlib.sha256(os.fsencode(name)).hexdigest()}.toml"
+        return self._folder / name
 
     def read(self, table: str) -> str | None:
         """The text of a table's schema; None if there is none yet."""

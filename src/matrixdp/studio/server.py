@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,11 @@ class _AnnouncedServer(uvicorn.Server):
             self.announce()
 
 
+def _is_no_interruption(record: logging.LogRecord) -> bool:
+    """Whether a line of the log is more than a simulation that was interrupted when the server stopped."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
+
+
 def run_server(
     settings: Settings,
     listening: socket.socket,
@@ -48,6 +54,7 @@ def run_server(
         Called with the token of that address once the server accepts requests.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_interruption)
     app = create_app(settings, quick=True)
     config = uvicorn.Config(
         app,

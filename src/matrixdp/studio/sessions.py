@@ -9,7 +9,16 @@ from threading import Lock
 
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.state import State, now
-from matrixdp.studio.tokens import Token, find_token, hash_secret, make_secret, read_roles, write_roles
+from matrixdp.studio.tokens import (
+    Token,
+    find_token,
+    forget_link,
+    hash_secret,
+    make_secret,
+    note_link,
+    read_roles,
+    write_roles,
+)
 
 
 @dataclass(frozen=True)
@@ -43,25 +52,25 @@ class OneTimeLinks:
 def enter_by_link(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
     """The text of the cookie for the token of a printed address; None if it is unknown, or was used."""
     viewer = links.take(secret)
-    return None if viewer is None else _start_session(state, viewer, None, hours)
+    return None if viewer is None else _start_session(state, note_link(state, viewer, hours), hours)
 
 
 def enter_by_token(state: State, secret: str, hours: float) -> str | None:
     """The text of the cookie for a person's token; None if it is not valid."""
     token = find_token(state, secret)
-    return None if token is None else _start_session(state, token.viewer, token, hours)
+    return None if token is None else _start_session(state, token, hours)
 
 
-def _start_session(state: State, viewer: Viewer, token: Token | None, hours: float) -> str:
+def _start_session(state: State, token: Token, hours: float) -> str:
     cookie = make_secret()
     expires = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
-    if token is not None and token.expires is not None:
+    if token.expires is not None:
         expires = min(expires, token.expires)
     row = (
         hash_secret(cookie),
-        None if token is None else token.id,
-        viewer.name,
-        write_roles(viewer.roles),
+        token.id,
+        token.name,
+        write_roles(token.roles),
         secrets.token_urlsafe(32),
         expires,
     )
@@ -85,6 +94,9 @@ def find_session(state: State, cookie: str) -> Session | None:
 
 
 def sign_out(state: State, cookie: str) -> None:
-    """End a session."""
+    """End a session, and forget the printed address that it began with."""
     with state.writing() as connection:
+        row = connection.execute("SELECT token FROM sessions WHERE hash = ?", (hash_secret(cookie),)).fetchone()
+        if row is not None:
+            forget_link(connection, row["token"])
         connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(cookie),))

@@ -1,4 +1,7 @@
-"""Tokens of persons: random texts that are shown once, stored as hashes, and can be revoked."""
+"""Tokens of persons: random texts that are shown once, stored as hashes, and can be revoked.
+
+A browser that signs in with the printed address has an entry in the same list, so that it can be revoked as well.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from sqlite3 import Row
+from sqlite3 import Connection, Row
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger.request import check_name
@@ -17,6 +20,7 @@ from matrixdp.studio.state import State, now
 
 _BYTES = 32
 _LONGEST_NAME = 100
+_LINK = "link-"  # begins the ids of printed addresses
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Token:
     Attributes
     ----------
     id : str
-        Names it in `revoke_token`.
+        Names it in `revoke_token`. That of a printed address begins with ``link-``.
     name : str
         The person.
     roles : frozenset of Role
@@ -45,6 +49,11 @@ class Token:
     def viewer(self) -> Viewer:
         """The person."""
         return Viewer(self.name, self.roles)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it was the token of a printed address, which is used up and stands for the browser that used it."""
+        return self.id.startswith(_LINK)
 
     @property
     def is_valid(self) -> bool:
@@ -86,15 +95,35 @@ def create_token(state: State, name: str, roles: Iterable[Role], days: float | N
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
     with state.writing() as connection:
         taken = connection.execute(
-            "SELECT 1 FROM tokens WHERE name = ? AND roles <> ? AND revoked IS NULL", (name, write_roles(given))
+            "SELECT 1 FROM tokens WHERE name = ? AND roles <> ? AND revoked IS NULL AND id NOT LIKE ?",
+            (name, write_roles(given), f"{_LINK}%"),
         ).fetchone()
         if taken:
             raise ParameterError(f"name: {name!r} has a token with other roles. Revoke it first, or use another name.")
-        connection.execute(
-            "INSERT INTO tokens (id, name, roles, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
-            (token.id, name, write_roles(given), hash_secret(secret), token.created, expires),
-        )
+        _insert(connection, token, secret)
     return secret, token
+
+
+def note_link(state: State, viewer: Viewer, hours: float) -> Token:
+    """An entry for a browser that has signed in with a printed address; no text is its token."""
+    expires = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
+    token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), expires, None)
+    with state.writing() as connection:
+        connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
+        _insert(connection, token, make_secret())
+    return token
+
+
+def forget_link(connection: Connection, token_id: str) -> None:
+    """Remove the entry of a printed address whose browser has signed out."""
+    connection.execute("DELETE FROM tokens WHERE id = ? AND id LIKE ?", (token_id, f"{_LINK}%"))
+
+
+def _insert(connection: Connection, token: Token, secret: str) -> None:
+    connection.execute(
+        "INSERT INTO tokens (id, name, roles, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
+        (token.id, token.name, write_roles(token.roles), hash_secret(secret), token.created, token.expires),
+    )
 
 
 def list_tokens(state: State) -> list[Token]:
@@ -111,15 +140,18 @@ def find_token(state: State, secret: str) -> Token | None:
     return token if token is not None and token.is_valid else None
 
 
-def revoke_token(state: State, token_id: str) -> Token:
-    """Revoke a token, and end the sessions that began with it. A second time changes nothing."""
+def revoke_token(state: State, token_id: str) -> tuple[Token, int]:
+    """Revoke a token, and end the sessions that began with it, whose number is returned, too.
+
+    A second time changes nothing.
+    """
     with state.writing() as connection:
         connection.execute("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", (now(), token_id))
-        connection.execute("DELETE FROM sessions WHERE token = ?", (token_id,))
+        live = connection.execute("DELETE FROM sessions WHERE token = ? AND expires > ?", (token_id, now())).rowcount
         row = connection.execute("SELECT * FROM tokens WHERE id = ?", (token_id,)).fetchone()
     if row is None:
         raise NotFoundError(f"there is no token {show(token_id)}. See: matrixdp studio token list")
-    return _read_token(row)
+    return _read_token(row), live
 
 
 def write_roles(roles: Iterable[Role]) -> str:

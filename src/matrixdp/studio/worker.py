@@ -28,7 +28,7 @@ from matrixdp.studio.outcomes import (
     update_request,
 )
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.requests import Request, Status
+from matrixdp.studio.requests import FullRequest, Status
 from matrixdp.studio.settings import Settings
 from matrixdp.studio.state import State, now
 from matrixdp.studio.tables import TableFolder
@@ -53,7 +53,7 @@ def release_request(settings: Settings, request_id: str) -> None:
             update_request(state, request_id, **outcome, progress=None, error=None, error_kind=None)
 
 
-def _write_folder(settings: Settings, state: State, request: Request) -> None:
+def _write_folder(settings: Settings, state: State, request: FullRequest) -> None:
     """Release to the request's folder, as ``matrixdp release`` does; a folder that is there is complete."""
     out = settings.releases / request.id
     if (out / "release.json").is_file():

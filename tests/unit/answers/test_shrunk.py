@@ -110,8 +110,16 @@ def test_shrunk_tables_add_up_and_are_not_negative(exact):
     assert table["all", "all"] == 1.0
 
 
+def test_tables_by_a_column_of_groups_are_shrunk_too(exact):
+    table = released("ward", exact, 0.1, np.random.default_rng(2)).table("colour", "ward", shrunk=True)
+    assert (table.value >= 0).all()
+    assert table.value[:-1].sum(axis=0) == pytest.approx(table.value[-1], abs=1e-6)
+
+
 def test_cells_of_an_empty_level_are_zero():
-    cells = shrink_cells(np.array([[0.1, -0.1], [0.6, 0.4]]), np.array([0.0, 1.0]), np.array([0.6, 0.4]), 0.1)
+    cells = shrink_cells(
+        np.array([[0.1, -0.1], [0.6, 0.4]]), np.array([0.0, 1.0]), np.array([0.6, 0.4]), np.full((2, 2), 0.1)
+    )
     assert cells == pytest.approx(np.array([[0, 0], [0.6, 0.4]]), abs=1e-6)
 
 

@@ -1,6 +1,7 @@
 """Answers from the moments of a table agree with pandas where there is hardly any noise, and mark what noise hides."""
 
 import re
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -97,18 +98,57 @@ def test_means_of_one_group(data):
     np.testing.assert_allclose(merged, data[data.ward == "a"][NUMBERS].mean(), atol=GRID)
 
 
-def test_a_table_of_two_categories_adds_up(exact, noisy, data):
-    names = [name for name in ("smoker", "outcome") if name not in exact.design.query.by]
-    if len(names) == 2:
-        found = exact.table("smoker", "outcome")
-        expected = pd.crosstab(data.smoker, data.outcome.fillna("missing"), normalize=True)
-        expected = expected[["ill", "well", "missing"]]
-        np.testing.assert_allclose(found.value[:2, :3], expected, atol=1e-12)
+@pytest.mark.parametrize(("first", "second"), [("smoker", "outcome"), ("outcome", "ward"), ("ward", "smoker")])
+def test_tables_of_categories_and_groups_are_those_of_pandas(exact, data, first, second):
+    found = exact.table(first, second)
+    frame = data.assign(outcome=data.outcome.fillna("missing"), smoker=data.smoker.map({True: "yes", False: "no"}))
+    expected = pd.crosstab(frame[first], frame[second], normalize=True, margins=True, margins_name="all")
+    np.testing.assert_allclose(found.value, expected.loc[list(found.rows), list(found.columns)], atol=1e-12)
+
+
+def test_a_table_of_one_group(data):
+    release = exact_release(mdp.TableMoments(COLUMNS, RECORDS, ["ward", "smoker"]), data)
+    chosen = data[data.smoker]
+    expected = pd.crosstab(chosen.ward, chosen.outcome.fillna("missing"), margins=True).to_numpy() / RECORDS
+    found = release.table("ward", "outcome", group={"smoker": "yes"})
+    np.testing.assert_allclose(found.value, expected[:, [0, 2, 1, 3]], atol=1e-12)  # ill, well, missing
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("by", [(), ("ward",), ("smoker", "ward")], ids=["all", "ward", "smoker and ward"])
+def test_tables_add_up_and_agree_with_means(data, by, neighbours):
+    design = mdp.make_design(mdp.TableMoments(COLUMNS, RECORDS, by, neighbours=neighbours), PRIVACY)
+    release = design.release(data, stream=mdp.Stream(seed=1), simulation=True)
+    for first, second in permutations(("ward", "smoker", "outcome"), 2):
+        found = release.table(first, second)
+        np.testing.assert_allclose(found.value[:-1].sum(axis=0), found.value[-1], atol=1e-12)
+        np.testing.assert_allclose(found.value[:, :-1].sum(axis=1), found.value[:, -1], atol=1e-12)
+        if neighbours == "replace":
+            assert found.value[-1, -1] == pytest.approx(1.0)
+            assert found.std[-1, -1] == 0
+        else:
+            assert found.std[-1, -1] > 0
+        if neighbours == "replace" or first in by:  # otherwise a share of the noisy number of all records
+            shares = release.means(by=first)
+            np.testing.assert_allclose(shares.value[:, 0], found.value[:-1, -1], atol=1e-12)
+            np.testing.assert_allclose(shares.std[:, 0], found.std[:-1, -1], rtol=1e-9)
+
+
+def test_error_bars_of_tables_are_those_of_noise(data):
+    """The noise of 100 releases has the claimed standard deviations, in every cell and total."""
+    query = mdp.TableMoments(COLUMNS, RECORDS, ["ward", "smoker"])
+    exact, rng = exact_release(query, data), np.random.default_rng(0)
+    structure = exact.design.structure
+    for first, second in (("ward", "outcome"), ("smoker", "ward")):
+        std, noise = exact.table(first, second).std, []
+        for _ in range(100):
+            drawn = structure.combine(exact.design.noise, rng.standard_normal(structure.count))
+            noise.append(Release(drawn, exact.design, simulation=True).table(first, second).value)
+        np.testing.assert_allclose(np.std(noise, axis=0), std, rtol=0.35, atol=1e-12)
+
+
+def test_the_error_bars_of_a_table_are_less_than_those_of_its_cells(noisy):
     found = noisy.table("smoker", "outcome")
-    np.testing.assert_allclose(found.value[:-1].sum(axis=0), found.value[-1], atol=1e-12)
-    np.testing.assert_allclose(found.value[:, :-1].sum(axis=1), found.value[:, -1], atol=1e-12)
-    assert found.value[-1, -1] == pytest.approx(1.0)
-    assert found.std[-1, -1] == 0
     raw = noisy.design.std[noisy.design.query.places["smoker"].value, noisy.design.query.places["outcome"].value]
     assert (found.std[:-1, :-1] < raw).all()
 
@@ -235,6 +275,25 @@ def test_error_bars_use_the_noise_of_the_release(noisy):
 def test_mistakes_are_named(noisy, call, message):
     with pytest.raises(mdp.ParameterError, match=message):
         call(noisy)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.means(by="ward", group="a"), "levels of other columns than 'ward'"),
+        (lambda r: r.means(by="ward", group={"ward": "a"}), "all levels of 'ward'"),
+        (lambda r: r.table("outcome", "ward", {"ward": "a"}), "all levels of 'ward'"),
+        (lambda r: r.table("ward", "smoker", {"smoker": "yes"}), "all levels of 'smoker'"),
+        (lambda r: r.table("ward", "age"), "'age' must be a category"),
+        (lambda r: r.table("ward", "ward"), "two different categories"),
+        (lambda r: r.regression("age", ["ward"]), "'ward' groups the release"),
+        (lambda r: r.discriminant("ward"), r"--group ward=LEVEL"),
+    ],
+)
+def test_mistakes_about_groups_are_named(data, call, message):
+    release = exact_release(mdp.TableMoments(COLUMNS, RECORDS, ["ward", "smoker"]), data)
+    with pytest.raises(mdp.ParameterError, match=message):
+        call(release)
 
 
 def test_other_releases_have_no_tables():

@@ -87,11 +87,15 @@ def test_a_table_of_counts(released, matrixdp):
     found, expected = json.loads(done.out), released.table("smoker", "outcome")
     np.testing.assert_allclose(np.array(found["value"], float), expected.value * 4000)
     assert found["value"][-1][-1] == pytest.approx(4000)
+    grouped = json.loads(matrixdp("answer", "table", "out", "ward", "outcome", "--json").out)
+    assert grouped["rows"] == ["north", "south", "east", "all"]
+    np.testing.assert_allclose(grouped["value"][-1], found["value"][-1])
 
 
 def test_a_regression_for_people(released, matrixdp):
     done = matrixdp("answer", "regression", "out", "--target", "bmi", "--on", "age,smoker")
     assert done.code == 0, done.err
+    assert "Coefficients of smoker are differences from its level no." in done.out
     for text in ("Regression of bmi", "intercept", "age", "smoker=yes", "95% low", "R^2", "costs no privacy"):
         assert text in done.out
     found = json.loads(matrixdp("answer", "regression", "out", "--target", "bmi", "--on", "age", "--json").out)
@@ -127,7 +131,8 @@ def test_components_that_noise_mixes_are_named(released, matrixdp):
         (("means", "out", "--group", "ward"), "--group must be NAME=LEVEL"),
         (("means", "out", "--group", "ward=west"), "north, south, east"),
         (("table", "out", "smoker", "bmi"), "'bmi' must be a category"),
-        (("regression", "out", "--target", "ward"), "a column must be one of"),
+        (("regression", "out", "--target", "ward"), "'ward' groups the release"),
+        (("means", "out", "--by", "ward", "--group", "ward=north"), "all levels of 'ward'"),
         (("regression", "out", "--target", "bmi", "--on", "nothing"), "a column must be one of"),
         (("components", "out", "-k", "9"), "count must be"),
         (("means", "out", "--csv", "out"), "--csv"),

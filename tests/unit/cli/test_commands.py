@@ -27,6 +27,13 @@ def test_a_new_schema_is_not_complete(clinic, matrixdp, data, missing):
     assert missing in done.err
 
 
+@pytest.mark.parametrize("words", [(), ("answer",), ("ledger",)])
+def test_without_a_command_the_help_is_shown(matrixdp, words):
+    done = matrixdp(*words)
+    assert done.code == 2
+    assert done.err == matrixdp(*words, "--help").out
+
+
 def test_a_schema_is_not_overwritten_without_force(clinic, matrixdp):
     before = Path("schema.toml").read_text()
     assert matrixdp("schema", "new", "clinic.csv", "-o", "schema.toml").code == 2

@@ -169,6 +169,8 @@ def test_a_ledger_for_persons_refuses_rows_and_others(ledger, matrixdp):
         assert "is registered for releases that protect" in answer.err
         assert "Nothing was charged" in answer.err
         assert not Path("out").exists()
+    assert "If each person has one row at most, design the release for records" in answer.err
+    assert "ledger add --person patient_id" in answer.err
     answer = matrixdp(
         "design", "--schema", "schema.toml", "--query", "everything", "--records", 500, *BUDGET, *to, "visits"
     )
@@ -192,6 +194,7 @@ def test_a_design_needs_no_data(visits, matrixdp):
     assert answer.code == 0, answer.err
     assert "protects one person with all their rows" in answer.out
     assert matrixdp(*words, "--json").json()["unit"] == "person:patient_id"
+    assert "the public number of people" in matrixdp(*words[:5], *BUDGET).err
 
 
 @pytest.mark.parametrize(

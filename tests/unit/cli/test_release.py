@@ -155,13 +155,18 @@ def test_the_budget_is_checked_before_the_data_are_read(clinic, matrixdp, monkey
     assert done.code == 4
     assert "epsilon 4" in done.err
     assert not Path("out").exists()
+    other = matrixdp(*argv("clinic.parquet"), "--neighbours", "add-remove", "--records", "300")
+    assert other.code == 2
+    assert "neighbours must be 'replace'" in other.err
 
 
 def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp):
-    assert matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3")).code == 0
+    request = ("--request", "week-7", "--epsilon", "3", "--json")
+    assert matrixdp(*argv("clinic.csv", "moments", *request)).json()["ledger"]["charged"] is True
     first = Path("out/release.json").read_text()
-    again = matrixdp(*argv("clinic.csv", "moments", "--request", "week-7", "--epsilon", "3", "--force"))
+    again = matrixdp(*argv("clinic.csv", "moments", *request, "--force"))
     assert again.code == 0, again.err
+    assert again.json()["ledger"]["charged"] is False
     assert Path("out/release.json").read_text() == first
     assert "was released before; it was not charged again" in again.err
     assert len(read_charges()) == 1

@@ -102,56 +102,17 @@ def test_check_refuses_a_level_twice(clinic, matrixdp):
 
 TEMPLATE = """\
 
-[columns.age]
-type = "number"
-lower = ""
-upper = ""
-# missing = true
-
-[columns."body mass"]
-type = "number"
-lower = ""
-upper = ""
-
-[columns.ward]
-type = "category"
-levels = []
-# other = true
-# missing = true
-
-[columns.city]
-type = "category"
-levels = []
-# other = true
-# missing = true
-
-[columns.smoker]
-type = "yes/no"
-# missing = true
-
-[columns.seen]
-type = "date"
-lower = ""
-upper = ""
-# missing = true
-
-[columns.at]
-type = "date"
-lower = ""
-upper = ""
-# missing = true
-
-[columns.start]
-type = "time"
-lower = ""
-upper = ""
-# missing = true
-
-# [columns.stay] holds lengths of time, which cannot be used as they are. Make them numbers or
-# a category first.
-
-# [columns.visits] holds values of another type, which cannot be used as they are. Make them numbers or
-# a category first.
+[columns]
+age = { type = "number", lower = "", upper = "" }
+"body mass" = { type = "number", lower = "", upper = "" }
+ward = { type = "category", levels = [] }
+city = { type = "category", levels = [] }
+smoker = { type = "yes/no" }
+seen = { type = "date", lower = "", upper = "" }
+at = { type = "date", lower = "", upper = "" }
+start = { type = "time", lower = "", upper = "" }
+# stay holds lengths of time, which cannot be used as they are. Make them numbers or a category first.
+# visits holds values of another type, which cannot be used as they are. Make them numbers or a category first.
 """
 
 
@@ -179,7 +140,7 @@ def test_types_come_from_the_file_and_nothing_from_its_values(tmp_path, monkeypa
     (pq.write_table if data.endswith("parquet") else feather.write_feather)(typed_table(), data)
     done = matrixdp("schema", "new", data)
     assert done.code == 0
-    header, _, columns = done.out.partition('# missing_words = ["NA", "."]\n')
+    header, _, columns = done.out.partition('#   missing_words = ["NA", "."]\n')
     assert columns == TEMPLATE
     assert data in header
     assert "77" not in done.out
@@ -187,23 +148,32 @@ def test_types_come_from_the_file_and_nothing_from_its_values(tmp_path, monkeypa
     assert matrixdp("schema", "new", data).out == done.out
 
 
-def test_columns_of_csv_have_a_template_for_each_type(clinic, matrixdp):
+def test_columns_of_csv_have_no_type_yet(clinic, matrixdp):
     done = matrixdp("schema", "new", "clinic.csv", "-o", "new.toml")
     assert done.code == 0
     text = (clinic.path / "new.toml").read_text()
-    for name in ("age", "bmi", "smoker", "outcome"):
-        block = text.partition(f"[columns.{name}]\n")[2].partition("\n[")[0]
-        assert all(line.startswith("#") for line in block.strip().splitlines())
-        for line in (
-            '# type = "number"',
-            '# type = "category"',
-            "# levels = []",
-            '# type = "yes/no"',
-            '# type = "date"',
-            "# missing = true",
-        ):
-            assert line in block.splitlines()
-    assert "yes" not in text.replace('"yes/no"', "").replace("true, yes, 1", "")
+    lines = text.partition("[columns]\n")[2].splitlines()
+    assert lines == [f'{name} = {{ type = "" }}' for name in ("age", "bmi", "smoker", "outcome")]
+    with pytest.raises(ParameterError, match="'age' has no type yet"):
+        read_schema(clinic.path / "new.toml")
+
+
+def test_the_examples_in_a_template_are_a_schema(clinic, matrixdp):
+    text = matrixdp("schema", "new", "clinic.csv").out
+    examples = [line.removeprefix("#   ") for line in text.splitlines() if line.startswith("#   ")]
+    columns, above = examples[:5], examples[5:]
+    schema = read(clinic.path, "\n".join([*above, "[columns]", *columns]))
+    assert schema.columns.names == ("age", "ward", "smoker", "born", "start")
+    assert schema.records == 10_000
+    assert schema.person.column == "patient_id"
+    assert schema.rules.decimal == ","
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("line", ["records = 100", "expected_correlation = 0.5"])
+def test_what_belongs_above_the_columns_is_no_column(tmp_path, line):
+    with pytest.raises(ParameterError, match=f"{line.split()[0]} must be above"):
+        read(tmp_path, f"[columns]\na = {{ lower = 0, upper = 1 }}\n{line}\n")
 
 
 GUESSES = """

@@ -83,6 +83,8 @@ def test_stored_releases_answer_with_dates(folder, matrixdp):
     assert re.search(r"\n  birth +19\d\d-\d\d-\d\d ± [\d,]+ days ", shown.out)
     assert re.search(r"\n  start +0[678]:\d\d:\d\d ± \S+ hours ", shown.out)
     assert "birth: a date, counted in days since 1900-01-01." in shown.out
+    assert "start:" in matrixdp("answer", "regression", "out", "--target", "start", "--on", "ward").out
+    assert "birth:" not in matrixdp("answer", "regression", "out", "--target", "start", "--on", "ward").out
     by_ward = matrixdp("answer", "means", "out/release.json", "--by", "ward")
     assert re.search(r"\n  a .* 19\d\d-\d\d-\d\d ± [\d,]+ days ", by_ward.out)
     Path("alone").mkdir()
@@ -128,14 +130,14 @@ def test_a_new_schema_names_its_sheet(folder, matrixdp):
     sheet.append(["secret", *ROWS[0]])
     sheet.append([77, 1, datetime.date(1950, 1, 1), None, "a"])
     book.save("data.xlsx")
-    assert "[columns.unused]" in matrixdp("schema", "new", "data.xlsx").out
+    assert "[columns]\nunused = {" in matrixdp("schema", "new", "data.xlsx").out
     done = matrixdp("schema", "new", "data.xlsx", "--sheet", 'The "data"', "-o", "new.toml")
     assert done.code == 0, done.err
     text = Path("new.toml").read_text()
-    assert "[columns.birth]" in text
+    assert "\nbirth = {" in text
     assert "77" not in text
     assert "1950" not in text
-    Path("new.toml").write_text(text.partition("\n[columns.")[0] + "\n[columns.pay]\nlower = 0\nupper = 1\n")
+    Path("new.toml").write_text(text.partition("\n[columns]")[0] + "\n[columns.pay]\nlower = 0\nupper = 1\n")
     done = matrixdp("schema", "check", "new.toml", "--data", "data.xlsx")
     assert done.code == 0, done.err
     assert read_schema(Path("new.toml")).rules.sheet == 'The "data"'
@@ -159,7 +161,7 @@ def test_a_new_schema_names_its_sheet(folder, matrixdp):
         ('["NA", "."]', '[" N"]\n[columns.smoker]\ntype = "yes/no"', "' N', which means yes or no in column 'smoker'"),
         ('["NA", "."]', '["a"]', "also a level of column 'ward'"),
         ('levels = ["a", "b"]', "levels = 3", "levels must be a list"),
-        ("[columns.pay]", "[columns]\npay = 3\n[columns.more]", "must be a table"),
+        ("[columns.pay]", "[columns]\npay = 3\n[columns.more]", "must be { type"),
     ],
 )
 def test_wrong_entries_are_named(folder, matrixdp, old, new, words):

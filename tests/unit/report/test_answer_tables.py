@@ -134,6 +134,17 @@ def test_answers_of_all_groups_are_in_the_files(tmp_path):
     assert all(line["value"] == "" for line in lines if line["ward"] == "'=east" and line["column"] == "mean")
 
 
+def test_groups_are_counted_by_categories_in_the_report():
+    content = make_content(make_release(by=["ward"]), "everything")
+    titles = [answer.title for answer in content.answers if answer.name == "table" and not answer.group]
+    assert titles == ["Records by smoker and outcome", "Records by ward and smoker", "Records by ward and outcome"]
+    groups = [answer for answer in content.answers if answer.name == "table" and answer.group]
+    assert {answer.title for answer in groups} == {"Records by smoker and outcome"}
+    one = content.answers[[answer.title for answer in content.answers].index("Records by ward and smoker")]
+    assert one.estimate["all", "all"] == pytest.approx(RECORDS)
+    assert "Records by ward and smoker" in render_page(content)
+
+
 def test_replaced_values_are_named_beside_the_numbers():
     release = make_release(missing="midpoint")
     assert "REPLACED" in str(release)

@@ -195,7 +195,7 @@ class TestDesign:
     def test_mistakes_are_beside_their_field(self, site, changes, field):
         done = site.browser(ANALYST).post("/design/forecast", data={**FORM, "column": ALL, **changes})
         assert done.status_code == 200
-        errors = dict(re.findall(r'id="(\w+)-error" hx-swap-oob="true">([^<]*)<', done.text))
+        errors = dict(re.findall(r'id="(\w+)-error" hx-swap-oob="innerHTML">([^<]*)<', done.text))
         assert [name for name, text in errors.items() if text] == [field]
         assert "--" not in errors[field]
 
@@ -329,13 +329,20 @@ class TestRequests:
         assert len(site.studio.datasets.history("clinic")) == 1
 
     def test_a_running_one_is_asked_for_again(self, site):
-        location = ask(site.browser(ANALYST)).headers["location"]
+        analyst = site.browser(ANALYST)
+        location = ask(analyst).headers["location"]
+        assert f'hx-get="{location}/progress?seen=pending"' in analyst.get(location).text
+        assert "/progress" not in site.browser(CURATOR).get(location).text  # where a reason is typed
+        assert analyst.get(f"{location}/progress?seen=pending").status_code == 204
         with site.studio.state.writing() as connection:
             connection.execute("UPDATE requests SET status = 'running', progress = 0.25")
-        progress = site.browser(ANALYST).get(f"{location}/progress")
+        assert analyst.get(f"{location}/progress?seen=pending").headers["HX-Refresh"] == "true"
+        progress = analyst.get(f"{location}/progress?seen=approved")
         assert 'hx-trigger="every 1s"' in progress.text
         assert 'value="0.250"' in progress.text
         assert "HX-Refresh" not in progress.headers
+        seen = re.search(r'hx-get="([^"]*)"', progress.text)[1]
+        assert analyst.get(seen).status_code == 204  # what has not changed is not replaced
 
     def test_a_budget_that_is_spent_disables_approval(self, site):
         location = ask(site.browser(ANALYST), epsilon="3").headers["location"]
@@ -374,12 +381,13 @@ class TestRequests:
     ],
 )
 def test_the_address_of_a_request_fills_the_form_with_it(site, changes):
-    schema = open_forecaster(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n', "x.toml").schema
+    forecaster = open_forecaster(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n', "x.toml")
+    schema = forecaster.schema
     registration = site.studio.datasets.get("clinic").summary.registration
     spec = ReleaseSpec.from_mapping({"epsilon": 0.5, "delta": 1e-6, **changes})
     address = write_address(spec, schema, "clinic", TABLE)
     form = DesignForm.read(QueryParams(address.partition("?")[2]), schema, registration)
-    found, errors = form.make_spec(schema, registration)
+    found, errors = form.make_spec(forecaster, registration)
     assert errors == {}
     assert {**found.to_mapping(), "records": None} == {**spec.to_mapping(), "records": None}
 
@@ -390,5 +398,5 @@ def test_pages_have_no_inline_code_and_scripts_use_no_eval(site):
     for address in ("/datasets", "/datasets/clinic", "/design", "/requests", location):
         page = client.get(address).text
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?![^>]*src=)|javascript:", page)
-    for name in ("studio.js", "charts.js"):
+    for name in ("studio.js", "charts.js", "update.js"):
         assert not re.search(r"\beval\(|new Function|innerHTML", (STATIC / name).read_text())

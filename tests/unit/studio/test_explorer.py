@@ -95,10 +95,22 @@ def test_answers_are_those_of_the_library(table):
     np.testing.assert_array_equal(split.estimate.value, table.means("ward").value)
 
 
+def test_a_column_of_groups_can_be_rows_or_columns(table):
+    asked = question(table, kind="table", rows="smoker", columns="ward", **{"group.0": "north"})
+    assert not asked.group  # the answer has all wards
+    counts = ask(table, asked)
+    np.testing.assert_allclose(counts.estimate.value, 4000 * table.table("smoker", "ward").value)
+    assert counts.estimate.columns == ("north", "south", "all")
+    assert "release.table('smoker', 'ward')" in to_python(asked, table)
+    release = make_table(count=100, by=("ward", "smoker"))
+    both = question(release, kind="table", rows="ward", columns=HOSTILE, **{"group.1": "yes"})
+    assert both.group == {"smoker": "yes"}
+
+
 def test_the_first_columns_are_asked_about_by_default(table):
     asked = question(table, kind="table")
-    assert (asked.rows, asked.columns) == (HOSTILE, "smoker")
-    assert question(table, kind="table", rows="smoker").columns == HOSTILE
+    assert (asked.rows, asked.columns) == ("ward", HOSTILE)
+    assert question(table, kind="table", rows="smoker").columns == "ward"
     assert question(table).kind == "means"
     assert question(table, kind="regression", on="age").on == ()  # the target itself
 

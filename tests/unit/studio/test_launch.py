@@ -86,6 +86,7 @@ def test_tokens_are_made_listed_and_revoked(folder, capsys):
     assert token.id in listed
     assert secret not in listed
     assert run(["studio", "token", "revoke", str(folder), token.id]) == 0
+    assert capsys.readouterr().out == f"Token {token.id} of ann is revoked; no browser was signed in with it.\n"
     assert find_token(state, secret) is None
     assert run(["studio", "token", "list", str(folder)]) == 0
     assert "revoked" in capsys.readouterr().out

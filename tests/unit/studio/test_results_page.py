@@ -6,7 +6,7 @@ import pytest
 
 from matrixdp.studio.pages import results
 from matrixdp.studio.worker import release_request
-from studio_site import ANALYST, BOTH, CURATOR, Site
+from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
 
 
 def make_release(site, form_id, **changes):
@@ -72,6 +72,24 @@ def test_the_explorer_answers_what_the_address_asks(analyst, everything):
     ).text
     assert "Regression of bmi, ward south" in page
     assert "intercept" in page
+
+
+def test_of_two_columns_of_groups_each_has_its_own_choice(tmp_path):
+    site = Site(tmp_path)
+    file = tmp_path / "tables" / TABLE
+    head, *rows = file.read_text().splitlines()
+    file.write_text("\n".join([f"{head},sex", *(f"{row},{'fm'[k % 2]}" for k, row in enumerate(rows))]) + "\n")
+    site.studio.schemas.write(TABLE, SCHEMA + '\n[columns.sex]\ntype = "category"\nlevels = ["f", "m"]\n')
+    number = make_release(site, "a", query="everything", columns=None, method=None, by="ward,sex", epsilon=4.0)
+    analyst = site.browser(ANALYST)
+    page = analyst.get(f"/results/{number}/explore", params={"kind": "means_by", "by": "ward"}).text
+    assert 'name="group.1"' in page
+    assert 'name="group.0"' not in page  # the answer has all wards
+    page = analyst.get(f"/results/{number}/explore", params={"kind": "means_by", "by": "ward", "group.1": "m"}).text
+    assert "Means by ward, sex m" in page
+    page = analyst.get(f"/results/{number}/explore", params={"kind": "table"}).text
+    assert "Records by ward and sex" in page
+    assert "Only" not in page
 
 
 def test_hidden_answers_are_dashes_with_reasons(site):

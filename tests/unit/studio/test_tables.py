@@ -9,9 +9,11 @@ import pytest
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.studio.outcomes import load_request
 from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.requests import Status
+from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.tables import TableFolder
 from matrixdp.studio.worker import release_request
-from studio_site import BOTH, CURATOR, SCHEMA, TABLE, Site
+from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, SPEC, TABLE, Site
 
 ESCAPES = (
     "..",
@@ -45,7 +47,24 @@ def test_tables_are_files_and_folders_of_files(site):
     assert tables.list_all() == ["a.parquet", TABLE, "visits"]
     assert [(c.name, c.type) for c in tables.columns("a.parquet")] == [("age", "double"), ("ward", "string")]
     assert [(c.name, c.type) for c in tables.columns(TABLE)] == [("age", None), ("bmi", None), ("ward", None)]
-    assert "[columns.age]" in tables.template("visits")
+    assert "[columns]\nage = {" in tables.template("visits")
+
+
+@pytest.mark.parametrize("name", ["x" * 216 + ".csv", "x" * 247 + ".csv", "é" * 125 + "x.csv"])  # 220, 251, 255 bytes
+def test_a_name_may_be_as_long_as_the_file_system_allows(site, name):
+    (site.settings.folder / name).write_text((site.settings.folder / TABLE).read_text())
+    page = site.browser(BOTH)
+    assert page.get(f"/tables/{name}/schema").status_code == 200
+    site.studio.schemas.write(name, SCHEMA)
+    assert site.studio.schemas.read(name) == SCHEMA
+    site.studio.datasets.register(CURATOR, "long", name, epsilon=4.0, delta=1e-6)
+    spec = ReleaseSpec.from_mapping(SPEC)
+    request = site.studio.requests.submit(ANALYST, "long", name, spec, "a long name", "form")
+    site.studio.requests.approve(CURATOR, request.id)
+    release_request(site.settings, request.id)
+    assert load_request(site.studio.state, request.id).status is Status.RELEASED
+    for address in ("/tables", "/datasets/long", f"/requests/{request.id}", f"/results/{request.id}"):
+        assert page.get(address).status_code == 200
 
 
 @pytest.mark.parametrize("name", ESCAPES)

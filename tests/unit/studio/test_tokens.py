@@ -47,13 +47,29 @@ def test_a_revoked_token_ends_at_once_with_its_sessions(site):
     secret, token = create_token(site.studio.state, "ann", [Role.ANALYST])
     client, _ = sign_in(site, secret)
     assert client.get("/datasets").url.path == "/datasets"
-    for _ in range(2):
-        assert revoke_token(site.studio.state, token.id).revoked is not None
+    sign_in(site, secret)
+    for sessions in (2, 0):
+        revoked, ended = revoke_token(site.studio.state, token.id)
+        assert revoked.revoked is not None
+        assert ended == sessions
     assert client.get("/datasets").url.path == "/enter"
     assert sign_in(site, secret)[1] == 401
     assert client.get("/api/me", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
     with pytest.raises(NotFoundError):
         revoke_token(site.studio.state, "unknown")
+
+
+def test_the_session_of_a_printed_address_can_be_revoked(site):
+    desk, other = site.browser(BOTH), site.browser(BOTH)
+    links = list_tokens(site.studio.state)
+    assert [(token.is_link, token.name, token.is_valid) for token in links] == [(True, BOTH.name, True)] * 2
+    revoked, ended = revoke_token(site.studio.state, links[0].id)
+    assert (revoked.is_link, ended) == (True, 1)
+    assert desk.get("/datasets").url.path == "/enter"
+    assert other.get("/datasets").url.path == "/datasets"
+    other.post("/leave")
+    assert [token.id for token in list_tokens(site.studio.state)] == [links[0].id]
+    create_token(site.studio.state, BOTH.name, [Role.ANALYST])  # a printed address does not fix the roles of a name
 
 
 def test_an_expired_token_and_its_session_end(site, monkeypatch):

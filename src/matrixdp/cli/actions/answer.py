@@ -134,9 +134,8 @@ def _print(
     csv_file: Path | None,
     as_json: bool,
 ) -> None:
-    query = release.design.query
-    assert isinstance(query, TableMoments)
-    used = [rule for rule in dates if rule.name in query.used.names]
+    terms = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
+    used = [rule for rule in dates if rule.name in terms]
     counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in used]
     _write(release, replace(answer, notes=(*answer.notes, *counted)), text, csv_file=csv_file, as_json=as_json)
 

@@ -20,7 +20,7 @@ from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
 from matrixdp.ledger import Allowance, Event, Gaussian, Head, Ledger
-from matrixdp.privacy import Privacy
+from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release.charging import describe_design
 from matrixdp.report.ledger_summary import LedgerSummary
 
@@ -41,19 +41,24 @@ class PlannedCharge:
         Of the release, which the ledger stores if they are not too many.
     whole : Event, optional
         Of the release and the learning of its directions together, if they are learned.
+    neighbours, unit : optional
+        What the guarantee is for, which the data set must be registered for.
     """
 
     event: Event
     describe: Callable[[], dict[str, Any]]
     entries: int
     whole: Event | None = None
+    neighbours: Neighbours | None = None
+    unit: Unit | None = None
 
     @classmethod
     def of_design(cls, design: Design, options: DesignOptions) -> PlannedCharge:
         """The charge of a design, and of directions that are learned for it."""
         height, width = design.query.shape
         whole = Gaussian(options.privacy.mu) if options.learned else None
-        return cls(design.event, partial(describe_design, design), height * width, whole)
+        describe = partial(describe_design, design)
+        return cls(design.event, describe, height * width, whole, design.neighbours, design.unit)
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,7 @@ class ChargeTarget:
             entry=head.entry,
             hash=head.hash,
             allowance=self.allowance,
+            charged=not self.released_before,
         )
 
     def describe_recovery(self) -> str:
@@ -170,7 +176,7 @@ def open_target(options: ReleaseOptions, planned: PlannedCharge) -> Iterator[Cha
         left = ledger.remaining(dataset, allowance=allowance).epsilon
         released = _has_release(ledger, dataset, options.request)
         if not released:
-            ledger.whatif(dataset, planned.event, allowance=allowance)
+            ledger.whatif(dataset, planned, allowance=allowance)
             if planned.whole is not None and not _has_release(ledger, dataset, options.request, DIRECTIONS):
                 ledger.whatif(dataset, planned.whole, allowance=allowance)
         new_request = f"release-{uuid.uuid4().hex[:12]}" if planned.entries <= _MAX_STORED else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.checks import check_integer, check_number
 from matrixdp.cli.actions.input_files import read_matrix, read_points
-from matrixdp.cli.actions.person_options import ROW_PER_RECORD, find_person, require_number
+from matrixdp.cli.actions.person_options import ROW_PER_RECORD, counts_people, find_person, require_number
 from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import (
     MATRICES,
@@ -94,7 +94,8 @@ def find_records(options: DesignOptions, schema: Schema, count: Callable[[], int
     if records is not None:
         return records
     if count is None:
-        raise ParameterError("--records must be given, or records in the schema: the public number of records.")
+        counted = "people" if counts_people(options, find_person(options, schema)) else "records"
+        raise ParameterError(f"--records must be given, or records in the schema: the public number of {counted}.")
     require_number(options, find_person(options, schema))
     if options.neighbours == Neighbours.ADD_REMOVE:
         raise ParameterError(

@@ -65,7 +65,7 @@ def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) ->
         raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+        temporary = path.with_name(f".{uuid.uuid4().hex}")  # short: the name itself may be as long as names can be
         try:
             with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)

@@ -152,6 +152,7 @@ def _collect_facts(
         facts["ledger"] = {
             "dataset": ledger.dataset,
             "allowance": ledger.allowance,
+            "charged": ledger.charged,
             "epsilon_left_before": ledger.left_before,
             "epsilon_left_after": ledger.left_after,
             "head": {"entry": ledger.entry, "hash": ledger.hash},

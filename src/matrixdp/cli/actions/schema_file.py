@@ -17,6 +17,10 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
 
+_TOML = (
+    "Write texts, and names of columns with spaces or special characters, in quotation marks, a comma between entries, "
+    "numbers with a decimal point, and each column once."
+)
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
 TYPES = ("number", "category", "yes/no", *DATE_TYPES)
 _KEYS = {
@@ -149,7 +153,7 @@ def read_schema(path: Path) -> Schema:
     except RecursionError:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
-        raise ParameterError(f"{path} is not a TOML file: {error}") from None
+        raise ParameterError(f"{path} is not a TOML file: {error}. {_TOML}") from None
     return parse_schema(path, content)
 
 
@@ -188,8 +192,12 @@ def _parse_person(path: Path, entry: dict[str, Any]) -> Person:
 def _parse_column(path: Path, name: str, entry: Any) -> Column:
     where = f"{path}: column {name!r}"
     if not isinstance(entry, dict):
-        raise ParameterError(f"{where} must be a table with lower and upper, or with levels.")
-    if not entry:
+        if name in ("records", "radius", "expected_correlation"):
+            raise ParameterError(
+                f"{path}: {name} must be above [columns] and all other headings; below one, it is read as a part of it."
+            )
+        raise ParameterError(f'{where} must be {{ type = "number", lower = ..., upper = ... }}, or of another type.')
+    if not entry or entry == {"type": ""}:
         names = ", ".join(f'"{name}"' for name in TYPES)
         raise ParameterError(f"{where} has no type yet. Set its type to one of {names}, or delete the column.")
     kind = _find_type(entry, where)

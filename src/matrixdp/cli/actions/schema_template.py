@@ -10,52 +10,32 @@ from matrixdp.display.numbers import make_visible
 
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
-# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released.
+# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released. Examples:
 #
-#   type = "number"     lower and upper are its bounds; values outside are moved to them.
-#   type = "category"   levels = ["a", "b"] or levels = [1, 2]; any other value is an error, unless other = true adds a
-#                       level for all of them.
-#   type = "yes/no"     true, yes, 1 and false, no, 0.
-#   type = "date"       lower = 1900-01-01 and upper = 2020-12-31 are its bounds; read as days since the lower one, or
-#                       in another unit = "years"; format = "%d.%m.%Y" if they are not written as 2020-12-31.
-#   type = "time"       a time of day: lower = 07:00:00 and upper = 19:30:00 are its bounds; read in hours.
-#   missing = true      values may be missing. Without it a missing value is an error.
-
-# Optional: the public number of records.
-# records = 10000
-# Optional, if people have several rows: protect each person with all their rows, and let each person count once. Then
-# write these two lines at the end of this file, and no [columns.NAME] for that column.
-# [person]
-# column = "patient_id"
-# Optional, for columns of numbers that are not missing: records are also moved into a ball of this radius around the
-# middle of their bounds.
-# radius = 1.0
-# Optional, how values are written in the files:
-{files}# decimal = ","
-# thousands = "."
-# missing_words = ["NA", "."]
+#   age    = {{ type = "number", lower = 0, upper = 120 }}                  # values outside are moved to the bounds
+#   ward   = {{ type = "category", levels = ["north", "south"] }}           # other = true adds a level for all others
+#   smoker = {{ type = "yes/no" }}
+#   born   = {{ type = "date", lower = 1900-01-01, upper = 2020-12-31 }}    # or unit = "years", format = "%d.%m.%Y"
+#   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
+#
+# Add missing = true to a column whose values may be missing; without it, a missing value is an error.
+# Above [columns] there may also be, without the number signs:
+#
+#   records = 10000                    # the public number of records
+#   [person]                           # people have several rows: protects a person with all their rows
+#   column = "patient_id"              # this column has no line below
+#   [files]                            # how values are written
+#   decimal = ","
+#   thousands = "."
+#   missing_words = ["NA", "."]
 """
-_MISSING = "# missing = true"
 _LINES = {
-    "number": ['type = "number"', 'lower = ""', 'upper = ""'],
-    "category": ['type = "category"', "levels = []", "# other = true"],
-    "yes/no": ['type = "yes/no"'],
-    "date": ['type = "date"', 'lower = ""', 'upper = ""'],
-    "time": ['type = "time"', 'lower = ""', 'upper = ""'],
+    "number": 'type = "number", lower = "", upper = ""',
+    "category": 'type = "category", levels = []',
+    "yes/no": 'type = "yes/no"',
+    "date": 'type = "date", lower = "", upper = ""',
+    "time": 'type = "time", lower = "", upper = ""',
 }
-_UNKNOWN = [
-    "# Its type is unknown. Keep one of these, without the number signs:",
-    *(f"# {line}" for line in ('type = "number"', "lower = ", "upper = ")),
-    "#",
-    *(f"# {line}" for line in ('type = "category"', "levels = []", "other = true")),
-    "#",
-    '# type = "yes/no"',
-    "#",
-    *(f"# {line}" for line in ('type = "date"', "lower = ", "upper = ")),
-    "#",
-    "# If values may be missing, also:",
-    _MISSING,
-]
 
 
 def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
@@ -74,24 +54,22 @@ def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = No
     -------
     Only names, types and whether a column may be null are used.
     """
-    files = "# [files]\n" if sheet is None else f"[files]\nsheet = {quote_text(sheet)}\n"
+    files = [] if sheet is None else ["[files]", f"sheet = {quote_text(sheet)}", ""]
     columns = (_describe_column(name, field) for name, field in fields.items())
-    return "\n".join([_HEADER.format(name=make_visible(source), files=files), *columns])
+    return "\n".join([_HEADER.format(name=make_visible(source)), *files, "[columns]", *columns, ""])
 
 
 def _describe_column(name: str, field: Any) -> str:
     if not name:
-        return "# A column without a name is left out. To use it, give it a name in the file.\n"
-    heading = f"[columns.{quote_key(name)}]"
+        return "# A column without a name is left out. To use it, give it a name in the file."
+    key = quote_key(name)
     if field is None:
-        return "\n".join([heading, *_UNKNOWN, ""])
+        return f'{key} = {{ type = "" }}'
     proposed = propose_type(field.type)
     if proposed is None:
-        return (
-            f"# {heading} holds {describe_type(field.type)}, which cannot be used as they are. Make them numbers "
-            "or\n# a category first.\n"
-        )
-    return "\n".join([heading, *_LINES[proposed], *([_MISSING] * field.nullable), ""])
+        held = describe_type(field.type)
+        return f"# {key} holds {held}, which cannot be used as they are. Make them numbers or a category first."
+    return f"{key} = {{ {_LINES[proposed]} }}"
 
 
 def propose_type(kind: Any) -> str | None:

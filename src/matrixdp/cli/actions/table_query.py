@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from matrixdp.cli.actions.person_options import find_person
@@ -46,8 +47,10 @@ def choose_numbers(options: DesignOptions, schema: Schema, by: tuple[str, ...] =
     category = next((column for column in columns.categories if column.name not in by), None)
     if category is not None:
         kind = "yes/no" if isinstance(category, YesNo) else "a category"
-        numbers = ",".join(column.name for column in columns.numbers[:_SHOWN])
-        choice = f"choose columns of numbers (--columns {numbers})" if numbers else "describe columns of numbers"
+        numbers = shlex.quote(",".join(column.name for column in columns.numbers[:_SHOWN]))
+        choice = (
+            f"choose columns of numbers (--columns {numbers})" if columns.numbers else "describe columns of numbers"
+        )
         raise ParameterError(
             f"{schema.path}: column {category.name!r} is {kind}, which --query {options.query} cannot use: {choice}, "
             "or release all columns together (--query everything)."

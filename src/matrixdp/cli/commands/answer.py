@@ -58,7 +58,10 @@ def means(release: Path, by: str | None, **options: Any) -> None:
 @_shrunk
 @_output
 def table(release: Path, rows: str, columns: str, **options: Any) -> None:
-    """Numbers of records by the levels of two categories, with totals that add up."""
+    """Numbers of records by the levels of two categories, with totals that add up.
+
+    A column by which the release is grouped is a category, too.
+    """
     from matrixdp.cli.actions.answer import answer_table
 
     answer_table(release, rows, columns, **options)
@@ -98,7 +101,7 @@ def covariance(release: Path, **options: Any) -> None:
 @click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file.")
 @json_option
 def sampling(release: Path, kind: str, **options: Any) -> None:
-    """What privacy costs and what sampling the population adds, apart. For adaptive and plain releases."""
+    """The error that privacy adds and the sampling error, separately. For adaptive and plain releases."""
     from matrixdp.cli.actions.answer import answer_sampling
 
     answer_sampling(release, kind, **options)

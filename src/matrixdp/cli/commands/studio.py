@@ -33,7 +33,7 @@ class _StudioGroup(Group):
 
 @click.group(cls=_StudioGroup, example="matrixdp studio tables/ --ledger clinic.db")
 def studio() -> None:
-    """Start pages for curators and analysts on a folder of tables, and give persons tokens."""
+    """Start pages for curators and analysts on a folder of tables, and manage their tokens."""
 
 
 _folder = click.argument("folder", type=PATH)
@@ -79,7 +79,7 @@ def start(**options: Any) -> None:
 
 @studio.group(cls=Group)
 def token() -> None:
-    """Tokens of persons, for browsers and for the JSON API."""
+    """Tokens of people, for browsers and for the JSON API."""
 
 
 @token.command("new", example="matrixdp studio token new tables/ --name ann --role analyst")
@@ -117,7 +117,7 @@ def list_(folder: Path, state: Path | None) -> None:
 @click.argument("token_id", metavar="ID")
 @_state
 def revoke(folder: Path, token_id: str, state: Path | None) -> None:
-    """Revoke the token ID; browsers that signed in with it are signed out."""
+    """Revoke the token ID, or link-ID of a printed address; browsers that signed in with it are signed out."""
     from matrixdp.studio.launch import end_token
 
     end_token(folder, state, token_id)

@@ -31,7 +31,7 @@ _BACKUP = "Restore it from a backup; until then, treat its data sets as spent"
 _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process holds it locked. Try again, or open it with a longer timeout",
     sqlite3.SQLITE_READONLY: f"it cannot be written. {_WRITABLE}",
-    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path. {_WRITABLE}",
+    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path, which must be that of a file. {_WRITABLE}",
     sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
     sqlite3.SQLITE_FULL: "the disk is full. Free some space and try again",
     sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has free space",

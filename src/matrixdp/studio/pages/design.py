@@ -71,7 +71,7 @@ async def forecast(request: Request, studio: CurrentStudio) -> Response:
         context |= describe_code(filled.forecaster, context["forecast"], source.table, source.dataset.name)
         return render(request, "design_forecast.html", form=form, spec=filled.spec, **context, errors={}, fields=FIELDS)
 
-    return await _answer(request, studio, show)
+    return await _answer(request, studio, show, FIELDS)
 
 
 @router.post("/design/details")
@@ -174,12 +174,14 @@ def read_filled(studio: Studio, form: FormData) -> tuple[Filled | None, dict[str
         raise NotFoundError(f"{source.table} has no schema yet. A curator writes it first.")
     schema, registration = source.forecaster.schema, source.dataset.summary.registration
     read = DesignForm.read(form, schema, registration)
-    spec, errors = read.make_spec(schema, registration)
+    spec, errors = read.make_spec(source.forecaster, registration)
     return None if spec is None else Filled(source, source.forecaster, read, spec), errors
 
 
-async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Response]) -> Response:
-    """Read the form, and let a thread do the rest."""
+async def _answer(
+    request: Request, studio: Studio, show: Callable[[Filled], Response], fields: Sequence[str] = ()
+) -> Response:
+    """Read the form, and let a thread do the rest; mistakes in it are shown beside these fields."""
     form = await receive_form(request)
 
     def respond() -> Response:
@@ -189,7 +191,7 @@ async def _answer(request: Request, studio: Studio, show: Callable[[Filled], Res
                 return show(filled)
         except (LedgerError, ParameterError, UnavailableError) as error:
             errors = {"form": write_plainly(str(error))}
-        return render(request, "design_problem.html", errors=errors, fields=FIELDS)
+        return render(request, "design_problem.html", errors=errors, fields=fields)
 
     return await run_in_threadpool(respond)
 

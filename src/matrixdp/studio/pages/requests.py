@@ -16,7 +16,7 @@ from matrixdp.studio.forecasts import Forecaster, open_forecaster
 from matrixdp.studio.pages.design import read_filled, show_form
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.rendering import render
-from matrixdp.studio.requests import Request, Status
+from matrixdp.studio.requests import FullRequest, Request, Status
 from matrixdp.studio.security import CurrentStudio, CurrentViewer, receive_form
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.wording import STATES, name_query, write_plainly
@@ -76,13 +76,28 @@ def show_request(request: HttpRequest, studio: CurrentStudio, viewer: CurrentVie
 
 
 @router.get("/requests/{request_id}/progress")
-def show_progress(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
-    """The state of a request, which the page asks for while a release runs; the whole page once it is over."""
+def show_progress(
+    request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str, seen: str = ""
+) -> Response:
+    """The state of a request, which its page asks for while it waits or runs.
+
+    Nothing if it is the one that was `seen`; the whole page once it is decided or over.
+    """
     found = studio.requests.get(viewer, request_id)
-    response = render(request, "request_state.html", found=found, states=STATES, explained=found.explain(viewer))
-    if found.is_over:
-        response.headers["HX-Refresh"] = "true"
-    return response
+    if _name_step(found) == seen:
+        return Response(status_code=204)
+    if found.is_over or seen == Status.PENDING.value:
+        return Response(headers={"HX-Refresh": "true"})
+    return render(request, "request_state.html", **_describe_state(found, viewer))
+
+
+def _describe_state(found: Request, viewer: CurrentViewer) -> dict[str, Any]:
+    return {"found": found, "states": STATES, "explained": found.explain(viewer), "seen": _name_step(found)}
+
+
+def _name_step(found: Request) -> str:
+    """The state of a request as far as its page shows it."""
+    return found.status.value if found.progress is None else f"{found.status.value} {found.progress:.2f}"
 
 
 @router.get("/requests/{request_id}/forecast")
@@ -128,7 +143,7 @@ def _show(
     request: HttpRequest,
     studio: Studio,
     viewer: CurrentViewer,
-    found: Request,
+    found: FullRequest,
     *,
     error: MatrixDPError | None = None,
     reason: str = "",
@@ -138,18 +153,16 @@ def _show(
         request,
         "request.html",
         status=200 if error is None else find_status(error),
-        found=found,
-        states=STATES,
         title=name_query(found.spec),
-        explained=found.explain(viewer),
         reason=reason,
         reason_problem=problem if problem.startswith("reason") else "",
         problem="" if problem.startswith("reason") else problem,
+        **_describe_state(found, viewer),
         **_forecast(studio, found),
     )
 
 
-def _forecast(studio: Studio, found: Request) -> dict[str, Any]:
+def _forecast(studio: Studio, found: FullRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         forecaster = _open(found)
@@ -169,6 +182,6 @@ def _forecast(studio: Studio, found: Request) -> dict[str, Any]:
     }
 
 
-def _open(found: Request) -> Forecaster:
+def _open(found: FullRequest) -> Forecaster:
     """Forecasts for the schema with which a request was asked."""
     return open_forecaster(found.schema, f"{found.table}.toml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from matrixdp.studio.rendering import render
 from matrixdp.studio.schema_checks import find_mistakes
 from matrixdp.studio.schema_form import (
     SchemaForm,
+    fold_column,
     form_from_toml,
     form_to_toml,
     list_unusable,
@@ -30,6 +31,8 @@ from matrixdp.studio.security import CurrentStudio, receive_form
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
+_MOST_SHOWN = 40  # columns of a form that are there in full; of a longer one, those that are opened
+_MOST_WRONG = 10  # columns that are opened because of a mistake
 _CHANGED = (
     "The schema was saved from another page since this one was loaded. What you have entered is still here: compare it "
     "with the saved schema, and save again to replace that."
@@ -88,6 +91,9 @@ def change_schema(request: Request, studio: CurrentStudio, table: str, sent: Sen
     if action.startswith("remove."):
         number = action.removeprefix("remove.")
         return _show(request, studio, table, form.without_column(int(number)) if number.isdecimal() else form)
+    if action.startswith("open."):
+        number = action.removeprefix("open.")
+        return _show(request, studio, table, form, opened=int(number) if number.isdecimal() else None)
     fields, _ = _find_columns(studio, table, form.sheet)
     if action == "add" and sent.get("new"):
         name = unquote_line(sent["new"])
@@ -121,6 +127,25 @@ def check_schema(request: Request, studio: CurrentStudio, table: str, sent: Sent
     studio.tables.path(table)
     form = read_form(sent)
     return render(request, "schema_preview.html", form=form, **_preview(form))
+
+
+@router.post("/tables/{table}/schema/column")
+def open_column(request: Request, studio: CurrentStudio, table: str, sent: SentFields) -> Response:
+    """All fields of one column of a long form, of which the page has sent only this one."""
+    studio.tables.path(table)
+    form, number = read_form(sent), sent.get("opened", "")
+    if len(form.columns) != 1 or not number.isdecimal():
+        raise ParameterError("opened must be the number of the column that is sent.")
+    found = {name.replace("column.0.", f"column.{number}."): text for name, text in find_mistakes(form).items()}
+    errors = {} if sent.get("checked", "") != "yes" else {name: one for name, one in found.items() if "." in name}
+    return render(
+        request,
+        "schema_opened.html",
+        column=form.columns[0],
+        address=_address(request),
+        opened=int(number),
+        **_describe_fields(form, errors, checked=bool(errors)),
+    )
 
 
 @router.get("/tables/{table}/schema.toml")
@@ -157,9 +182,6 @@ def _show(
         status=status,
         table=table,
         address=_address(request),
-        form=form,
-        errors=defaultdict(str, {**(mistakes or {}), **no_sheet}),
-        checked=mistakes is not None or bool(no_sheet),
         problem=problem,
         saved=saved,
         opened=opened,
@@ -169,11 +191,26 @@ def _show(
         more=[(quote_line(name), name) for name in fields if name and name not in described and name not in unusable],
         unusable=unusable,
         workbook=table.lower().endswith((".xlsx", ".xls")),
-        types=TYPES,
-        units=UNITS,
-        quote_line=quote_line,
-        **_preview(form),
+        **_describe_fields(form, {**(mistakes or {}), **no_sheet}, checked=mistakes is not None or bool(no_sheet)),
+        **_preview(form, mistakes),
     )
+
+
+def _describe_fields(form: SchemaForm, errors: Mapping[str, str], *, checked: bool) -> dict[str, Any]:
+    """What the template of a column needs: how many mistakes each column has, and which are folded."""
+    wrong = Counter(int(name.split(".")[1]) for name in errors if name.startswith("column."))
+    folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
+    return {
+        "form": form,
+        "errors": defaultdict(str, errors),
+        "checked": checked,
+        "wrong": wrong,
+        "folded": set(folded) - set(sorted(wrong)[:_MOST_WRONG]),
+        "fold_column": fold_column,
+        "types": TYPES,
+        "units": UNITS,
+        "quote_line": quote_line,
+    }
 
 
 def _find_columns(studio: Studio, table: str, sheet: str) -> tuple[Mapping[str, Any], dict[str, str]]:
@@ -186,9 +223,9 @@ def _find_columns(studio: Studio, table: str, sheet: str) -> tuple[Mapping[str, 
         return studio.tables.open(table).fields(), {"sheet": str(error)}
 
 
-def _preview(form: SchemaForm) -> dict[str, Any]:
-    """The TOML, and the mistakes with the label of the column that each is in."""
-    found = find_mistakes(form)
+def _preview(form: SchemaForm, mistakes: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The TOML, and the mistakes, which are looked for unless they are known."""
+    found = find_mistakes(form) if mistakes is None else mistakes
     try:
         toml = form_to_toml(form)
     except ParameterError as error:
@@ -202,4 +239,4 @@ def _find_version(text: str | None) -> str:
 
 def _address(request: Request) -> str:
     """The address of the editor, as the browser wrote it."""
-    return request.url.path.removesuffix("/check")
+    return request.url.path.removesuffix("/check").removesuffix("/column")

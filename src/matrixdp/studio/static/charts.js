@@ -2,7 +2,7 @@
 // Specifications come from the server, without colours; this file adds the theme and draws with Vega's interpreter.
 (function () {
   "use strict";
-  const drawn = new Map(); // id of the figure -> { key, view, holder }
+  const drawn = new Map(); // id of the figure -> { key, view, holder, shown (data sets as text), width }
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -13,6 +13,7 @@
     const text = { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" };
     return {
       background: null,
+      aria: false, // the figure has a name, and a table with the same numbers; a text for each mark takes time
       font: getComputedStyle(document.body).fontFamily,
       padding: 4,
       view: { stroke: null },
@@ -35,32 +36,57 @@
     };
   }
 
-  // The same picture with other numbers keeps its view: only data are replaced, which is much faster.
+  // The same picture of the same names with other numbers keeps its view: only what has changed is replaced, which is
+  // much faster. Other names need a new one, or axes would keep the order of the old ones.
   async function draw(figure) {
-    figure.dataset.drawn = "yes";
-    const text = figure.dataset.chart;
-    const spec = JSON.parse(text);
-    const data = spec.datasets || {};
-    const key = JSON.stringify({ ...spec, datasets: Object.keys(data), title: null }) + matchMedia("(prefers-color-scheme: dark)").matches;
+    if (!figure.isConnected) return;
+    const { datasets = {}, params = [], ...spec } = JSON.parse(figure.dataset.chart);
+    const names = Object.entries(datasets).map(([name, rows]) => [name, rows.map((one) => [one.row, one.column, one.name])]);
+    const key = JSON.stringify([spec, names, params.map((one) => one.name)]) + matchMedia("(prefers-color-scheme: dark)").matches;
     const old = drawn.get(figure.id);
-    let holder = figure.querySelector(".chart-canvas");
+    const holder = figure.querySelector(".chart-canvas");
     if (old && old.key === key) {
-      if (holder !== old.holder) holder.replaceWith(old.holder);
-      for (const [name, rows] of Object.entries(data)) old.view.data(name, rows);
+      if (holder !== old.holder) {
+        holder.replaceWith(old.holder);
+        if (old.holder.clientWidth !== old.width) dispatchEvent(new Event("resize")); // the window changed meanwhile
+      }
+      for (const { name, value } of params) old.view.signal(name, value);
+      for (const [name, rows] of Object.entries(datasets)) changeData(old, name, rows);
       await old.view.runAsync();
     } else {
       if (old) old.view.finalize();
+      drawn.delete(figure.id);
       holder.replaceChildren();
-      const compiled = vegaLite.compile({ ...spec, config: { ...theme(), ...(spec.config || {}) } }, { logger: vega.logger(vega.Error) }).spec;
+      const whole = { ...spec, datasets, params, config: { ...theme(), ...(spec.config || {}) } };
+      const compiled = vegaLite.compile(whole, { logger: vega.logger(vega.Error) }).spec;
       const view = new vega.View(vega.parse(compiled, null, { ast: true }), {
         expr: vega.expressionInterpreter, renderer: "canvas", container: holder, hover: true, logLevel: vega.Error,
       });
       view.tooltip((_handler, event, _item, value) => showTooltip(event, value));
-      drawn.set(figure.id, { key, view, holder });
+      const shown = Object.fromEntries(Object.entries(datasets).map(([name, rows]) => [name, JSON.stringify(rows)]));
+      drawn.set(figure.id, { key, view, holder, shown, width: holder.clientWidth });
       await view.runAsync();
       for (const canvas of holder.querySelectorAll("canvas")) canvas.setAttribute("aria-hidden", "true");
     }
+    const numbers = document.querySelector('details[open][data-numbers="' + CSS.escape(figure.id) + '"]');
+    if (numbers) tabulate(numbers);
+    figure.dataset.drawn = "yes";
+    performance.clearMarks("chart " + figure.id);
     performance.mark("chart " + figure.id);
+  }
+
+  // Rows that are the same but for some values are modified in place, so that axes and marks stay.
+  function changeData(chart, name, rows) {
+    const text = JSON.stringify(rows);
+    if (chart.shown[name] === text) return;
+    chart.shown[name] = text;
+    const known = chart.view.data(name);
+    if (known.length !== rows.length) { chart.view.data(name, rows); return; }
+    const change = vega.changeset();
+    rows.forEach((row, i) => {
+      for (const [field, value] of Object.entries(row)) if (known[i][field] !== value) change.modify(known[i], field, value);
+    });
+    chart.view.change(name, change);
   }
 
   // The numbers of a chart as a table: for those who do not see the chart, or want to read or copy them.
@@ -68,23 +94,31 @@
     const figure = document.getElementById(details.dataset.numbers);
     const data = JSON.parse(figure.dataset.chart).datasets;
     const entries = data.cells || data.bars.map((one) => ({ ...one, column: "error" }));
-    const columns = [...new Set(entries.map((one) => one.column))];
+    const names = JSON.stringify(entries.map(({ row, column }) => [row, column]));
+    if (details.names !== names) {
+      details.names = names;
+      details.querySelector(".scroll").replaceChildren(makeTable(entries));
+    }
+    const cells = details.querySelectorAll("tbody td");
+    entries.forEach(({ shown }, i) => { if (cells[i].textContent !== shown) cells[i].textContent = shown; });
+  }
+  function makeTable(entries) {
     const table = document.createElement("table");
     table.className = "matrix";
     const head = table.createTHead().insertRow();
     head.insertCell();
-    for (const name of columns) addHeading(head, name, "col");
+    for (const name of new Set(entries.map((one) => one.column))) addHeading(head, name, "col");
     const body = table.createTBody();
     let row = null, current = null;
-    for (const { row: name, shown } of entries) {
+    for (const { row: name } of entries) {
       if (name !== current) {
         row = body.insertRow();
         addHeading(row, name, "row");
         current = name;
       }
-      row.insertCell().textContent = shown;
+      row.insertCell();
     }
-    details.querySelector(".scroll").replaceChildren(table);
+    return table;
   }
   function addHeading(row, name, scope) {
     const cell = document.createElement("th");
@@ -115,20 +149,29 @@
     bubble.style.top = event.pageY + 16 + "px";
   }
 
+  // One drawing of a chart at a time, and the latest last.
+  const turns = new Map();
   function drawAll(selector) {
     for (const figure of document.querySelectorAll(selector)) {
-      draw(figure).catch((error) => { figure.dataset.failed = String(error); });
+      figure.dataset.drawing = "yes";
+      const turn = (turns.get(figure.id) || Promise.resolve()).then(() => draw(figure));
+      turns.set(figure.id, turn.catch((error) => { figure.dataset.failed = String(error); }));
     }
   }
 
   document.addEventListener("DOMContentLoaded", () => {
     drawAll("[data-chart]");
-    document.body.addEventListener("htmx:afterSwap", () => drawAll("[data-chart]:not([data-drawn])"));
+    document.body.addEventListener("htmx:afterSwap", () => drawAll("[data-chart]:not([data-drawing])"));
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll("[data-chart]"));
   let waiting = 0;
   addEventListener("resize", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => { for (const { view } of drawn.values()) view.resize().run(); }, 120);
+    waiting = setTimeout(() => {
+      for (const chart of drawn.values()) {
+        chart.width = chart.holder.clientWidth;
+        chart.view.resize().run();
+      }
+    }, 120);
   });
 })();

@@ -1,4 +1,5 @@
 // matrixdp studio: what HTML and htmx do not do themselves. No inline script, no eval.
+// It is loaded before the page, so that no click and no step in the history comes too early for it.
 (function () {
   "use strict";
 
@@ -86,6 +87,17 @@
     else history.replaceState({ ...history.state, formId: field.value }, "");
   });
 
+  // A link to a field of a column that is not there in full yet opens the column.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#column."]');
+    if (!link || document.getElementById(link.hash.slice(1))) return;
+    const column = document.getElementById("column-" + link.hash.split(".")[1]);
+    if (!column) return;
+    event.preventDefault();
+    column.open = true;
+    column.scrollIntoView();
+  });
+
   // A select with data-address goes to the address of its option.
   document.addEventListener("change", (event) => {
     if (event.target.hasAttribute("data-address")) window.location.assign(event.target.value);
@@ -120,22 +132,81 @@
     window.history.replaceState(window.history.state, "", window.location.pathname + "?" + kept);
   });
 
-  // What a person has opened stays open when the server sends new content; fields say whether they are valid.
-  let open = [];
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    const inside = event.detail.target.querySelectorAll("details[open][id]");
-    open = Array.from(inside, (part) => part.id);
+  // Enter in a field does not send a form with data-kept, which is followed while it is filled in; in a field with
+  // data-enter="#id" it presses that button.
+  document.addEventListener("keydown", (event) => {
+    const field = event.target;
+    if (event.key !== "Enter" || field.nodeName !== "INPUT" || !field.form || !field.form.hasAttribute("data-kept")) return;
+    event.preventDefault();
+    if (field.dataset.enter) document.querySelector(field.dataset.enter).click();
   });
-  document.addEventListener("htmx:afterSettle", () => {
-    // Text that belongs elsewhere. What answers an earlier state of the form is not in the document any more.
-    for (const part of document.querySelectorAll("[data-into]")) {
+
+  // An answer with data-answer="#button" is for the form as it was: it goes when another field than data-except changes.
+  document.addEventListener("input", (event) => {
+    for (const part of document.querySelectorAll("[data-answer]")) {
+      if (part.dataset.except.split(" ").includes(event.target.id)) continue;
+      if (window.htmx) htmx.trigger(part.dataset.answer, "htmx:abort");
+      part.replaceChildren();
+    }
+  });
+
+  // A form that is disabled is about to be replaced, and would send no field: only the button that does it asks.
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { elt } = event.detail;
+    if (elt.nodeName !== "BUTTON" && elt.closest("fieldset:disabled")) event.preventDefault();
+  });
+
+  // A page that is being left is not loaded again by an answer: that would end the way to the next page.
+  let left = -Infinity;
+  const isLeft = () => performance.now() - left < 10000; // a download does not leave the page
+  window.addEventListener("beforeunload", () => { left = performance.now(); });
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    if (isLeft() && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
+  });
+
+  // A step in the history before htmx is there to follow it.
+  let early = false;
+  const noteStep = () => { early = true; };
+  window.addEventListener("popstate", noteStep);
+  document.addEventListener("DOMContentLoaded", () => {
+    window.removeEventListener("popstate", noteStep);
+    if (early) window.location.reload();
+  });
+
+  // Requests of the page that fail: what it shows may be out of date.
+  function complain(text) {
+    const place = document.getElementById("trouble");
+    place.textContent = text;
+    place.hidden = !text;
+  }
+  document.addEventListener("htmx:responseError", (event) => {
+    const page = new DOMParser().parseFromString(event.detail.xhr.response, "text/html");
+    const reason = page.querySelector("[role=alert]");
+    complain((reason ? reason.textContent : "The server answered with an error.") + " This page may be out of date.");
+  });
+  document.addEventListener("htmx:sendError", () => {
+    if (!isLeft()) complain("The server does not answer, so this page may be out of date.");
+  });
+  document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful) complain(""); });
+
+  // An answer to an element that was replaced meanwhile is out of date. What a person has opened stays open when the
+  // server sends new content; fields say whether they are valid.
+  let open = [];
+  const nameOf = (part) => part.dataset.name || part.id; // numbers in ids of columns change when one is removed
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!event.detail.requestConfig.elt.isConnected) event.detail.shouldSwap = false;
+    const inside = event.detail.target.querySelectorAll("details[open][id]");
+    open = Array.from(inside, nameOf);
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    event.detail.target.removeAttribute("aria-busy");
+    for (const part of document.querySelectorAll("[data-into]")) { // text that belongs elsewhere
       const place = document.querySelector(part.dataset.into);
       if (place) place.textContent = part.textContent;
       part.remove();
     }
-    for (const id of open) {
-      const part = document.getElementById(id);
-      if (part) part.open = true;
+    for (const part of open.length ? document.querySelectorAll("details[id]") : []) {
+      if (open.includes(nameOf(part))) part.open = true;
     }
     for (const error of document.querySelectorAll(".error[id$='-error']")) {
       const input = document.getElementById(error.id.slice(0, -6));
