@@ -26,7 +26,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.queries.moment_sums import levels
 from matrixdp.queries.people_sums import UNIT, PeopleSum
 from matrixdp.records import Records, as_records, require_rereadable, to_array
-from matrixdp.records.people import People, changed, count_people
+from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats
 
 _BLOCK = 1 << 19  # numbers that are put on the grid at a time
@@ -53,7 +53,8 @@ class PeopleRecords(PrivateRecords):
     Private. Weights are integers, rounded down, and depend on the rows of one person and on what is public. Those of a
     person sum to at most one, or to at most k where k rows count: a count, an excess and a moment of one person are
     averages over their rows, or at most k times such an average, and lie in the convex hull of those of single rows
-    and of a row of zeros. Counts, excesses and the sums of moments are exact.
+    and of a row of zeros. Counts, excesses and the sums of moments are exact. Records are read again for each of them;
+    a reading with another number of rows, in which a person could weigh more, is an error.
     """
 
     def __init__(
@@ -76,13 +77,20 @@ class PeopleRecords(PrivateRecords):
     def counter(self, cuts: Sequence[float]) -> Callable[[float], float]:
         """Weigh the rows above all cut-offs in one pass."""
         ordered = np.unique(np.array(cuts, np.float64))
-        above = sum(self._parts.map(_CountTask(self._grid, self._unit, ordered)), np.zeros(len(ordered)))
+        above, rows = np.zeros(len(ordered)), 0
+        for weights, number in self._parts.map(_CountTask(self._grid, self._unit, ordered)):
+            above, rows = above + weights, rows + number
+        self._people.check_rows(rows)
         counts = dict(zip(ordered.tolist(), (above / self._unit).tolist(), strict=True))
         return lambda cut: counts[cut]
 
     def excess(self, radius: float, limit: float) -> float:
         """Weighted sum of the excess of all rows, in steps."""
-        return sum(self._parts.map(_ExcessTask(self._grid, self._unit, radius, limit))) / self._unit
+        total = rows = 0
+        for steps, number in self._parts.map(_ExcessTask(self._grid, self._unit, radius, limit)):
+            total, rows = total + steps, rows + number
+        self._people.check_rows(rows)
+        return total / self._unit
 
     def moment(self, ball: Bounds, public: int) -> Floats:
         """Weighted sum of the moments of clipped rows, over the public number."""
@@ -91,6 +99,7 @@ class PeopleRecords(PrivateRecords):
         for within, others in self._parts.map(task):
             inside.merge(within)
             clipped.total.merge(others)
+        self._people.check_rows(inside.records + clipped.records)
         outside = clipped.value()
         moment = self._in_coordinates(inside)
         # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
@@ -169,13 +178,14 @@ class _CountTask:
     unit: int
     cuts: Floats
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> Floats:
-        """Weight of the rows that are longer than each of the cut-offs: integers below 2^53."""
-        found = np.zeros(len(self.cuts) + 1)
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Floats, int]:
+        """Weight of the rows that are longer than each of the cut-offs, integers below 2^53, and number of all rows."""
+        found, rows = np.zeros(len(self.cuts) + 1), 0
         for block in self.grid.blocks(blocks):
+            rows += len(block.counts)
             weights = self.grid.person.weights(block.counts, self.unit)
             found += np.bincount(np.searchsorted(self.cuts, block.lengths), weights, len(found))
-        return found[::-1].cumsum()[::-1][1:]
+        return found[::-1].cumsum()[::-1][1:], rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,14 +197,15 @@ class _ExcessTask:
     radius: float
     limit: float
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        """Weighted sum in whole steps."""
-        total = 0
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, int]:
+        """Weighted sum in whole steps, and number of all rows."""
+        total = rows = 0
         for block in self.grid.blocks(blocks):
+            rows += len(block.counts)
             longer = block.lengths > self.radius
             weights = self.grid.person.weights(block.counts[longer], self.unit)
             total += int(weights @ excess_steps(block.lengths[longer], self.radius, self.limit))
-        return total
+        return total, rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +257,7 @@ def validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Cal
     Raises for unsuitable data.
     """
     parts, people = read_people(data, bounds, person)
-    if sum(parts.map(_CheckTask(people, bounds))) != int(people.rows.sum()):
-        raise changed()
+    people.check_rows(sum(parts.map(_CheckTask(people, bounds))))
 
     def on_grid(public: int) -> PeopleRecords:
         return PeopleRecords(parts, people, person, bounds, grid_levels(public), public=public)

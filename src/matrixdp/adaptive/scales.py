@@ -26,7 +26,7 @@ from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import Query
 from matrixdp.queries.people_sums import rows_by_count
 from matrixdp.records import Records, as_records, to_array
-from matrixdp.records.people import People, changed
+from matrixdp.records.people import People
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -119,8 +119,7 @@ def _sum_people(data: Any, bounds: Bounds, person: Person) -> _Totals:
     parts, people = read_people(data, bounds, person)
     _check_rows(int(people.rows.sum()))
     found = _sum_by_count(parts, people, bounds)
-    if sum(totals.count for totals in found.values()) != int(people.rows.sum()):
-        raise changed()
+    people.check_rows(sum(totals.count for totals in found.values()))
 
     def mean(name: str) -> Floats:
         sums = [[Fraction(int(value), count) for value in getattr(found[count], name)] for count in found]

@@ -159,6 +159,11 @@ class People:
             raise changed()
         return data, found
 
+    def check_rows(self, rows: int) -> None:
+        """Raise a `DataError` unless a reading of the records had as many rows as were counted."""
+        if rows != int(self.rows.sum()):
+            raise changed()
+
     def sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of rows that people have, each once, and how many people have as many."""
         return np.unique(self.rows, return_counts=True)

@@ -127,7 +127,7 @@ def _describe_hidden(table: ErrorTable) -> str:
     noisy = table.std[table.std != 0]
     if np.isfinite(noisy).all():
         return ""
-    return "Grey entries are hidden by noise. " if np.isfinite(noisy).any() else "Noise hides all of these numbers. "
+    return "Empty: hidden by noise. " if np.isfinite(noisy).any() else "Noise hides all of these numbers. "
 
 
 def show_range(simulated: SimulatedRange, entry: str) -> list[tuple[str, str, str]]:

@@ -118,6 +118,20 @@ def test_the_number_of_rows_has_no_limit():
     assert np.abs(moment.mean - data.groupby("id").mean().mean().to_numpy()).max() < 0.1
 
 
+@pytest.mark.parametrize("step", ["counter", "excess", "moment"])
+def test_more_rows_of_a_person_than_were_counted_are_an_error(step):
+    """In records that grow while a fit reads them, each row of a person who had one would weigh one."""
+    data, rows = make_people(20).sort_values("id"), [20]
+    grown = mdp.Blocks(lambda: [data.iloc[: rows[0]].assign(id=data.id.to_numpy()[0])])
+    records = validate_people(grown, BOUNDS, PERSON)[1](1)
+    ball = Bounds([-8] * 3, [8] * 3, radius=1.0)
+    arguments = {"counter": ([0.3],), "excess": (0.2, 1.0), "moment": (ball, 1)}[step]
+    getattr(records, step)(*arguments)
+    rows[0] += 1
+    with pytest.raises(mdp.DataError, match="changed while they were read"):
+        getattr(records, step)(*arguments)
+
+
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_where_rows_count_a_fit_estimates_the_mean_over_rows(neighbours):
     data = make_people()

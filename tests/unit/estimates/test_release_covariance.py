@@ -308,13 +308,6 @@ class TestLedger:
         first = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
         assert mdp.release_covariance(None, BOUNDS, PRIVACY, **options).to_json() == first.to_json()
 
-    @pytest.mark.parametrize("changed", [{"aim": "components"}, {"method": "plain"}])
-    def test_a_request_for_something_else_is_refused(self, ledger, changed):
-        options = {"ledger": ledger, "dataset": "clinic", "request": "r"}
-        mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
-        with pytest.raises(LedgerError, match="another"):
-            mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options, **changed)
-
     def test_an_allowance_pays(self, ledger):
         ledger.allow("clinic", "ann", share=0.5)
         mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic", allowance="ann")
@@ -390,6 +383,16 @@ class TestTarget:
         found = simulate(kind(DATA), aim="regression", target="bmi")
         assert found.names == ("age", "pressure", "bmi")
         assert found.regression("bmi").coefficients[1] == pytest.approx(0.25, abs=0.1)
+
+    def test_a_target_is_found_in_blocks_without_names(self):
+        known = simulate(aim="regression", target="bmi")
+        given = mdp.Blocks(lambda: iter(np.array_split(DATA, 3)))
+        people = mdp.with_ids(DATA, np.arange(len(DATA))[::-1])
+        for data, options in ((given, {}), (people, {"person": "id"})):
+            found = simulate(data, aim="regression", target="bmi", **options)
+            assert found.names == ("age", "pressure", "bmi")
+            assert np.array_equal(found.moment.covariance, known.moment.covariance)
+            assert np.array_equal(found.moment.mean, known.moment.mean)
 
     def test_columns_without_names_are_known_by_their_positions(self):
         columns = mdp.Bounds(BOUNDS.lower, BOUNDS.upper)

@@ -400,3 +400,10 @@ def test_pages_have_no_inline_code_and_scripts_use_no_eval(site):
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?![^>]*src=)|javascript:", page)
     for name in ("studio.js", "charts.js", "update.js"):
         assert not re.search(r"\beval\(|new Function|innerHTML", (STATIC / name).read_text())
+
+
+def test_charts_have_their_colours_in_both_schemes():
+    names = set(re.findall(r'colour\("([\w-]+)"\)', (STATIC / "charts.js").read_text()))
+    style = (STATIC / "studio.css").read_text()
+    assert len(names) > 5
+    assert {name: style.count(f" --{name}: #") for name in names} == dict.fromkeys(names, 2)
