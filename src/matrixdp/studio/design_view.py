@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.single_question import compare_questions
-from matrixdp.cli.actions.design import list_predictions
 from matrixdp.cli.actions.design_options import refuse_extremes
+from matrixdp.cli.actions.table_design import list_predictions
 from matrixdp.display.numbers import format_number
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta
@@ -182,7 +182,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
 
 def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]:
     """Predicted errors of coefficients or components."""
-    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design)[0]
+    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design, forecaster.schema)[0]
     columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
     values = [[_write_error(float(value)) for value in row] for row in std]
