@@ -13,7 +13,7 @@ from matrixdp.queries import MatrixQuery
 from matrixdp.records import with_ids
 from matrixdp.types import Floats
 
-_ROWS = (1, 1, 2, 7, 100)  # of one person
+_ROWS = (1, 1, 2, 7, 100, 1000)  # of one person
 _PEOPLE = 40  # that are tried
 
 
@@ -65,17 +65,28 @@ class PersonDomain(Domain):
 def give_rows(rng: np.random.Generator, data: Floats, neighbour: Floats) -> tuple[Any, Any]:
     """Two data sets that differ in their first record, or in that only one has it, as those of people with more rows.
 
-    All rows of the first person are the same; some of the others have two.
+    The first person has one row or many, made of that record (`_spread_record`); some of the others have two.
     """
     twice = rng.random(len(data) - 1) < 0.3
     others, ids = np.vstack([data[1:], data[1:][twice]]), np.arange(1, len(data))
     ids = np.concatenate([ids, ids[twice]])
 
     def build(first: Floats) -> Any:
-        rows = np.repeat(first, int(rng.choice(_ROWS)), axis=0)
-        return with_ids(np.vstack([rows, others]), np.concatenate([np.zeros(len(rows), int), ids]))
+        rows = np.vstack([_spread_record(rng, record) for record in first] or [first])
+        mixed = rng.permutation(len(rows) + len(others))
+        values, names = np.vstack([rows, others]), np.concatenate([np.zeros(len(rows), int), ids])
+        return with_ids(values[mixed], names[mixed])
 
     return build(data[:1]), build(neighbour[: 1 + len(neighbour) - len(data)])
+
+
+def _spread_record(rng: np.random.Generator, record: Floats) -> Floats:
+    """Rows of a person: all the same, with both signs, with any signs, of all lengths, or half of them zero."""
+    number = int(rng.choice(_ROWS))
+    signs = np.where(np.arange(number) % 2, -1.0, 1.0)[:, None]
+    factors = [np.ones((number, 1)), np.ones((number, 1)), signs, rng.choice([-1.0, 1.0], (number, record.size))]
+    factors += [np.geomspace(1.0, 1e-3, number)[:, None], np.maximum(signs, 0.0)]
+    return np.asarray(factors[int(rng.integers(len(factors)))] * record)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from matrixdp.adaptive import principal_directions, private_moment, private_scal
 from matrixdp.audit.people import give_rows
 from matrixdp.audit.random_designs import Rng, random_neighbours
 from matrixdp.domain import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.estimators import (
     PrivateCovariance,
     PrivateEstimator,
@@ -92,14 +93,29 @@ def random_fit(name: str, rng: Rng) -> FitCase:
     size, privacy = int(rng.integers(1, 5)), Privacy(epsilon, delta)
     bounds = Bounds([-1] * size, [1] * size)
     pair = _random_data(rng, size, neighbours, public)
+    function: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, _directions)
     if name == "principal_directions":
-        return FitCase(lambda data: principal_directions(data, bounds, privacy, records=len(data)).release, *pair)
-    function: Any = private_moment if name == "private_moment" else private_scales
+        options = {"records": len(pair[0])}
     if name == "private_moment":
-        options["aim"] = str(rng.choice(["covariance", "correlation", "components"]))
-        if rng.random() < 0.4:
-            options["person"], pair = "person", give_rows(rng, *pair)
+        options["aim"] = str(rng.choice(["covariance", "correlation", "components", "regression"]))
+        options["targets"] = min(1, size - 1)
+    if rng.random() < 0.5:
+        pair, options = _give_people(rng, pair, options, once=name == "private_scales")
     return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), *pair)
+
+
+def _directions(*arguments: Any, **options: Any) -> Any:
+    return principal_directions(*arguments, **options).release
+
+
+def _give_people(rng: Rng, pair: tuple[Floats, Floats], options: Any, *, once: bool) -> tuple[Any, dict[str, Any]]:
+    """Data of people with several rows, and options for a fit in which each person, or each row, counts once."""
+    rows = 0 if once else int(rng.choice([0, 0, 1, 3, 20]))
+    if not rows:
+        return give_rows(rng, *pair), {**options, "person": "person"}
+    most = 2 * len(pair[0]) + rows  # that count
+    records = int(rng.integers(most // 2 + 1, 2 * most))
+    return give_rows(rng, *pair), {**options, "person": Person("person", rows=rows), "records": records}
 
 
 def _spent(result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -13,8 +14,10 @@ from matrixdp.audit.broken.registry import BOX, PRIVACY, broken
 from matrixdp.audit.replay import replay
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain import Bounds
+from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Moments
+from matrixdp.records import with_ids
 from matrixdp.release import release
 from matrixdp.sensitivity import (
     FrobeniusBall,
@@ -53,6 +56,26 @@ def _half_tail_moment() -> bool:
     bounds, privacy = Bounds([-1] * 3, [1] * 3), Privacy(8.0, 1e-6)
     with patch("matrixdp.adaptive.tail_query.FrobeniusBall", _halved):
         return replay(lambda x: private_moment(x, bounds, privacy, aim="components"), data, neighbour).broken
+
+
+def _replay_people(person: Person) -> bool:
+    """Whether a replay finds a mistake where the first person has five rows at a corner, or one at the middle."""
+    ids = np.arange(len(_DATA))
+    data = with_ids(np.repeat(_DATA, [5, *[1] * (len(_DATA) - 1)], axis=0), np.append([0] * 4, ids))
+    fit = partial(private_moment, bounds=BOX, privacy=PRIVACY, person=person, records=len(_DATA))
+    return replay(fit, data, with_ids(_NEIGHBOUR, ids)).broken
+
+
+@broken("a person each of whose rows counts in a fit where people count once")
+def _every_row() -> bool:
+    with patch.object(Person, "weights", lambda _, counts, unit: np.full(len(counts), unit)):
+        return _replay_people(Person("id"))
+
+
+@broken("the noise of one row in the counts of a fit where rows of people count")
+def _one_row() -> bool:
+    with patch.object(radius, "most_rows", lambda _: 1):
+        return _replay_people(Person("id", rows=3))
 
 
 @broken("a charge smaller than what is spent")
