@@ -1,7 +1,7 @@
 """Coverage of the error bars of private moments: one Markdown table.
 
-``python -m benchmarks.coverage [--half report|choose|fresh|unseen] [--trials 3] [--epsilon 0.1 0.3 1 3]
-[--group named ...]``
+``python -m benchmarks.coverage [--half report|choose|fresh|unseen|last|random] [--trials 3] [--epsilon 0.1 0.3 1 3]
+[--group named ...] [--every 3]``
 
 For each data set, the share of all entries that lie within 1.96 error bars of the value without privacy (nominally
 95%), over all epsilons and trials; below, the mean over data sets, the least, and the median over fits of the root mean
@@ -15,6 +15,7 @@ import warnings
 
 import numpy as np
 
+from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage_data import coverage_sets
 from matrixdp import Privacy
 from matrixdp.adaptive import PrivateMoment, private_moment
@@ -48,12 +49,12 @@ def bars_of(moment: PrivateMoment) -> Statistics:
     return {name: getattr(moment.errors, f"{name}_std") for name in names}
 
 
-def run(half: str, groups: tuple[str, ...], epsilons: list[float], trials: int, first: int) -> str:
-    """Table of one half of the data sets."""
+def run(sets: list[DataSet], epsilons: list[float], trials: int, first: int) -> str:
+    """Table of some data sets."""
     lines = [f"| data | {' | '.join(SHOWN)} |", "| --- " * (len(SHOWN) + 1) + "|"]
     coverage: dict[str, list[list[float]]] = {"ours": [], "noise": []}
     widths: dict[str, list[list[float]]] = {"ours": [], "noise": []}
-    for data in coverage_sets(half, groups):
+    for data in sets:
         units = np.ones(data.bounds.size)
         truth = entries(read_off(*moments_of(data.scaled), units))
         cells: dict[str, list[list[float]]] = {"ours": [], "noise": []}
@@ -94,15 +95,17 @@ def _width(errors: Floats, bars: Floats) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen"), default="report")
+    parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen", "last", "random"), default="report")
     parser.add_argument("--group", choices=GROUPS, action="append")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--every", type=int, default=1, help="only every so many data sets")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     groups = tuple(asked.group or GROUPS)
-    print("\n" + run(asked.half, groups, asked.epsilon, asked.trials, asked.first))
+    sets = coverage_sets(asked.half, groups)[:: asked.every]
+    print("\n" + run(sets, asked.epsilon, asked.trials, asked.first))
 
 
 if __name__ == "__main__":

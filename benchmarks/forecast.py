@@ -1,7 +1,8 @@
 """Actual over predicted errors of private moments: one Markdown table.
 
 ``python -m benchmarks.forecast [--half report|choose|fresh|unseen] [--trials 3] [--epsilon 0.1 0.3 1 3] [--default]``,
-or ``--scaling``: how much it matters that fewer records are simulated than there are.
+or ``--scaling``: how much it matters that fewer records are simulated than there are; or ``--releases``: the answers
+about tables with categories and missing values (`table_forecast`).
 
 The guesses are right: the spread and the position of each feature, and the root mean square of the correlations; with
 ``--default`` they are the defaults, and the ratios tell how typical those are. Errors are root mean squares over all
@@ -16,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks import table_forecast
 from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage import entries
 from benchmarks.coverage_data import coverage_sets
@@ -115,7 +117,17 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--default", action="store_true", help="describe all data by the defaults")
     parser.add_argument("--scaling", action="store_true", help="fewer simulated records against all")
+    parser.add_argument("--releases", action="store_true", help="answers from the moments of tables")
     asked = parser.parse_args()
+    if asked.releases:
+        halves = asked.half or ["choose", "report"]
+        if not {*halves} <= {"choose", "report"}:
+            parser.error("--releases has the halves choose and report")
+        for half in halves:
+            for line in table_forecast.run(half, asked.epsilon, asked.trials, default=asked.default):
+                print(line, flush=True)
+        print(table_forecast.time_forecast())
+        return
     if asked.scaling:
         print(scaling(10, [100_000, 1_000_000]))
         return

@@ -65,7 +65,7 @@ class _Form(HTMLParser):
             self.fields.append((self._select, chosen))
 
 
-class _Server:
+class Server:
     """A running studio, and a browser that is signed in to it."""
 
     def __init__(self, folder: Path) -> None:
@@ -86,10 +86,12 @@ class _Server:
         self.origin = f"{parts.scheme}://{parts.netloc}"
 
     def read(self, address: str) -> str:
+        """The page at an address."""
         with self.browser.open(address) as answer:
             return str(answer.read().decode())
 
     def post(self, path: str, fields: list[tuple[str, str]], csrf: str) -> str:
+        """The answer to a form."""
         headers = {"Origin": self.origin, "X-CSRF-Token": csrf, "HX-Request": "true"}
         with self.browser.open(Request(self.origin + path, urlencode(fields).encode(), headers)) as answer:
             return str(answer.read().decode())
@@ -107,8 +109,8 @@ class _Server:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[_Server]:
-    server = _Server(folder)
+def serve(folder: Path) -> Iterator[Server]:
+    server = Server(folder)
     try:
         yield server
     finally:
@@ -143,7 +145,7 @@ def measure_starts(folder: Path) -> tuple[float, float, float]:
     return statistics.median(ours), statistics.median(cpu), statistics.median(bare)
 
 
-def measure_forecasts(server: _Server, query: str, method: str) -> tuple[np.ndarray, np.ndarray]:
+def measure_forecasts(server: Server, query: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Seconds of forecasts at moving epsilons, and of a static file between them."""
     chosen = urlencode({"dataset": "table", "table": "table.csv"})
     page = server.read(f"{server.origin}/design?{chosen}")

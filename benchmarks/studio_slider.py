@@ -2,7 +2,8 @@
 
 The time is from the event of the slider until all charts of the forecast are drawn: the pause in which further moves
 are awaited, the request, the server, the swap and the drawing. Also as a ratio to a request for a static file from the
-same page. Needs Playwright, and Chromium on the path.
+same page. Processor times of a move, which hardly depend on what else the machine does, include what the page asks for
+when the slider rests. Needs Playwright, and Chromium on the path.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.studio import FEATURES, make_folder, serve
+from benchmarks.studio import FEATURES, Server, make_folder, serve
 from matrixdp.studio.roles import Role
 from matrixdp.studio.state import State
 from matrixdp.studio.tokens import create_token
@@ -41,18 +42,32 @@ _NOTE = """() => document.body.addEventListener("htmx:afterSwap", (event) => {
 })"""
 
 
-def measure(page: Page, query: str) -> np.ndarray:
-    """Milliseconds until text and charts of a forecast are there, and for a static file, of shape (MOVES, 3)."""
+def measure(page: Page, query: str, server: Server) -> tuple[np.ndarray, np.ndarray]:
+    """Milliseconds until text and charts of a forecast are there, and for a static file, of shape (MOVES, 3).
+
+    And processor milliseconds of a move, in the browser and in the server.
+    """
     page.select_option("#query", query)
     page.wait_for_timeout(6000)  # simulations of adaptive fits, which are kept
     page.evaluate(_NOTE)
     rng, found = np.random.default_rng(0), []
+    before = measure_processor(page, server)
     for i in range(MOVES + FIRST):
         times = page.evaluate(_MOVE, str(rng.integers(-30, 31)))
         page.wait_for_timeout(100)
         if i >= FIRST:
             found.append(times)
-    return np.array(found)
+    return np.array(found), (measure_processor(page, server) - before) / (MOVES + FIRST)
+
+
+def measure_processor(page: Page, server: Server) -> np.ndarray:
+    """Processor milliseconds so far of the pages, with their drawing, and of the server."""
+    assert page.context.browser is not None
+    session = page.context.browser.new_browser_cdp_session()
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    pages = sum(one["cpuTime"] for one in processes if one["type"] in ("renderer", "GPU"))
+    return 1e3 * np.array([pages, server.cpu()])
 
 
 def main() -> None:
@@ -70,14 +85,16 @@ def main() -> None:
                 page.fill("#token", secret)
                 page.click("button:has-text('Sign in')")
                 page.goto(f"{server.origin}/design")
-                times = measure(page, query)
+                times, used = measure(page, query, server)
                 text, charts = np.quantile(times[:, :2], 0.95, axis=0)
                 ratio = np.median(times[:, 1]) / np.median(times[:, 2])
                 print(
                     f"slider to forecast of {FEATURES} columns, {query}: text p95 {text:.0f} ms, "
                     f"charts p50 {np.median(times[:, 1]):.0f} ms, p95 {charts:.0f} ms (target 150), "
-                    f"{ratio:.1f} times a static file"
+                    f"{ratio:.1f} times a static file; processor: browser {used[0]:.0f} ms, "
+                    f"server {used[1]:.0f} ms a move"
                 )
+                page.close()
         browser.close()
 
 

@@ -86,4 +86,9 @@ class BudgetExceededError(LedgerError):
 
 
 class RequestPendingError(LedgerError):
-    """A request was charged before, and its release is not stored (yet): it is in progress, or was interrupted."""
+    """A request was charged before, and its release is not stored (yet): it is in progress, or was interrupted.
+
+    `receipt` is the `Receipt` of that charge.
+    """
+
+    receipt: Any = None

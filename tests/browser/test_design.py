@@ -22,7 +22,7 @@ def read_error(page):
 
 def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design")
+    page.goto("/design?records=5000")
     before = read_error(page)
     page.locator("#epsilon-slider").focus()
     for _ in range(10):
@@ -36,7 +36,7 @@ def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
 
 def test_numbers_stay_open_and_follow(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design?query=correlation&column=0&column=1&method=plain")
+    page.goto("/design?query=correlation&column=0&column=1&method=plain&records=5000")
     wait_until_settled(page)
     page.get_by_text("The same as numbers").click()
     cell = page.locator("#numbers-chart1 tbody tr").first.locator("td").nth(1)

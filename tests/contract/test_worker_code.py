@@ -64,10 +64,9 @@ def folder(tmp_path):
     for number in range(2):
         columns = {name: rng.uniform(-1.2, 1.2, RECORDS // 2) for name in NAMES}
         pq.write_table(pa.table(columns), tmp_path / "set" / f"{number}.parquet", row_group_size=100)
+    pq.write_table(pa.table({**columns, "id": np.arange(RECORDS // 2) // 2}), tmp_path / "visits.parquet")
     pq.write_table(pa.table({"from": ["x", "y"], "to": ["p", "q"]}), tmp_path / "pairs.parquet")
     pq.write_table(pa.table({"from": ["x", "y"] * 9, "to": ["yes", "no"] * 9}), tmp_path / "flags.parquet")
-    visits = {name: rng.uniform(-1.2, 1.2, 300) for name in NAMES[:2]} | {"who": np.arange(300) // 3}
-    pq.write_table(pa.table(visits), tmp_path / "visits.parquet")
     return tmp_path / "set"
 
 
@@ -97,12 +96,14 @@ def run_every_task(folder, engine):
         mdp.release_dataset(design, records, folder.parent / f"noisy{number}")
     PrivateScaler(bounds=BOUNDS).fit(records)
     PrivateCovariance(bounds=BOUNDS).fit(records)
+    PrivateCovariance(bounds=BOUNDS, person="id", epsilon=10.0).fit(
+        mdp.open_records(folder.parent / "visits.parquet", workers=engine)
+    )
+    regression = {"records": RECORDS, "aim": "regression", "target": NAMES[0], "method": "adaptive"}
+    mdp.release_covariance(records, BOUNDS, PRIVACY, **regression)
     PrivateCovariance(bounds=columns).fit(records)
     PrivateCovariance(bounds=mdp.Columns([mdp.Category("from", ["x", "y"]), mdp.YesNo("to")])).fit(flags)
     two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
-    visits = mdp.open_records(folder.parent / "visits.parquet", workers=engine)
-    for asked in ({}, {"aim": "regression", "target": NAMES[0]}):
-        mdp.release_covariance(visits, two, PRIVACY, records=100, person="who", method="adaptive", **asked)
     PrivateKernelRidge(bounds=two, target_bounds=(-1, 1), n_components=4).fit(records, "c")
 
 

@@ -9,6 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.noise import BlockKey
 from matrixdp.release import mechanism, release
+from matrixdp.release.charging import describe_design
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, -3], [1, 4])
@@ -113,7 +114,8 @@ def test_a_request_id_stands_for_one_design(case, tmp_path):
         again = first.release(data, ledger=ledger, dataset="d", request="r")
         assert np.array_equal(again.matrix, stored.matrix)
         table = {"a": data[:, 0], "b": data[:, 1]}
-        with pytest.raises(mdp.LedgerError, match="Use a new request id"):
+        assert describe_design(first) != describe_design(second)  # for ledgers that kept no options
+        with pytest.raises(mdp.LedgerError, match=r"with other options: .*use another request id"):
             second.release(pytest.importorskip("pandas").DataFrame(table), ledger=ledger, dataset="d", request="r")
         assert len(ledger.history("d")) == 1
 

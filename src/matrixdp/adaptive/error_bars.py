@@ -2,44 +2,43 @@
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
-twice with variances raised until the *fit* of them has about the private ones. An error bar is the root mean square of
-these errors or the noise, whichever is larger. In squares, it adds half of the smaller one, what was taken from a
-covariance because it may be noise, and what a few records at the end of their bounds contribute, which no private
-answer tells from none.
+twice with means and variances raised until the *fit* has about the private ones. An error bar is the root mean square
+of the errors of the three worst families or the noise, whichever is larger. In squares, it adds half of the smaller
+one, what was taken from a covariance because it may be noise, and what a few records at the end of their bounds
+contribute, which no private answer tells from none (`overlooked`). Error bars of covariances agree with those of their
+variances.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matrixdp.adaptive.overlooked import NORMAL, TOGETHER, overlooked_errors
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.simulated_fit import (
+    REPETITIONS,
     FitOptions,
     SimulatedErrors,
     likeliest,
-    repeat_fit,
+    public_seed,
     simulate_errors,
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
 from matrixdp.display.short_repr import short_repr
-from matrixdp.domain.person import least_sample, most_rows
-from matrixdp.noise import Stream
+from matrixdp.domain.person import least_sample
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
     from matrixdp.adaptive.moment import PrivateMoment
 
-NORMAL = 1.96  # error bars in half a 95% interval
-_REPETITIONS = 2  # fits of the same simulated records
-_RAISED = 2  # times that variances are raised
+_RAISED = 2  # times that means and variances are raised
 _MOST_RAISED = 4.0  # factor on a variance, each time
-_UNSEEN = 1.5  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
-_TOGETHER = 0.5  # part of the error bars of two variances by which their covariance may move
+_MOST_RAISED_MEAN = 2.0  # factor on a mean, each time
+_LARGEST = 3  # families whose errors count: those of the others say little about records of these shapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +103,15 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     True
     """
     half = moment.bounds.halfwidths
-    found, noise, known = _found(moment), noise_bars(moment), _known_errors(moment)
+    found, noise, known = _found(moment), noise_bars(moment), overlooked_errors(moment)
     simulated = _simulate(moment)
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
-        errors = _root_mean_square(np.array([one.errors[name] for one in simulated]))
+        errors = _largest_families(np.array([one.errors[name] for one in simulated]))
         bar = np.hypot(_with_noise(errors, noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
-    bars["covariance"] = np.maximum(bars["covariance"], _size_bars(found, bars))
+    bars["covariance"] = np.maximum(bars["covariance"], _size_bars(moment, found, bars, known))
     if sampling:
         samples = _sampling(moment)
         bars = {name: np.hypot(bar, samples[name]) for name, bar in bars.items()}
@@ -152,7 +151,7 @@ def sampling_bars(moment: PrivateMoment) -> MomentErrors:
 
 def _sampling(moment: PrivateMoment) -> Statistics:
     """Standard deviations over samples, in units of the halfwidths: root mean squares over the families."""
-    fitted, seed = moment.fitted, _seed(moment)
+    fitted, seed = moment.fitted, public_seed(moment.fitted)
     number = simulated_number(moment.records, moment.bounds.size)
     found = []
     for index, family in enumerate(FAMILIES):
@@ -163,12 +162,18 @@ def _sampling(moment: PrivateMoment) -> Statistics:
     return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
 
 
-def _size_bars(found: Statistics, bars: Statistics) -> Floats:
-    """How far covariances move with the sizes of their features, of shape (d, d), zero on the diagonal."""
-    variances = np.maximum(np.diagonal(found["covariance"]), 0.0)
-    most = variances + np.diagonal(bars["covariance"])
+def _size_bars(moment: PrivateMoment, found: Statistics, bars: Statistics, known: Statistics) -> Floats:
+    """How far covariances move with the sizes of their features, of shape (d, d), zero on the diagonal.
+
+    At the released correlation, or at any: what is missing of two variances may be missing together. Overlooked records
+    count in that only as far as the covariance was set to zero.
+    """
+    variances, own = np.maximum(np.diagonal(found["covariance"]), 0.0), np.diagonal(bars["covariance"])
+    most = variances + own
     moved = np.sqrt(np.multiply.outer(most, most)) - np.sqrt(np.multiply.outer(variances, variances))
-    size = _TOGETHER * np.abs(found["correlation"]) * moved
+    overlooked = moment.fitted.evident * np.diagonal(known["covariance"])
+    missing = np.sqrt(np.maximum(own**2 - overlooked**2, 0.0))
+    size = TOGETHER * np.maximum(np.abs(found["correlation"]) * moved, np.sqrt(np.multiply.outer(missing, missing)))
     np.fill_diagonal(size, 0.0)
     return np.asarray(np.minimum(size, (1 + np.abs(found["covariance"])) / NORMAL))
 
@@ -178,58 +183,10 @@ def _found(moment: PrivateMoment) -> Statistics:
     return read_off(fitted.mean, fitted.covariance, moment.bounds.halfwidths, fitted.second)
 
 
-def _known_errors(moment: PrivateMoment) -> Statistics:
-    """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
-
-    For pairs of features it is one record: others are rarely at the end of the bounds of both. Where k rows of a person
-    count, all of them may be there.
-    """
-    fitted, half = moment.fitted, moment.bounds.halfwidths
-    most = most_rows(moment.person)
-    reach, unseen = 1 + np.abs(fitted.mean), max(_UNSEEN / moment.privacy.mu, 1.0)
-    record = most * np.multiply.outer(reach, reach) / moment.records
-    np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))
-    taken = likeliest(fitted) - fitted.covariance
-    return {
-        "mean": np.minimum(unseen * most / moment.records, 1.0) * reach,
-        "second_moment": record,
-        "covariance": np.hypot(record, taken) + _spread_pairs(_short_of_corners(moment)),
-        "correlation": np.zeros_like(record),
-        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), _eigenvalues(taken, half)),
-    }
-
-
-def _spread_pairs(own: Floats) -> Floats:
-    """Error bars of variances on the diagonal, and beside it what follows for covariances of moderate correlation."""
-    return np.sqrt(np.multiply.outer(own, own)) * np.where(np.eye(len(own), dtype=bool), 1.0, _TOGETHER)
-
-
-def _short_of_corners(moment: PrivateMoment) -> Floats:
-    """How far variances are from those of records at the corners of the box, where a fit of such finds as little.
-
-    With few records all of them are clipped, and what is found of a full box is not told from a small variance.
-    Zero where the fit would have found more. In error bars, of shape (d,).
-    """
-    fitted, d = moment.fitted, moment.bounds.size
-    seed = _seed(moment)
-    number = simulated_number(moment.records, d)
-    corners = np.random.default_rng(seed).choice([-1.0, 1.0], (number, d))
-    fits = repeat_fit(corners, _options(moment), Stream(seed), _REPETITIONS)
-    least = min(float(np.trace(likeliest(fit))) for fit in fits)
-    found, variances = float(np.trace(likeliest(fitted))), np.diagonal(fitted.covariance)
-    if found + 2 * float(np.linalg.norm(np.diagonal(fitted.std))) < least:
-        return np.zeros(d)
-    return np.asarray(np.maximum(1 - variances, 0.0) / NORMAL)
-
-
-def _options(moment: PrivateMoment) -> FitOptions:
-    asked = moment.privacy, moment.neighbours, moment.records
-    return FitOptions(moment.bounds, *asked, moment.aim, moment.basis, moment.person)
-
-
-def _eigenvalues(matrix: Floats, half: Floats) -> Floats:
-    """Eigenvalues in the data's units, the largest first."""
-    return np.asarray(np.linalg.eigvalsh(matrix * np.multiply.outer(half, half))[::-1], np.float64)
+def _largest_families(errors: Floats) -> Floats:
+    """Root mean square over the families with the largest errors, number by number, from one row a simulation."""
+    squares = np.square(errors).reshape(len(FAMILIES), 1 + _RAISED, *errors.shape[1:]).mean(axis=1)
+    return np.asarray(np.sqrt(np.sort(squares, axis=0)[-_LARGEST:].mean(axis=0)))
 
 
 def _root_mean_square(errors: Floats) -> Floats:
@@ -237,17 +194,28 @@ def _root_mean_square(errors: Floats) -> Floats:
 
 
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
-    """Errors of the fit for each family, as it is and with its variances raised."""
-    fitted, options, seed = moment.fitted, _options(moment), _seed(moment)
+    """Errors of the fit for each family, as it is and with its mean and variances raised."""
+    fitted, options, seed = moment.fitted, FitOptions.of(moment), public_seed(moment.fitted)
     wanted = np.diagonal(likeliest(fitted))
     found: list[SimulatedErrors] = []
     for family in FAMILIES:
-        covariance = likeliest(fitted)
+        mean, covariance = fitted.mean, likeliest(fitted)
         for _ in range(1 + _RAISED):
-            one = simulate_errors(family, fitted.mean, covariance, options, seed + len(found), _REPETITIONS)
+            one = simulate_errors(family, mean, covariance, options, seed + len(found), REPETITIONS)
+            mean = _raise_mean(mean, fitted.mean, one.mean)
             covariance = _raise_variances(covariance, wanted, one.variances)
             found.append(one)
     return found
+
+
+def _raise_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
+    """A mean that is further from the midpoint by the factor that a fit of such records lacks of the wanted one.
+
+    One factor for all features, since a fit of few records may have clipped all of them.
+    """
+    along = float(wanted @ found)
+    factor = min(max(float(wanted @ wanted) / along, 1.0), _MOST_RAISED_MEAN) if along > 0 else _MOST_RAISED_MEAN
+    return np.asarray(np.clip(factor * mean, -1.0, 1.0))
 
 
 def _raise_variances(covariance: Floats, wanted: Floats, found: Floats) -> Floats:
@@ -281,9 +249,3 @@ def _correlation_noise(covariance: Floats, std: Floats) -> Floats:
     own = np.diagonal(std) / size**2
     noise = np.hypot(std / units, covariance / units / 2 * np.hypot(own[:, None], own[None, :]))
     return np.where(np.logical_and.outer(known, known), noise, np.inf)
-
-
-def _seed(moment: PrivateMoment) -> int:
-    """A public seed: the same private answers have the same error bars."""
-    answers = moment.fitted.mean.tobytes() + moment.fitted.covariance.tobytes()
-    return int.from_bytes(hashlib.sha256(answers).digest()[:8], "big")

@@ -16,6 +16,7 @@ from matrixdp.adaptive.grid_records import check_features
 from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
+from matrixdp.answers.described_table import factor_loadings
 from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
@@ -56,7 +57,10 @@ class Description:
         mean = 2 * _within("position", self.position, 1.0, size) - 1
         std = np.minimum(2 * _within("spread", self.spread, 0.5, size), np.sqrt(1 - mean**2))
         wanted = float(_within("correlation", self.correlation, 1.0, 1)[0])
-        return mean, _factor_correlations(wanted, size) * np.multiply.outer(std, std)
+        loadings, common = factor_loadings(wanted, size)
+        correlation = common * (loadings @ loadings.T)
+        np.fill_diagonal(correlation, 1.0)
+        return mean, correlation * np.multiply.outer(std, std)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,24 +138,6 @@ def forecast(
         typical=MomentErrors.in_units({name: np.mean([one[name] for one in every], axis=0) for name in names}, half),
         hostile=MomentErrors.in_units({name: np.max([one[name] for one in every], axis=0) for name in names}, half),
     )
-
-
-def _factor_correlations(wanted: float, size: int) -> Floats:
-    """Correlations of features with a few common factors, of shape (size, size), with the root mean square `wanted`.
-
-    About ``1/wanted`` factors with random loadings: one factor alone would be learned too easily, and with as many as
-    possible, about ``1/wanted^2``, there would be no leading directions.
-    """
-    if not wanted or size == 1:
-        return np.eye(size)
-    factors = max(1, min(round(1 / wanted), size))
-    loadings = np.random.default_rng(_SEED).standard_normal((size, factors))
-    loadings /= np.linalg.norm(loadings, axis=1)[:, None]
-    correlation = loadings @ loadings.T
-    found = float(np.sqrt(np.mean(correlation[np.tril_indices(size, -1)] ** 2)))
-    correlation *= min(1.0, wanted / found)
-    np.fill_diagonal(correlation, 1.0)
-    return np.asarray(correlation)
 
 
 def _within(name: str, value: ArrayLike, most: float, size: int) -> Floats:

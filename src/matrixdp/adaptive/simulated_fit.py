@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +24,12 @@ from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.interception import pass_releases
 from matrixdp.types import Floats
 
+if TYPE_CHECKING:
+    from matrixdp.adaptive.moment import PrivateMoment
+
 _NUMBERS = 200_000  # of simulated records times features
 _LEAST_RECORDS = 2_000
+REPETITIONS = 2  # fits of the same simulated records, for error bars
 
 
 def simulated_number(public: int, features: int) -> int:
@@ -81,6 +87,12 @@ class FitOptions:
     basis: Floats | None = None
     person: Person | None = None
 
+    @classmethod
+    def of(cls, moment: PrivateMoment) -> FitOptions:
+        """The options of a private moment."""
+        asked = moment.privacy, moment.neighbours, moment.records
+        return cls(moment.bounds, *asked, moment.aim, moment.basis, moment.person)
+
 
 @dataclass(frozen=True, eq=False)
 class SimulatedErrors:
@@ -90,11 +102,12 @@ class SimulatedErrors:
     ----------
     errors : dict of float64 arrays
         One for each of the statistics of `read_off`.
-    variances : float64 array of shape (d,)
+    mean, variances : float64 arrays of shape (d,)
         The fitted ones, on average.
     """
 
     errors: Statistics
+    mean: Floats
     variances: Floats
 
 
@@ -122,13 +135,20 @@ def simulate_errors(
     truth = read_off(*moments_of(records), units)
     found = [read_off(fit.mean, fit.covariance, units, fit.second) for fit in fits]
     errors = {name: _root_mean_square([one[name] - truth[name] for one in found]) for name in truth}
-    return SimulatedErrors(errors, np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0))
+    location = np.mean([fit.mean for fit in fits], axis=0)
+    return SimulatedErrors(errors, location, np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0))
 
 
 def likeliest(fitted: Fitted) -> Floats:
     """Covariance to simulate for a fit, of shape (d, d): that of the second moment, which is not set to zero."""
     covariance = fitted.second - np.multiply.outer(fitted.mean, fitted.mean)
     return (covariance + covariance.T) / 2
+
+
+def public_seed(fitted: Fitted) -> int:
+    """A seed for simulations: the same private answers have the same error bars."""
+    answers = fitted.mean.tobytes() + fitted.covariance.tobytes()
+    return int.from_bytes(hashlib.sha256(answers).digest()[:8], "big")
 
 
 def repeat_fit(records: Floats, options: FitOptions, stream: Stream, times: int) -> list[Fitted]:

@@ -1,6 +1,18 @@
 """Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
+from matrixdp.answers.described_table import TableDescription
 from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
+from matrixdp.answers.table_forecast import TableForecast
 
-__all__ = ["Estimate", "correlation", "covariance", "mean", "nearest_psd", "second_moment", "shrink_psd"]
+__all__ = [
+    "Estimate",
+    "TableDescription",
+    "TableForecast",
+    "correlation",
+    "covariance",
+    "mean",
+    "nearest_psd",
+    "second_moment",
+    "shrink_psd",
+]

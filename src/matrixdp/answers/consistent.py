@@ -30,6 +30,13 @@ class ConsistentMoments:
     Parameters
     ----------
     noise : TableNoise
+
+    Attributes
+    ----------
+    known : float64 array of shape (p,)
+        The vector u.
+    own, observed : int arrays
+        Coordinates whose squares are measured once more, and the indicators of values among them.
     """
 
     def __init__(self, noise: TableNoise) -> None:
@@ -42,25 +49,25 @@ class ConsistentMoments:
         self._category = np.full(self.layout.size, -1)
         self._category[levels] = where
         self._widths = self._member.sum(axis=0)
-        self._known = self._member @ (1 / self._widths)  # u
-        self._known[0] = 1.0
-        self._own = self.layout.of_kind(OBSERVED, VALUE)  # coordinates whose squares are measured once more
-        self._observed = self.layout.of_kind(OBSERVED)
-        self._observed_squares = np.isin(self._own, self._observed)
+        self.known = self._member @ (1 / self._widths)  # u
+        self.known[0] = 1.0
+        self.own = self.layout.of_kind(OBSERVED, VALUE)
+        self.observed = self.layout.of_kind(OBSERVED)
+        self.observed_squares = np.isin(self.own, self.observed)
 
     def adjust(self, matrix: Floats, size: float) -> Floats:
         """The adjusted moments, of shape (p, p), for a share `size` of the records."""
-        u = self._known
+        u = self.known
         sums = (self._sum_precisions * (self._member.T @ matrix)).sum(axis=0)
         squares = self._squares(matrix, sums)
-        first = (self._first_precisions * matrix[0] + sums) / self._first_row_precisions
-        first[self._observed] = squares[self._observed_squares]
+        first = (self._first_precisions * matrix[0] + sums) / self.first_row_precisions
+        first[self.observed] = squares[self.observed_squares]
         first[0] = 0.0
-        first = self._centre(first)  # the mean of c
-        centred = self._centre(self._centre(matrix).T).T
+        first = self.centre(first)  # the mean of c
+        centred = self.centre(self.centre(matrix).T).T
         centred[0] = centred[:, 0] = 0.0
         result = centred + np.multiply.outer(u, first) + np.multiply.outer(first, u) + size * np.multiply.outer(u, u)
-        result[self._own, self._own] = squares
+        result[self.own, self.own] = squares
         return self._repeat(result)
 
     def sizes(self, stacked: Floats) -> Floats:
@@ -102,25 +109,25 @@ class ConsistentMoments:
     def _first_precisions(self) -> Floats:
         """Precision of the first row alone, of shape (p,); the indicators of values are among the squares."""
         precisions = self.noise.precisions[self.layout.number_of[0]]
-        precisions[self._observed] = 0.0
+        precisions[self.observed] = 0.0
         return np.asarray(precisions)
 
     @cached_property
-    def _first_row_precisions(self) -> Floats:
+    def first_row_precisions(self) -> Floats:
         """Precision of each entry of the first row with all sums, of shape (p,)."""
         precisions = self._first_precisions + self._sum_precisions.sum(axis=0)
         return np.where(precisions > 0, precisions, 1.0)  # of an indicator, where it is not used
 
     def _squares(self, matrix: Floats, sums: Floats) -> Floats:
         """Squares of indicators and values, of shape (q,); weighted `sums` over levels measure indicators again."""
-        squares, weights = matrix[self._own, self._own], self._again
-        pull = np.where(self._observed_squares, sums[self._own], 0.0) - weights * squares
+        squares, weights = matrix[self.own, self.own], self._again
+        pull = np.where(self.observed_squares, sums[self.own], 0.0) - weights * squares
         return np.asarray(squares + self.square_covariance @ pull)
 
     @cached_property
     def _again(self) -> Floats:
         """Precision with which sums over levels measure each square again, of shape (q,)."""
-        return np.where(self._observed_squares, self._sum_precisions.sum(axis=0)[self._own], 0.0)
+        return np.where(self.observed_squares, self._sum_precisions.sum(axis=0)[self.own], 0.0)
 
     @cached_property
     def square_covariance(self) -> Floats:
@@ -131,7 +138,7 @@ class ConsistentMoments:
         inner = np.diag(1 / weights[again]) + before[np.ix_(again, again)]
         return np.asarray(before - columns @ np.linalg.solve(inner, columns.T))
 
-    def _centre(self, array: Floats) -> Floats:
+    def centre(self, array: Floats) -> Floats:
         """Subtract the mean over the levels of each category, along the first axis."""
         return np.asarray(array - self._member @ ((self._member / self._widths).T @ array))
 
@@ -150,7 +157,7 @@ class ConsistentMoments:
         size_variance : float
             Of the share of the records.
         """
-        u, squares = self._known, self._square_places
+        u, squares = self.known, self._square_places
         by_size = 0.0
         means: dict[int, float] = {}
         by_square: dict[int, float] = {}
@@ -197,7 +204,7 @@ class ConsistentMoments:
         for place, derivative in derivatives.items():
             if not place:
                 continue
-            variance = 1 / self._first_row_precisions[place]
+            variance = 1 / self.first_row_precisions[place]
             total += derivative**2 * variance
             category = int(self._category[place])
             if category >= 0:

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from matrixdp.answers.named import HIDDEN, NOISE_NOTE, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
-from matrixdp.answers.table_view import select_groups
+from matrixdp.answers.table_view import TableView, select_groups
 from matrixdp.checks import check_number
 from matrixdp.design.design import Design
 from matrixdp.display.frames import load_pandas
@@ -186,45 +186,65 @@ def regression(
     the target allows.
     """
     view = select_groups(matrix, design, group)
-    place = view.number(target)
-    variables = choose_variables(view, features, target)
-    pairs = Pairs(view, (*variables, Variable(target, place.value, place.observed)))
-    middles = np.array([view.middle(variable.column) for variable in variables])
-    target_middle = view.middle(target)
+    fit = RegressionFit(view, target, features)
+    spread = robust_spread(np.array([fit.solve(noisy) for noisy in draw_again(view)]))
+    return fit.describe(view.matrix, fit.find_bars(view.matrix, spread))
 
-    def fit(noisy: Floats) -> Floats:
-        moments = pairs.moments(noisy)
-        slopes = moments.inverse(len(variables)) @ moments.covariance[:-1, -1]
-        centre = moments.mean[:-1] + middles
-        return np.concatenate([[target_middle + moments.mean[-1] - slopes @ centre], slopes])
 
-    coefficients = fit(view.matrix)
-    moments = pairs.moments(view.matrix)
-    s, c = moments.covariance[:-1, :-1], moments.covariance[:-1, -1]
-    slopes = coefficients[1:]
-    total = max(float(moments.covariance[-1, -1]), 0.0)
-    residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
-    rows = least_sample(float(view.matrix[0, 0]) * view.query.records, view.query.person)
-    sampling = residual / max(rows - len(variables) - 1, 1.0)
-    inverse = moments.inverse(len(variables))
-    centre = moments.mean[:-1] + middles
-    intercept = sampling * (1 + float(centre @ inverse @ centre))
-    sampling_std = np.sqrt(np.concatenate([[max(intercept, 0.0)], sampling * np.maximum(np.diagonal(inverse), 0.0)]))
-    least = np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise))  # variances, or their noise
-    hidden = least[-1] * moments.hidden_inverse(len(variables))
-    hidden_std = np.sqrt(np.maximum(np.append(centre @ hidden @ centre, np.diagonal(hidden)), 0.0))
-    noise_std = np.hypot(robust_spread(np.array([fit(noisy) for noisy in draw_again(view)])), hidden_std)
-    noise_std[1:] = hide_undetermined(noise_std[1:], np.sqrt(least[:-1]), float(np.sqrt(least[-1])))
-    names = ("intercept", *(variable.name for variable in variables))
-    explained = 1 - residual / total if total > 0 else 0.0
-    return Regression(
-        target,
-        names,
-        coefficients,
-        noise_std,
-        sampling_std,
-        float(explained),
-    )
+class RegressionFit:
+    """A linear regression as a function of the moments of a table.
+
+    Parameters
+    ----------
+    view : TableView
+    target : str
+    features : sequence of str, optional
+        By default all other columns.
+    """
+
+    def __init__(self, view: TableView, target: str, features: Sequence[str] | None = None) -> None:
+        place = view.number(target)
+        variables = choose_variables(view, features, target)
+        self._view, self._target, self._count = view, target, len(variables)
+        self._pairs = Pairs(view, (*variables, Variable(target, place.value, place.observed)))
+        self._middles = np.array([view.middle(variable.column) for variable in variables])
+        self._target_middle = view.middle(target)
+        self._names = ("intercept", *(variable.name for variable in variables))
+
+    def solve(self, matrix: Floats, *, noisy: bool = True) -> Floats:
+        """The coefficients, of shape (m + 1,); `noisy` says whether the moments have noise."""
+        moments = self._pairs.moments(matrix, noisy=noisy)
+        slopes = moments.inverse(self._count) @ moments.covariance[:-1, -1]
+        centre = moments.mean[:-1] + self._middles
+        return np.concatenate([[self._target_middle + moments.mean[-1] - slopes @ centre], slopes])
+
+    def find_bars(self, matrix: Floats, spread: Floats) -> Floats:
+        """Error bars of the coefficients for noisy moments, if noise spreads them by `spread`; NaN if it hides one."""
+        moments = self._pairs.moments(matrix)
+        centre = moments.mean[:-1] + self._middles
+        least = np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise))  # variances, or their noise
+        hidden = least[-1] * moments.hidden_inverse(self._count)
+        unknown = np.append(centre @ hidden @ centre, np.diagonal(hidden))
+        bars: Floats = np.hypot(spread, np.sqrt(np.maximum(unknown, 0.0)))
+        bars[1:] = hide_undetermined(bars[1:], np.sqrt(least[:-1]), float(np.sqrt(least[-1])))
+        return bars
+
+    def describe(self, matrix: Floats, noise_std: Floats, *, noisy: bool = True) -> Regression:
+        """The regression, with these error bars."""
+        coefficients = self.solve(matrix, noisy=noisy)
+        moments = self._pairs.moments(matrix, noisy=noisy)
+        s, c = moments.covariance[:-1, :-1], moments.covariance[:-1, -1]
+        slopes = coefficients[1:]
+        total = max(float(moments.covariance[-1, -1]), 0.0)
+        residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
+        rows = least_sample(float(matrix[0, 0]) * self._view.query.records, self._view.query.person)
+        sampling = residual / max(rows - self._count - 1, 1.0)
+        inverse = moments.inverse(self._count)
+        centre = moments.mean[:-1] + self._middles
+        variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
+        explained = 1 - residual / total if total > 0 else 0.0
+        sampling_std = np.sqrt(sampling * np.maximum(variances, 0.0))
+        return Regression(self._target, self._names, coefficients, noise_std, sampling_std, float(explained))
 
 
 def discriminant(

@@ -12,14 +12,13 @@ from scipy.special import ndtri
 from matrixdp.checks import check_number
 from matrixdp.display.frames import make_frame, make_long_frame
 from matrixdp.display.html import render_card, render_note, render_numbers
-from matrixdp.display.numbers import format_estimate, format_number
+from matrixdp.display.numbers import format_estimate
 from matrixdp.display.plots import plot_matrix, plot_panels
 from matrixdp.display.short_repr import table_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
 
 TOO_FEW = "too few"  # noise hides the number of records
-_LARGE, _LARGE_STD = 1e4, 100.0  # from where digits are written as powers of ten
 _ROUNDING = 1e-9  # an error bar below this share of its number comes from rounding
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
@@ -159,18 +158,15 @@ class NamedEstimate:
 
 
 def format_cell(value: float, std: float) -> str:
-    """A number with its error bar, without powers of ten where they would be short numbers.
+    """A number with its error bar, both rounded to the second digit of the error bar.
 
     Examples
     --------
     >>> format_cell(0.18881, 0.0701), format_cell(25103.4, 931.0), format_cell(0.7071, 5e-15)
-    ('0.1888 ± 0.07', '25100 ± 930', '0.7071')
+    ('0.189 ± 0.070', '25100 ± 930', '0.7071')
     """
-    if not std > _ROUNDING * abs(value):
-        return format_number(value, 4) if abs(value) >= _LARGE else f"{value:.4g}"
-    if abs(value) >= _LARGE or std >= _LARGE_STD:
-        return " ± ".join(format_estimate(value, std))
-    return f"{value:.4g} ± {std:.2g}"
+    number, bar = format_estimate(value, std if std > _ROUNDING * abs(value) else 0.0)
+    return f"{number} ± {bar}" if bar else number
 
 
 def _find(names: tuple[str, ...], name: Any, what: str) -> int:

@@ -73,14 +73,14 @@ class Pairs:
         self._noise = np.sqrt(variances[self._products])
         self._mean_variances = np.array([view.variance(*pair) for pair in zip(x.tolist(), r.tolist(), strict=True)])
 
-    def moments(self, matrix: Floats) -> PairMoments:
-        """The moments, without the bias of noise in squared means."""
-        size = np.maximum(matrix[self._sizes], self._least)
+    def moments(self, matrix: Floats, *, noisy: bool = True) -> PairMoments:
+        """The moments, without the bias of noise in squared means; `noisy` says whether there is noise."""
+        size = np.maximum(matrix[self._sizes], self._least if noisy else 1e-300)
         first = matrix[self._firsts] / size
         covariance = matrix[self._products] / size - first * first.T
         rows = np.arange(len(size))
-        covariance[rows, rows] += self._mean_variances / np.diagonal(size) ** 2
-        return PairMoments(np.diagonal(first).copy(), (covariance + covariance.T) / 2, self._noise / size)
+        covariance[rows, rows] += noisy * self._mean_variances / np.diagonal(size) ** 2
+        return PairMoments(np.diagonal(first).copy(), (covariance + covariance.T) / 2, noisy * self._noise / size)
 
 
 def column_variables(name: str, place: Place) -> list[Variable]:

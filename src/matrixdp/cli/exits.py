@@ -6,7 +6,7 @@
 2     usage: an option, a schema, an output folder or a parameter of the design is wrong;
       a full disk or too little memory
 3     data: the data file is missing, broken, or does not match the schema
-4     budget: the ledger is missing, locked, damaged, or would be overdrawn
+4     budget: the ledger is missing, locked, damaged, or would be overdrawn, or a request id had other options before
 5     internal: an error in matrixdp itself
 6     cluster: its scheduler does not answer, or its workers were lost
 7     pending: the request was charged before, and its release is not in the ledger yet

@@ -143,8 +143,7 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
     `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
     """
     fitted, bounds = moment.fitted, moment.bounds
-    asked = moment.privacy, moment.neighbours, moment.records
-    options = FitOptions(bounds, *asked, moment.aim, moment.basis, moment.person)
+    options = FitOptions.of(moment)
     units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
     number = simulated_number(moment.records, bounds.size)
     found = []

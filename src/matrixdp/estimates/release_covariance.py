@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from matrixdp.adaptive.method import MethodChoice
@@ -27,8 +28,11 @@ from matrixdp.records.ordered_columns import OrderedColumns
 from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
 from matrixdp.records.tables import column_names
-from matrixdp.release import check_stream, release
+from matrixdp.release import check_stream
 from matrixdp.release.charging import digest, open_account_for
+from matrixdp.release.matrix import release_with_options
+from matrixdp.release.request_options import list_read_options
+from matrixdp.serialise import to_json_content
 
 MEAN_SHARE = 0.5  # of the budget of a plain release for means
 
@@ -80,7 +84,7 @@ def release_covariance(
         count.
     ledger, dataset, request, allowance
         What the release is charged to, as for `matrixdp.release.release`. A request id that was used before returns
-        the stored release without a charge.
+        the stored release without a charge, if all options are the same and the same method is used.
     stream, simulation
         For simulations only, as for `matrixdp.release.release`.
 
@@ -119,12 +123,14 @@ def release_covariance(
         share = MEAN_SHARE if aim == "means" else None
         query = TableMoments(table, public, neighbours=parsed, mean_share=share, person=who)
         values = data if named or bounds is None else _as_array(data, bounds)
-        return PlainRelease(release(make_design(query, privacy), values, **account, **noise), choice, aim)
+        options = {"aim": aim, "target": target}
+        released = release_with_options(make_design(query, privacy), values, options, **account, **noise)
+        return PlainRelease(released, choice, aim)
     assert bounds is not None
-    options: dict[str, Any] = {"aim": aim, "choice": choice, "records": public, "neighbours": parsed, "person": who}
+    fit: dict[str, Any] = {"aim": aim, "choice": choice, "records": public, "neighbours": parsed, "person": who}
     if target is not None:
         data, bounds = _move_last(data, bounds, target)
-    return release_adaptive(data, bounds, privacy, targets=int(target is not None), **options, **account, **noise)
+    return release_adaptive(data, bounds, privacy, targets=int(target is not None), **fit, **account, **noise)
 
 
 def release_adaptive(
@@ -138,6 +144,7 @@ def release_adaptive(
     neighbours: Neighbours,
     person: Person | None = None,
     targets: int = 0,
+    options: Mapping[str, Any] = MappingProxyType({}),
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -148,7 +155,8 @@ def release_adaptive(
     """Check, look for the stored release of an earlier request, charge, fit, and store the release.
 
     Parameters and privacy are those of `release_covariance`; `targets` is the number of last columns that the release
-    may be limited to, if it is for a regression of which noise hides all but their means.
+    may be limited to, if it is for a regression of which noise hides all but their means; `options` are further public
+    options, which a repeat of the request must have again.
     """
     account = open_account_for(
         Gaussian(privacy.mu),
@@ -159,12 +167,27 @@ def release_adaptive(
         request,
         allowance,
         simulation=simulation,
+        options=lambda: {
+            "method": "adaptive",
+            "aim": aim,
+            "target": bounds.names[-1] if targets and bounds.names is not None else None,
+            "bounds": to_json_content(bounds),
+            "records": records,
+            "neighbours": str(neighbours),
+            "person": to_json_content(person),
+            "epsilon": privacy.epsilon,
+            "delta": privacy.delta,
+            "clip": True,
+            "missing": "error",
+            "reading": list_read_options(data),
+            **options,
+        },
     )
     if account is not None and (stored := account.stored()) is not None:
         return _read_stored(stored)
-    options: dict[str, Any] = {"records": records, "neighbours": neighbours, "person": person}
-    options |= {"stream": stream, "simulation": simulation}
-    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), targets=targets, **options)
+    fit: dict[str, Any] = {"records": records, "neighbours": neighbours, "person": person}
+    fit |= {"stream": stream, "simulation": simulation}
+    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), targets=targets, **fit)
     receipt = account.charge_or_find() if account is not None else None
     if isinstance(receipt, str):
         return _read_stored(receipt)

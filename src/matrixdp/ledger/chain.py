@@ -25,7 +25,7 @@ class Head:
 ORIGIN = Head(entry=0, hash="0" * 64)
 
 
-def canonical_json(content: object) -> str:
+def canonical_json(content: object, name: str = "description") -> str:
     r"""`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON.
 
     Examples
@@ -36,7 +36,7 @@ def canonical_json(content: object) -> str:
     try:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"description must be finite, plain JSON content: {error}.") from None
+        raise ParameterError(f"{name} must be finite, plain JSON content: {error}.") from None
 
 
 def next_entry(content: Mapping[str, Any], previous: Head) -> tuple[str, Head]:

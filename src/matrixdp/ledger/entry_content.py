@@ -29,6 +29,7 @@ def charge_from_row(row: Row, *, released: bool) -> Charge:
         purpose=content.get("purpose"),
         version=content.get("version"),
         unit=Unit.parse(content.get("unit", "record")),
+        options=content.get("options"),
     )
 
 

@@ -22,7 +22,7 @@ from matrixdp.ledger.entry_table import LAST_ENTRY
 from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.location import Address
 from matrixdp.ledger.opening import create_store, move_store, restore_store
-from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_description, check_name
+from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_mapping, check_name
 from matrixdp.ledger.values import Receipt, Registration
 from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
 
@@ -196,6 +196,7 @@ class Ledger(LedgerAllotter):
         description: Mapping[str, Any],
         unit: str | Unit = "record",
         request: str | None = None,
+        options: Mapping[str, Any] | None = None,
         allowance: str | None = None,
     ) -> Receipt:
         """Charge an event, before any of its noise is drawn.
@@ -214,6 +215,9 @@ class Ledger(LedgerAllotter):
         request : str, optional
             An id by which the stored release can be retrieved later. An id is charged only once; the second time is a
             `RequestPendingError`.
+        options : mapping, optional
+            All public options of the request, as JSON content, by name. They are stored with the charge, and a repeat
+            of the request with others is refused. Values of more than 10,000 characters are stored as hashes.
         allowance : str, optional
             The allowance that pays. Without one, what is neither spent nor allotted does.
 
@@ -227,9 +231,11 @@ class Ledger(LedgerAllotter):
         BudgetExceededError
             If the charge would exceed the total, or its allowance. Nothing is charged then.
         LedgerError
-            If the data set is registered for another unit. Nothing is charged then.
+            If the data set is registered for another unit, or the request id was used for something else. Nothing is
+            charged then.
         """
-        wanted, options = ChargeRequest.from_event(event, check_description(description)), payment_options(event)
+        wanted = ChargeRequest.from_event(event, check_mapping(description, "description"), options)
+        payments = payment_options(event)
         if request is not None:
             check_name(request, "request")
         with self._writing() as journal:
@@ -241,7 +247,7 @@ class Ledger(LedgerAllotter):
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
             part = None if allowance is None else journal.allowance(dataset, allowance)
-            cost, after = balance.pay(event, options, self._store.location, part)
+            cost, after = balance.pay(event, payments, self._store.location, part)
             content = {
                 **wanted.content,
                 "neighbours": str(Neighbours.parse(neighbours)),
@@ -339,6 +345,7 @@ class Ledger(LedgerAllotter):
         *,
         event: Event | None = None,
         description: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         wait: float = 0.0,
     ) -> str | None:
         """The release that was stored for an earlier request, or None if there was no such request. Costs nothing.
@@ -346,8 +353,9 @@ class Ledger(LedgerAllotter):
         Parameters
         ----------
         dataset, request : str
-        event, description : optional
-            What the caller is about to charge. A `LedgerError` is raised if the request was for something else.
+        event, description, options : optional
+            What the caller is about to charge. If the request was for something else, a `LedgerError` names the options
+            that differ.
         wait : float
             Seconds to wait for the release, if the request was charged and its release is not stored yet.
 
@@ -357,7 +365,7 @@ class Ledger(LedgerAllotter):
             If the request was charged but its release is not stored, in time. Its noise may have been seen, so the
             charge is neither reused nor refunded.
         """
-        wanted = ChargeRequest.from_event(event, description)
+        wanted = ChargeRequest.from_event(event, description, options)
         deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
         while True:
             try:

@@ -156,6 +156,7 @@ class Charge:
     """A past charge, what its release protects, and whether the release was stored.
 
     `actor`, `purpose` and `version` say who charged it, why, and with which matrixdp; matrixdp 0.1 did not record them.
+    `options` are those of its request, which a repeat must have again; without a request id there are none.
     """
 
     entry: int
@@ -170,3 +171,4 @@ class Charge:
     purpose: str | None = None
     version: str | None = None
     unit: Unit = RECORD
+    options: Mapping[str, Any] | None = None

@@ -102,6 +102,11 @@ class BlockSource(Source):
         """Whether the blocks come from an iterator."""
         return isinstance(self._blocks, Iterator)
 
+    @property
+    def read_options(self) -> Mapping[str, Any]:
+        """Those of `Blocks`."""
+        return self._blocks.read_options if isinstance(self._blocks, Blocks) else {}
+
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterator[Part]:
         """Yield each block as a part; tasks choose the columns."""
         if self._exhausted:

@@ -55,6 +55,11 @@ class DateRule:
         if self.origin is not None:
             _check_zone(self.name, self.origin)
 
+    def to_options(self) -> dict[str, Any]:
+        """How the column is read, as JSON content."""
+        origin = None if self.origin is None else self.origin.isoformat()
+        return {"unit": self.unit, "origin": origin, "format": self.format}
+
     @property
     def kind(self) -> str:
         """Whether it holds dates or times of day."""
@@ -186,6 +191,21 @@ class FileRules:
                 "thousands must be one of '.', ',', a space, an apostrophe or an underscore, and not the same as "
                 f"decimal, got {show(self.thousands)} instead."
             )
+
+    def to_options(self) -> dict[str, Any]:
+        """The rules that are not the default, as JSON content.
+
+        Examples
+        --------
+        >>> FileRules(decimal=",", dates=[DateRule("birth", "days", dt.date(1900, 1, 1))]).to_options()
+        {'decimal': ',', 'dates': {'birth': {'unit': 'days', 'origin': '1900-01-01', 'format': None}}}
+        """
+        names = ("decimal", "thousands", "missing_words", "sheet")
+        found = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(FileRules, name)}
+        if self.missing_words is not None:
+            found["missing_words"] = list(self.missing_words)
+        dates = {rule.name: rule.to_options() for rule in self.dates}
+        return {**found, **({"dates": dates} if dates else {})}
 
     def date(self, name: str) -> DateRule | None:
         """The rule of a column of dates, None for other columns."""

@@ -169,6 +169,13 @@ class Files(Source):
         """Whether the order is public: no folder is named ``key=value``, which sorts the records by a value."""
         return not any(file.keys for file in self.files)
 
+    @property
+    def read_options(self) -> dict[str, Any]:
+        """The separator, if it was given, and the rules that are not the default."""
+        first = self.files[0]
+        given = first.delimiter != _default_delimiter(first.path)
+        return {**({"delimiter": first.delimiter} if given else {}), **first.rules.to_options()}
+
     def column_names(self) -> tuple[str, ...]:
         """Return the names of the columns of the first file."""
         return sanitise_errors(self.files[0].place, self.files[0].column_names)
@@ -245,7 +252,7 @@ def open_files(
         if Path(place).is_dir():
             roots.append(root)
         for path in paths:
-            separator = delimiter or ("\t" if find_ending(path).startswith(".tsv") else None)
+            separator = delimiter or _default_delimiter(path)
             keys = _keys(path.relative_to(root))
             files.append(TableFile(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES))
     _check_distinct(files)
@@ -256,6 +263,11 @@ def open_files(
             f"as {Path(listed[0]) / '*'}{endings[0]}."
         )
     return Files(given, tuple(roots), tuple(files))
+
+
+def _default_delimiter(path: str | Path) -> str | None:
+    """The separator of a file whose name tells it; None for others, whose first line shows it."""
+    return "\t" if find_ending(Path(path)).startswith(".tsv") else None
 
 
 def _check_distinct(files: Sequence[TableFile]) -> None:

@@ -46,6 +46,11 @@ class OrderedColumns(Records):
         """Whether the order of the records is public."""
         return self.parts.ordered
 
+    @property
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """How the records are read."""
+        return self.parts.read_options
+
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """The same records with only the named columns."""
         return replace(self, parts=self.parts.select(names, texts=texts))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 from matrixdp.errors import DataError, ParameterError
@@ -29,10 +30,14 @@ class Records(ABC):
         Whether the records can be read only once, as from an iterator.
     ordered : bool
         Whether the order of the records is public. It is not where folders named ``key=value`` sort them by a value.
+    read_options : mapping
+        How the records are read, as JSON content: the public options that are not the default, by name. A request id
+        that is used again must come with the same.
     """
 
     once: bool = False
     ordered: bool = True
+    read_options: Mapping[str, Any] = MappingProxyType({})
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """Return the same records with only the named columns; None keeps all.
@@ -62,6 +67,9 @@ class Blocks(Records):
     read : callable
         Returns an iterable of blocks each time it is called: arrays or tables of shape (some records, features). A
         block may be overwritten once the next one is requested.
+    read_options : mapping
+        Public options of the function, as JSON content by name, such as ``{"month": "2031-03"}``. A release with a
+        request id is returned again only for the same options.
 
     Examples
     --------
@@ -71,6 +79,7 @@ class Blocks(Records):
     """
 
     read: Callable[[], Iterable[Any]]
+    read_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not callable(self.read):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from matrixdp.records.parts import Part, PartResult, unwrap_results
 from matrixdp.records.records import Records, Task
@@ -26,6 +26,11 @@ class Source(ABC):
     def ordered(self) -> bool:
         """Whether the order of the records is public."""
         return True
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:
+        """How the values are read, as JSON content: the public options that are not the default, by name."""
+        return {}
 
     @abstractmethod
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterable[Part]:
@@ -77,6 +82,11 @@ class StoredRecords(Records):
     def ordered(self) -> bool:  # type: ignore[override]
         """Whether the order of the records is public."""
         return self.source.ordered
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """How the values are read, where it is not the default."""
+        return self.source.read_options
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> StoredRecords:
         """Return the same records with only the named columns; None keeps all."""

@@ -38,6 +38,8 @@ class Account:
         What the release protects.
     description : dict
         What was asked for: public, and the same on every machine and in every version.
+    options : dict
+        All public options by name, which a repeat of the request must have again; empty without a request id.
     """
 
     ledger: Ledger
@@ -48,13 +50,19 @@ class Account:
     neighbours: Neighbours
     unit: Unit
     description: dict[str, Any]
+    options: dict[str, Any]
 
-    def stored(self) -> str | None:
+    def stored(self, *, wait: bool = True) -> str | None:
         """The release of an earlier request with the same id, as JSON text; waits if it is in progress."""
         if self.request is None:
             return None
         return self.ledger.stored(
-            self.dataset, self.request, event=self.event, description=self.description, wait=self.ledger.wait
+            self.dataset,
+            self.request,
+            event=self.event,
+            description=self.description,
+            options=self.options,
+            wait=self.ledger.wait if wait else 0.0,
         )
 
     def charge(self) -> Receipt:
@@ -66,6 +74,7 @@ class Account:
             unit=self.unit,
             description=self.description,
             request=self.request,
+            options=self.options if self.request is not None else None,
             allowance=self.allowance,
         )
 
@@ -91,6 +100,7 @@ def open_account(
     allowance: str | None,
     *,
     simulation: bool,
+    options: Callable[[], dict[str, Any]],
 ) -> Account | None:
     """The account that the release of a design names, or None if it names none."""
     if ledger is None:  # nothing to describe
@@ -101,7 +111,7 @@ def open_account(
         design.query.check_request()
     describe = partial(describe_design, design)
     account = (ledger, dataset, request, allowance)
-    return open_account_for(design.event, design.query, describe, *account, simulation=simulation)
+    return open_account_for(design.event, design.query, describe, *account, simulation=simulation, options=options)
 
 
 def open_account_for(
@@ -114,13 +124,19 @@ def open_account_for(
     allowance: str | None,
     *,
     simulation: bool,
+    options: Callable[[], dict[str, Any]],
 ) -> Account | None:
-    """The account that a release names, to be charged with `event` for a query, or None if it names none."""
+    """The account that a release names, to be charged with `event` for a query, or None if it names none.
+
+    `options` returns all public options of the release; they are needed for a request id only.
+    """
     check_account(ledger, dataset, request, allowance, simulation=simulation)
     if ledger is None or dataset is None:
         return None
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    return Account(opened, dataset, request, allowance, event, query.neighbours, query.protected_unit, describe())
+    found = options() if request is not None else {}
+    unit = query.protected_unit
+    return Account(opened, dataset, request, allowance, event, query.neighbours, unit, describe(), found)
 
 
 def rehearse_finish(query: MatrixQuery) -> None:

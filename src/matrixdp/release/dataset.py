@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -13,18 +14,19 @@ import numpy as np
 
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
-from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.ledger import Ledger
+from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
+from matrixdp.ledger import Ledger, Receipt
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.queries.checks import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
-from matrixdp.release.charging import open_account
+from matrixdp.release.charging import Account, describe_design, open_account
 from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
 from matrixdp.release.interception import current_answer
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism import check_rowwise
 from matrixdp.release.notebook import render_dataset
 from matrixdp.release.output_folder import OutputFolder
+from matrixdp.release.request_options import list_options, require_same_release
 from matrixdp.release.result import Guaranteed, read_facts, reading
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -52,6 +54,8 @@ class DatasetRelease(Guaranteed):
         Whether missing values, if there were any, were replaced by the middle of their bounds.
     request : str or None
         The request id under which the release was charged.
+    charge : str or None
+        The hash of the charge in the ledger, if there is a request id. It tells the folder of this release from others.
     """
 
     path: Path
@@ -61,6 +65,7 @@ class DatasetRelease(Guaranteed):
     simulation: bool = False
     missing: str = "error"
     request: str | None = None
+    charge: str | None = None
 
     @property
     def std(self) -> Floats:
@@ -82,8 +87,8 @@ class DatasetRelease(Guaranteed):
     def to_json(self) -> str:
         """Return the contents of ``_release.json``."""
         content = {**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}
-        if self.request is not None:
-            content["request"] = self.request
+        names = {"request": self.request, "charge": self.charge}
+        content.update({name: value for name, value in names.items() if value is not None})
         return json.dumps(content, allow_nan=False)
 
     @classmethod
@@ -103,13 +108,13 @@ class DatasetRelease(Guaranteed):
 
     @classmethod
     def _from_content(cls, place: Path, content: Any) -> DatasetRelease:
-        files, request = tuple(content["files"]), content.get("request")
+        files, request, charge = tuple(content["files"]), content.get("request"), content.get("charge")
         if content["format"] != _FORMAT or any(not isinstance(name, str) or Path(name).name != name for name in files):
             raise KeyError("format")
-        if not isinstance(request, str | None):
+        if not isinstance(request, str | None) or not isinstance(charge, str | None):
             raise KeyError("request")
         design, version, simulation, missing = read_facts(content)
-        found = cls(place, design, files, version, simulation, missing, request)
+        found = cls(place, design, files, version, simulation, missing, request, charge)
         check_rowwise(found.design)
         if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
             raise ParameterError("std of the text does not match its design; it was altered.")
@@ -149,8 +154,8 @@ def release_dataset(
     clip, missing, ledger, dataset, allowance, stream, simulation
         As for `matrixdp.release.release`.
     request : str, optional
-        A request id that was used before returns the data set in `out`, without a charge, if it is the one that was
-        released under this id.
+        A request id that was used before, with the same options, returns the data set in `out`, without a charge, if it
+        is the one that was released under this id; also if the first process was killed after the folder was complete.
     workers : int, str or distributed.Client, optional
         As for `open_records`.
     force : bool
@@ -172,11 +177,19 @@ def release_dataset(
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     query = design.query
-    account = open_account(design, ledger, dataset, request, allowance, simulation=simulation)
+    account = open_account(
+        design,
+        ledger,
+        dataset,
+        request,
+        allowance,
+        simulation=simulation,
+        options=lambda: list_options(design, data, clip=clip, missing=missing),
+    )
     if account is not None and request is not None:
         account = replace(account, description={**account.description, "output": "files"})
-        if (stored := account.stored()) is not None:
-            return _open_stored(out, stored, request)
+        if (stored := _find_stored(out, account)) is not None:
+            return _open_stored(out, stored, design, missing, account)
     everything = require_rereadable(open_records(data, workers=workers))
     records = everything.select(query.names)
     require_public_order(records)
@@ -187,28 +200,74 @@ def release_dataset(
         query.check_people(everything)
         receipt = account.charge_or_find() if account is not None else None
         if isinstance(receipt, str):
-            return _open_stored(out, receipt, request)
+            assert account is not None  # otherwise there is no receipt
+            return _open_stored(out, receipt, design, missing, account)
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
         places = str(folder.path), str(folder.drafts)
         task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, names)
         files = _written(records, task)
-        released = DatasetRelease(folder.place, design, files, simulation=simulation, missing=missing, request=request)
+        facts: dict[str, Any] = {"simulation": simulation, "missing": missing, "request": request}
+        charge = receipt.hash if receipt is not None and request is not None else None
+        released = DatasetRelease(folder.place, design, files, **facts, charge=charge)
         _finish(folder, released)
         if account is not None and receipt is not None:
             account.complete(receipt, released.to_json)
     return released
 
 
-def _open_stored(out: str | os.PathLike[str], stored: str, request: str | None) -> DatasetRelease:
+def _find_stored(out: str | os.PathLike[str], account: Account) -> str | None:
+    """The stored release of an earlier request, after a folder that a killed process left complete is reported."""
+    try:
+        return account.stored(wait=False)
+    except RequestPendingError as error:
+        if _complete_request(out, account, error.receipt):
+            _remove_workspace(out)
+    return account.stored()
+
+
+def _complete_request(out: str | os.PathLike[str], account: Account, receipt: Receipt) -> bool:
+    """Complete a pending request whose data set is in `out`: a folder that names its charge, with all its files.
+
+    The folder appears in one step, with all files, after their noise was drawn for the charge whose hash it contains,
+    so it is the release that was paid for. Where its process is still alive, both store the same text.
+    """
+    try:
+        found, text = DatasetRelease.open(out), _read_manifest(out)
+        described = describe_design(found.design).items() <= account.description.items()
+    except ParameterError:
+        return False
+    if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
+        return False
+    account.complete(receipt, lambda: text)
+    return True
+
+
+def _read_manifest(out: str | os.PathLike[str]) -> str | None:
+    try:
+        return Path(out, MANIFEST).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def _remove_workspace(out: str | os.PathLike[str]) -> None:
+    """Remove what a killed process left beside its folder; a process that is alive keeps it."""
+    with suppress(ParameterError), OutputFolder(out, force=True):
+        pass
+
+
+def _open_stored(
+    out: str | os.PathLike[str], stored: str, design: Design, missing: str, account: Account
+) -> DatasetRelease:
     """The data set in `out`, if it is the one that the ledger has stored under the request id."""
-    manifest = Path(out, MANIFEST)
-    if manifest.is_file() and manifest.read_text(encoding="utf-8", errors="replace") == stored:
-        return DatasetRelease.open(out)
+    if _read_manifest(out) == stored:
+        released = DatasetRelease.open(out)
+        require_same_release(released, design, missing, account)
+        return released
     raise ParameterError(
-        f"the data set of the request {show(request)} was released before, and is not in {Path(out)}. Give the folder "
-        "that it was written to, or use a new request id, which is charged again."
+        f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. Give the "
+        "folder that it was written to, or use a new request id, which is charged again."
     )
 
 

@@ -110,7 +110,13 @@ class Release(ShownRelease, Guaranteed):
     def __repr__(self) -> str:
         marks = f", {self.neighbours} neighbours, protects {self.design.query.protects}{self._marks()}"
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP{marks}"
-        return f"<Release of {self.design.query.summary}, {guarantee}; print shows the matrix>"
+        shown = "means" if self._has_means else "matrix"
+        return f"<Release of {self.design.query.summary}, {guarantee}; print shows the {shown}>"
+
+    @property
+    def _has_means(self) -> bool:
+        """Whether it is of a table with numbers, whose matrix is about the middle of their bounds and hard to read."""
+        return any(not place.levels for place in (self.design.query.places or {}).values())
 
     def _marks(self) -> str:
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
@@ -123,7 +129,8 @@ class Release(ShownRelease, Guaranteed):
         guarantee += f"protects {design.query.protects}"
         spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
         kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
-        return f"{kind}, {guarantee}, spent {spent}{self._marks()}\n{matrix_text(self.matrix)}"
+        body = str(self.means()) if self._has_means else matrix_text(self.matrix)
+        return f"{kind}, {guarantee}, spent {spent}{self._marks()}\n{body}"
 
     def to_host(self) -> Release:
         """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
@@ -154,6 +161,7 @@ class Release(ShownRelease, Guaranteed):
         """
         if self.design.query.places is not None:
             return covariance_table(self.matrix, self.design, group)
+        _refuse_group(group)
         return covariance(self.matrix, self.design)
 
     def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate | NamedEstimate:
@@ -164,6 +172,7 @@ class Release(ShownRelease, Guaranteed):
         if self.design.query.places is not None:
             answer = shrunk_correlation if shrunk else correlation_table
             return answer(self.matrix, self.design, group)
+        _refuse_group(group)
         if shrunk:
             found = covariance(self.matrix, self.design)
             return Estimate(*shrink_correlations(found.value, found.std), found.names)
@@ -234,6 +243,11 @@ class Release(ShownRelease, Guaranteed):
             if not np.isfinite(matrix).all():
                 raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
             return cls(matrix, *read_facts(content, shape=matrix.shape))
+
+
+def _refuse_group(group: Any) -> None:
+    if group is not None:
+        raise ParameterError("group must be left out: groups are those of TableMoments with by.")
 
 
 @contextmanager

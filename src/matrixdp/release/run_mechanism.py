@@ -19,6 +19,8 @@ from matrixdp.release.charging import Account, digest, open_account_for, rehears
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
 from matrixdp.release.registry import TASKS, CostEvent, Mechanism, check_arguments, find_mechanism
+from matrixdp.release.request_options import list_read_options
+from matrixdp.serialise import to_json_content
 
 
 def release_mechanism(
@@ -46,7 +48,7 @@ def release_mechanism(
     data : array or table of shape (records, features), or what the query takes
     ledger, dataset, request, allowance, stream, simulation
         As for `matrixdp.release.release`: the charge is committed before the mechanism runs, and a request id that was
-        used before returns the stored release without a charge.
+        used before with the same query, budget and options returns the stored release without a charge.
     **options
         Passed to the mechanism.
 
@@ -93,6 +95,7 @@ def release_mechanism(
         request,
         allowance,
         simulation=simulation,
+        options=lambda: _list_options(mechanism, query, privacy, data, options),
     )
     if account is not None and (stored := account.stored()) is not None:
         return MechanismRelease.from_json(stored)
@@ -129,6 +132,20 @@ def _describe(mechanism: Mechanism, query: MatrixQuery, privacy: Privacy, option
         "epsilon": privacy.epsilon,
         "delta": privacy.delta,
         "inputs": digest((mechanism.name, query, privacy, sorted(options.items()))),
+    }
+
+
+def _list_options(
+    mechanism: Mechanism, query: MatrixQuery, privacy: Privacy, data: Any, options: dict[str, Any]
+) -> dict[str, Any]:
+    """All public options by name."""
+    return {
+        "method": mechanism.name,
+        "query": to_json_content(query),
+        "epsilon": privacy.epsilon,
+        "delta": privacy.delta,
+        "options": {name: to_json_content(value) for name, value in options.items()},
+        "reading": list_read_options(data),
     }
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import TypeAlias
 
 import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
-from matrixdp.answers.single_question import make_even_moments
-from matrixdp.design import Design
+from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 
 MODELS = ("components", "regression")
 SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
 BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
+Answering: TypeAlias = Release | TableForecast  # they have the same methods
+
 _MATRICES = ("covariance", "correlation")
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 
@@ -44,32 +46,16 @@ class AnswerTable:
     group: tuple[str, ...] = ()
 
 
-def predict_answers(design: Design, kind: str, *, groups: bool = True) -> tuple[AnswerTable, ...]:
-    """The tables of a report on `make_even_release`: their error bars are a prediction for any table.
-
-    Without `groups`, tables of single groups are left out; the one that describes all groups is not.
-    """
-    return make_answers(make_even_release(design), kind, groups=groups)
-
-
-def make_even_release(design: Design) -> Release:
-    """A release of a table of which nothing is missing, with even numbers, levels and groups, and no noise.
-
-    Numbers fill their bounds evenly, levels and groups are equally frequent, and all are independent.
-    """
-    return Release(make_even_moments(design.query), design)
-
-
-def make_answers(release: Release, kind: str, *, groups: bool = True) -> tuple[AnswerTable, ...]:
+def make_answers(release: Answering, kind: str, *, groups: bool = True) -> tuple[AnswerTable, ...]:
     """The tables that a report of this kind shows; post-processing.
 
     Parameters
     ----------
-    release : Release
-        Of `TableMoments`.
+    release : Release or TableForecast
+        Of `TableMoments`. The error bars of a forecast are a prediction for the data that it describes.
     kind : 'means', 'table', 'everything', 'covariance' or 'correlation'
     groups : bool
-        Whether to include the tables of single groups.
+        Whether to include the tables of single groups; the one that describes all groups is always there.
     """
     query = release.design.query
     assert isinstance(query, TableMoments)
@@ -77,7 +63,7 @@ def make_answers(release: Release, kind: str, *, groups: bool = True) -> tuple[A
         return tuple(_list_answers(release, query, kind, groups=groups))
 
 
-def _list_answers(release: Release, query: TableMoments, kind: str, *, groups: bool) -> Iterator[AnswerTable]:
+def _list_answers(release: Answering, query: TableMoments, kind: str, *, groups: bool) -> Iterator[AnswerTable]:
     yield from _answer_group(release, query, kind, ())
     if not query.by:
         return
@@ -86,7 +72,7 @@ def _list_answers(release: Release, query: TableMoments, kind: str, *, groups: b
         yield from _answer_group(release, query, kind, group)
 
 
-def _answer_group(release: Release, query: TableMoments, kind: str, group: tuple[str, ...]) -> Iterator[AnswerTable]:
+def _answer_group(release: Answering, query: TableMoments, kind: str, group: tuple[str, ...]) -> Iterator[AnswerTable]:
     """The tables of all records together, or of one group."""
     chosen = group or None
     numbers, categories = query.used.numbers, query.used.categories
@@ -121,7 +107,7 @@ def _list_pairs(query: TableMoments, *, split: bool) -> list[tuple[str, str]]:
     return [*pairs, *product(query.by, names), *combinations(query.by, 2)] if split else pairs
 
 
-def _describe_groups(release: Release, query: TableMoments) -> AnswerTable:
+def _describe_groups(release: Answering, query: TableMoments) -> AnswerTable:
     """Share of the records, and means, of each group in one table."""
     *first, last = query.by
     names = tuple(", ".join(levels) for levels in query.group_levels)

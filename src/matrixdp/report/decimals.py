@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from matrixdp.answers.named import NamedEstimate
 from matrixdp.display.numbers import format_estimate, format_number
 from matrixdp.types import Floats
 
@@ -65,6 +67,29 @@ def write_estimate(value: float, std: float, decimals: int | None) -> tuple[str,
             return format_estimate(value, std)
         value, std, decimals = round(value, places), round(std, places), max(places, 0)
     return f"{round(value, decimals) + 0.0:,.{decimals}f}", f"{round(std, decimals):,.{decimals}f}"
+
+
+def align_rows(estimate: NamedEstimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
+    """Texts for a table in which each row has one unit; an empty text where there is nothing to go by.
+
+    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
+    the columns `spreads`.
+
+    Examples
+    --------
+    >>> table = NamedEstimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
+    >>> [align_rows(table, (1, 2))(0, column) for column in range(3)]
+    ['170.324', '0.803', '0.430']
+    """
+
+    def write(i: int, j: int) -> str:
+        value, spread = float(estimate.value[i, j]), math.hypot(*np.nan_to_num(estimate.value[i, list(spreads)]))
+        if not 0 < spread < _LARGEST or not abs(value) < _LARGEST:
+            return ""
+        places = 2 - math.floor(math.log10(spread))
+        return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= _MOST else ""
+
+    return write
 
 
 def join_estimate(value: float, std: float, decimals: int | None = None) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.estimates.error_parts import error_parts
 from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.queries import TableMoments
@@ -55,6 +55,19 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+def as_answerable(release: object) -> Answerable | None:
+    """The part of a release that questions are asked of, or None if there is none."""
+    if isinstance(release, PlainRelease):
+        return release.release
+    if isinstance(release, AdaptiveRelease):
+        return release
+    if isinstance(release, Release) and (
+        isinstance(release.design.query, TableMoments) or release.design.query.moment_bounds is not None
+    ):
+        return release
+    return None
+
+
 def _explain_bars(towards: str, *, shrunk: bool) -> str:
     return _SHRUNK.format(towards) if shrunk else _BARS
 
@@ -64,6 +77,7 @@ def answer_means(release: Answerable, by: str | None = None, group: Group = None
     if by is not None:
         found = _require_table(release).means(by, group, shrunk=shrunk)
         return Answer(f"Means by {by}", by, found, (_explain_bars("the means of all records", shrunk=shrunk),))
+    _refuse_groups(release, group)
     if shrunk:
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     if isinstance(release, AdaptiveRelease):
@@ -85,12 +99,15 @@ def answer_table(release: Answerable, rows: str, columns: str, group: Group = No
 
 def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk: bool = False) -> Answer:
     """Correlations or covariances; `shrunk` is for correlations of a table."""
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
+        if shrunk:
+            raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
         found = release.correlation() if kind == "correlation" else release.covariance()
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
     estimate = release.correlation(group, shrunk=shrunk) if kind == "correlation" else release.covariance(group)
     named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
-    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero", shrunk=shrunk),))
+    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero and a possible matrix", shrunk=shrunk),))
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
@@ -104,6 +121,7 @@ def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
 
 def answer_components(release: Answerable, count: int | None = None, group: Group = None) -> Answer:
     """Principal components."""
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
         found, bars = release.components(count), _FIT_BARS
     else:
@@ -116,6 +134,7 @@ def answer_components(release: Answerable, count: int | None = None, group: Grou
 
 def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
     """The coefficients of a linear regression."""
+    _refuse_groups(release, group)
     if isinstance(release, AdaptiveRelease):
         found = release.regression(target, on)
     else:
@@ -161,6 +180,12 @@ def answer_discriminant(
         _BARS,
     )
     return Answer(f"Discriminant scores of {target}", "term", estimate, notes, {"target": target})
+
+
+def _refuse_groups(release: Answerable, group: Group) -> None:
+    """Raise a `ParameterError` if `group` is given for a release that cannot have groups."""
+    if group is not None and not (isinstance(release, Release) and isinstance(release.design.query, TableMoments)):
+        raise ParameterError("group (--group) must be left out: this release has no groups. Release it with --by.")
 
 
 def _require_table(release: Answerable) -> Release:

@@ -17,7 +17,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _LABEL = 24  # characters of a name in a chart
 _EPSILONS = [EPSILONS[0], EPSILONS[-1]]
 MOST_CELLS = 40  # rows or columns of a heat map
-_HIDDEN = "#80808030"  # grey, on a light and on a dark page
+_TICKS = {"format": ".4~g", "tickCount": 5}
 
 
 def draw_table(table: ErrorTable) -> Spec | None:
@@ -42,13 +42,13 @@ def draw_table(table: ErrorTable) -> Spec | None:
             "x": {"field": "column", "type": "nominal", "sort": None, "title": None, "axis": _axis(-40)},
             "y": {"field": "row", "type": "nominal", "sort": None, "title": None, "axis": _axis(0)},
             "color": {
-                "condition": {"test": "datum.error === null", "value": _HIDDEN},
                 "field": "error",
                 "type": "quantitative",
                 "title": "error",
                 "scale": {"zero": True} if table.comparable else {"type": "log"},
-                "legend": {"format": "~g", "tickCount": 3},
+                "legend": {"format": ".4~g", "tickCount": 3},
             },
+            "opacity": {"condition": {"test": "datum.error === null", "value": 0}, "value": 1},
             "tooltip": [
                 {"field": "row", "title": "row"},
                 {"field": "column", "title": "column"},
@@ -71,7 +71,7 @@ def _draw_bars(table: ErrorTable) -> Spec:
         mark={"type": "bar", "cornerRadiusEnd": 3, "tooltip": True},
         encoding={
             "y": {"field": "row", "type": "nominal", "sort": None, "title": None},
-            "x": {"field": "error", "type": "quantitative", "title": "error", "axis": {"format": "~g", "tickCount": 5}},
+            "x": {"field": "error", "type": "quantitative", "title": "error", "axis": _TICKS},
             "tooltip": [{"field": "row", "title": table.title}, {"field": "shown", "title": "error"}],
         },
     )
@@ -98,9 +98,9 @@ def draw_curve(
     point = [{"epsilon": here[0], "error": here[1]}] if inside and here is not None and 0 < here[1] < math.inf else []
     aim = [{"wanted": wanted}] if wanted is not None and 0 < wanted < math.inf else []
     x = {"field": "epsilon", "type": "quantitative", "scale": {"type": "log", "domain": _EPSILONS}, "title": "epsilon"}
-    x["axis"] = {"format": "~g", "labelOverlap": "greedy", "values": [0.01, 0.03, 0.1, 0.3, 1, 3, 10]}
+    x["axis"] = {"format": ".4~g", "labelOverlap": "greedy", "values": [0.01, 0.03, 0.1, 0.3, 1, 3, 10]}
     y = {"field": "error", "type": "quantitative", "scale": {"type": "log"}, "title": "error"}
-    y["axis"] = {"format": "~g", "tickCount": 5}
+    y["axis"] = _TICKS
     tips = [{"field": "epsilon", "format": ".3~g"}, {"field": "error", "format": ".3~g"}]
     layers: list[Spec] = [
         {
@@ -137,7 +137,6 @@ def draw_ellipse(ellipse: Ellipse) -> Spec:
     points = [{"order": i, "x": float(a), "y": float(b)} for i, (a, b) in enumerate(zip(x, y, strict=True))]
     first, second = (f"noise in {ellipse.subject}{make_visible(shorten(name, _LABEL))}" for name in ellipse.names)
     scale = {"domain": [{"expr": "-reach"}, {"expr": "reach"}], "nice": False}
-    axis = {"format": "~g", "tickCount": 5}
     return _make(
         {"ellipse": points},
         params=[{"name": "reach", "value": reach}],
@@ -146,8 +145,8 @@ def draw_ellipse(ellipse: Ellipse) -> Spec:
         height=230,
         mark={"type": "line", "interpolate": "linear-closed", "fillOpacity": 0.15, "fill": "accent"},
         encoding={
-            "x": {"field": "x", "type": "quantitative", "title": first, "scale": scale, "axis": axis},
-            "y": {"field": "y", "type": "quantitative", "title": second, "scale": scale, "axis": axis},
+            "x": {"field": "x", "type": "quantitative", "title": first, "scale": scale, "axis": _TICKS},
+            "y": {"field": "y", "type": "quantitative", "title": second, "scale": scale, "axis": _TICKS},
             "order": {"field": "order"},
         },
     )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.single_question import compare_questions
-from matrixdp.cli.actions.design import list_predictions
 from matrixdp.cli.actions.design_options import refuse_extremes
+from matrixdp.cli.actions.table_design import list_predictions
 from matrixdp.display.numbers import format_number
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta
@@ -127,7 +127,7 @@ def _describe_hidden(table: ErrorTable) -> str:
     noisy = table.std[table.std != 0]
     if np.isfinite(noisy).all():
         return ""
-    return "Grey entries are hidden by noise. " if np.isfinite(noisy).any() else "Noise hides all of these numbers. "
+    return "Empty: hidden by noise. " if np.isfinite(noisy).any() else "Noise hides all of these numbers. "
 
 
 def show_range(simulated: SimulatedRange, entry: str) -> list[tuple[str, str, str]]:
@@ -182,7 +182,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
 
 def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]:
     """Predicted errors of coefficients or components."""
-    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design)[0]
+    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design, forecaster.schema)[0]
     columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
     values = [[_write_error(float(value)) for value in row] for row in std]

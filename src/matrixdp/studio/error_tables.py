@@ -7,27 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.answers.moments import Estimate, correlation
-from matrixdp.answers.moments import covariance as read_covariance
 from matrixdp.answers.named import NamedEstimate
-from matrixdp.cli.actions.describe_data import describe_data
+from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.cli.actions.describe_data import describe_table
 from matrixdp.cli.actions.design import predict_std
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
-from matrixdp.report.answer_tables import make_even_release, predict_answers
+from matrixdp.report.answer_tables import make_answers
 from matrixdp.report.content import has_equal_rows
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"
 MOST_CORRELATED = 40  # numbers of a table with categories whose correlations are predicted within a page's time
-_EVEN = (
-    "For uncorrelated numbers that fill their bounds evenly, and levels and groups of equal size; larger for others."
-)
 _DESCRIBED = (
-    "For data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables usually are."
+    "For data as the schema expects (expected_mean, expected_std, expected_missing, expected_shares, "
+    "expected_correlation), or as tables usually are."
 )
 
 
@@ -88,65 +85,51 @@ class ErrorTable:
 
     @property
     def default_entry(self) -> str:
-        """The entry that is followed unless another one is chosen: the largest one, or the first that has noise."""
+        """The entry that is followed unless another one is chosen.
+
+        The largest one, or the median if noise hides that; the first one that has noise if entries have other units.
+        """
         if self.comparable:
-            return LARGEST
+            return LARGEST if np.isfinite(self.read(LARGEST)) else TYPICAL
         noisy = np.argwhere(self.std != 0)
         row, column = noisy[0] if len(noisy) else (0, 0)
         return f"{row},{column}"
 
 
-def predict_tables(options: DesignOptions, design: Design) -> Iterator[ErrorTable]:
+def predict_tables(options: DesignOptions, design: Design, schema: Schema) -> Iterator[ErrorTable]:
     """The tables that describe a plain release best, and that take little time."""
     if isinstance(design.query, TableMoments):
         with np.errstate(all="ignore"):
-            yield from _predict_table_answers(options, design, design.query)
+            yield from _predict_table_answers(options, design, design.query, schema)
         return
-    std, rows, columns = predict_std(options, design)
+    std, rows, columns = predict_std(options, design, schema)
     if has_equal_rows(std):
         std, rows = std[:1], ("every row",)
     follows = options.kind != "matrix"
     title = options.kind.capitalize() if follows else f"Entries of the {design.query.title}"
     scale_free = options.kind == "correlation" or options.query in ("adjacency", "laplacian", "counts")
-    yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _EVEN if follows else "")
+    yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _DESCRIBED if follows else "")
 
 
-def predict_described(options: DesignOptions, design: Design, schema: Schema) -> ErrorTable:
-    """The error of a plain release for the data that a simulation of an adaptive fit would draw."""
-    bounds = design.query.moment_bounds
-    assert bounds is not None
-    mean, covariance = describe_data(schema, bounds).moments(bounds.size)
-    centre = np.concatenate([[1.0], mean])
-    moments = np.multiply.outer(centre, centre)
-    moments[1:, 1:] += covariance
-    scale = np.concatenate([[1.0], bounds.halfwidths])
-    read = correlation if options.query == "correlation" else read_covariance
-    std = read(moments * np.multiply.outer(scale, scale), design).std
-    names = tuple(bounds.names or ())
-    return ErrorTable(options.query.capitalize(), std, names, names, options.query == "correlation", _DESCRIBED)
-
-
-def _predict_table_answers(options: DesignOptions, design: Design, query: TableMoments) -> Iterator[ErrorTable]:
-    numbers, release = len(query.used.numbers), make_even_release(design)
+def _predict_table_answers(
+    options: DesignOptions, design: Design, query: TableMoments, schema: Schema
+) -> Iterator[ErrorTable]:
+    numbers, forecast = len(query.used.numbers), TableForecast(design, describe_table(schema))
     if options.query == "table":
-        first = predict_answers(design, "table", groups=False)[0]
-        yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True, _EVEN)
+        first = make_answers(forecast, "table", groups=False)[0]
+        yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True)
         return
     few = numbers <= MOST_CORRELATED
     if options.query == "covariance" and few:
-        yield _name_table("Covariance", release.covariance(), comparable=False)
+        yield _name_table("Covariance", forecast.covariance(), comparable=False)
     elif options.query not in ("means", "covariance") and numbers > 1 and few:
-        yield _name_table("Correlation", release.correlation(), comparable=True)
+        yield _name_table("Correlation", forecast.correlation(), comparable=True)
     if numbers:
-        yield _name_table("Means", release.means(), comparable=False, columns=1)
+        yield _name_table("Means", forecast.means(), comparable=False, columns=1)
     if options.query in ("means", "everything"):
         for column in query.used.categories:
-            shares = release.means(column.name)
-            yield _name_table(f"Shares of the levels of {column.name}", shares, comparable=True, columns=1)
+            yield _name_table(f"Shares of the levels of {column.name}", forecast.shares(column.name), comparable=True)
 
 
-def _name_table(
-    title: str, found: Estimate | NamedEstimate, *, comparable: bool, columns: int | None = None
-) -> ErrorTable:
-    assert isinstance(found, NamedEstimate)  # as all answers from the moments of a table
-    return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _EVEN)
+def _name_table(title: str, found: NamedEstimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
+    return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _DESCRIBED)

@@ -117,19 +117,6 @@ class Cell:
     pale: bool = False
 
 
-def as_answerable(release: Any) -> Answerable | None:
-    """The part of a release that questions are asked of, or None if there is none."""
-    if isinstance(release, PlainRelease):
-        return release.release
-    if isinstance(release, AdaptiveRelease):
-        return release
-    if isinstance(release, Release) and (
-        isinstance(release.design.query, TableMoments) or release.design.query.moment_bounds is not None
-    ):
-        return release
-    return None
-
-
 def list_choices(release: Answerable | None) -> Choices:
     """What can be asked of a release."""
     if release is None:

@@ -6,7 +6,7 @@ takes longer (`simulations`), so the errors of a plain release of the same numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
-from matrixdp.studio.error_tables import ErrorTable, predict_described, predict_tables
+from matrixdp.studio.error_tables import ErrorTable, predict_tables
 from matrixdp.studio.planning import ReleasePlan, plan_release
 from matrixdp.studio.schemas import parse_schema
 from matrixdp.studio.spec import ReleaseSpec
@@ -138,7 +138,7 @@ class Forecaster:
         plain = self._find_plain(spec, plan)
         design = plan.design or self._design(plain)
         with refuse_extremes():
-            tables = tuple(self._predict_tables(plain, design, described=plan.design is None))
+            tables = tuple(predict_tables(self.find_options(plain), design, self.schema))
         return Forecast(spec, plan, design, tables)
 
     def find_options(self, spec: ReleaseSpec) -> DesignOptions:
@@ -149,7 +149,7 @@ class Forecaster:
         """Pairs of epsilon and the error of an entry of the first table, for a plain release at other epsilons."""
         plan = self.plan(spec)
         plain = replace(self._find_plain(spec, plan), epsilon=1.0, allowance=None)  # not of the slider
-        return self._curve(plain, entry, plan.design is None)
+        return self._curve(plain, entry)
 
     def read(self, forecast: Forecast, entry: str) -> float:
         """The error of an entry of the first table, and at least that of the curve at larger epsilons.
@@ -165,20 +165,18 @@ class Forecaster:
 
     def read_plain(self, spec: ReleaseSpec, entry: str) -> float:
         """The error of an entry of a plain release; infinite if none can be made."""
-        plan = self.plan(spec)
-        return self._read(self._find_plain(spec, plan), entry, described=plan.design is None)
+        return self._read(self._find_plain(spec, self.plan(spec)), entry)
 
-    def _make_curve(self, plain: ReleaseSpec, entry: str, described: bool) -> tuple[tuple[float, float], ...]:
-        others = [replace(plain, epsilon=epsilon) for epsilon in CURVE_EPSILONS]
-        errors = [self._read(other, entry, described=described) for other in others]
+    def _make_curve(self, plain: ReleaseSpec, entry: str) -> tuple[tuple[float, float], ...]:
+        errors = [self._read(replace(plain, epsilon=epsilon), entry) for epsilon in CURVE_EPSILONS]
         falling = np.maximum.accumulate(errors[::-1])[::-1].tolist()  # errors do not grow with epsilon
         return tuple(zip(CURVE_EPSILONS, falling, strict=True))
 
-    def _read(self, plain: ReleaseSpec, entry: str, *, described: bool) -> float:
+    def _read(self, plain: ReleaseSpec, entry: str) -> float:
         try:
             design = self._design(plain)
             with refuse_extremes():
-                return next(self._predict_tables(plain, design, described=described)).read(entry)
+                return next(predict_tables(self.find_options(plain), design, self.schema)).read(entry)
         except ParameterError:  # an epsilon for which no design can be made
             return float("inf")
 
@@ -197,13 +195,6 @@ class Forecaster:
         design = self.plan(plain).design
         assert design is not None  # of a plain release
         return design
-
-    def _predict_tables(self, plain: ReleaseSpec, design: Design, *, described: bool) -> Iterator[ErrorTable]:
-        options = self.find_options(plain)
-        if described and options.query in ("covariance", "correlation"):
-            yield predict_described(options, design, self.schema)
-        else:
-            yield from predict_tables(options, design)
 
 
 @lru_cache(maxsize=16)

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from matrixdp.cli.actions.schema_file import TYPES, parse_schema
+from matrixdp.cli.actions.schema_guesses import CATEGORY_GUESSES, NUMBER_GUESSES
 from matrixdp.cli.actions.schema_rules import DATE_TYPES
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.field_text import read_date, unquote_line
@@ -60,11 +61,13 @@ def _check_column(column: ColumnForm) -> Iterator[tuple[str, str]]:
     elif kind == "number":
         found = [one for end in ("lower", "upper") for one in _check_end(column, end)]
     if not found:
-        bare = replace(column, expected_mean="", expected_std="")
+        guesses = NUMBER_GUESSES if kind == "number" else CATEGORY_GUESSES
+        empty: dict[str, Any] = dict.fromkeys(guesses, "")
+        bare = replace(column, **empty)
         field = "levels" if kind == "category" else "type" if kind == "yes/no" else "upper"
         found = list(_report(field, lambda: _parse(bare)))
-        if not found and kind == "number":
-            for guess in ("expected_mean", "expected_std"):
+        if not found and kind not in DATE_TYPES:
+            for guess in guesses:
                 if getattr(column, guess):
                     one = replace(bare, **{guess: getattr(column, guess)})
                     found += _report(guess, lambda one=one: _parse(one))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.cli.actions.schema_file import parse_schema, quote_key, quote_text
+from matrixdp.cli.actions.schema_guesses import NUMBER_GUESSES
 from matrixdp.cli.actions.schema_rules import DATE_TYPES
 from matrixdp.cli.actions.schema_template import describe_type, propose_type
 from matrixdp.errors import ParameterError, show
@@ -44,7 +45,9 @@ class ColumnForm:
     name : str
     type : str
         One of those of the schema; empty as long as it is not chosen.
-    lower, upper, expected_mean, expected_std : str
+    lower, upper, expected_mean, expected_std, expected_missing : str
+    expected_shares : str
+        Shares of levels, each in a line with its level after it.
     levels : str
         One to a line.
     level_type : 'text' or 'integer'
@@ -59,6 +62,8 @@ class ColumnForm:
     upper: str = ""
     expected_mean: str = ""
     expected_std: str = ""
+    expected_missing: str = ""
+    expected_shares: str = ""
     levels: str = ""
     level_type: str = "text"
     unit: str = ""
@@ -218,7 +223,8 @@ def _column_from_entry(name: str, entry: Mapping[str, Any]) -> ColumnForm:
         name,
         kind,
         **{end: show_end(entry.get(end)) for end in ("lower", "upper")},
-        **{guess: show_number(entry.get(guess)) for guess in ("expected_mean", "expected_std")},
+        **{guess: show_number(entry.get(guess)) for guess in NUMBER_GUESSES},
+        expected_shares=_join_shares(entry.get("expected_shares", {})),
         levels=join_lines(map(str, levels or ())),
         level_type="integer" if levels and isinstance(levels[0], int) else "text",
         unit=entry.get("unit", ""),
@@ -234,10 +240,12 @@ def column_entry(column: ColumnForm) -> dict[str, Any]:
     bounds: dict[str, Any]
     flags = {"other": True} if column.other and column.type == "category" else {}
     flags |= {"missing": True} if column.missing else {}
-    if column.type == "category":
-        return {"type": column.type, "levels": read_levels(column), **flags}
+    if column.type in ("category", "yes/no"):
+        levels = {"levels": read_levels(column)} if column.type == "category" else {}
+        shares = {"expected_shares": _read_shares(column)} if column.expected_shares.strip() else {}
+        return {"type": column.type, **levels, **shares, **flags}
     if column.type == "number":
-        guesses = {name: read_number(getattr(column, name)) for name in ("expected_mean", "expected_std")}
+        guesses = {name: read_number(getattr(column, name)) for name in NUMBER_GUESSES}
         bounds = {end: read_number(getattr(column, end)) for end in ("lower", "upper")}
         return {"type": column.type, **bounds, **_drop_empty(guesses), **flags}
     if column.type in DATE_TYPES:
@@ -258,6 +266,27 @@ def read_levels(column: ColumnForm) -> list[str] | list[int]:
         if not isinstance(value, int):
             raise ParameterError(f"levels must be integers, one to a line, got {show(value)} instead. Or choose texts.")
     return found  # type: ignore[return-value]
+
+
+def _join_shares(shares: Mapping[str, Any]) -> str:
+    return "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in shares.items())
+
+
+def _read_shares(column: ColumnForm) -> dict[str, Any]:
+    """The guessed shares of levels; raises a `ParameterError` for a line that is none."""
+    found: dict[str, Any] = {}
+    for line in column.expected_shares.splitlines():
+        if not line.strip():
+            continue
+        share, *rest = line.split(maxsplit=1)
+        level = unquote_line("".join(rest))
+        if not level or level in found:
+            raise ParameterError(
+                f"expected_shares must be a share and a level in each line, as in 0.6 north, and each level once, got "
+                f"{show(line)} instead."
+            )
+        found[level] = read_number(share)
+    return found
 
 
 def form_content(form: SchemaForm, columns: Iterable[ColumnForm] | None = None) -> dict[str, Any]:
@@ -307,6 +336,8 @@ def _write(value: Any) -> str:
         parts = [_write(one) for one in value]
         line = f"[{', '.join(parts)}]"
         return line if len(line) <= _WIDTH else "[\n" + "".join(f"  {part},\n" for part in parts) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{quote_key(name)} = {_write(one)}" for name, one in value.items()) + " }"
     if isinstance(value, dt.date | dt.time):
         return show_date(value)
     return repr(value) if isinstance(value, int | float) else quote_text(value)

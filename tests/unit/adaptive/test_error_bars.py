@@ -80,6 +80,33 @@ def test_a_full_box_is_covered_where_few_records_cannot_show_it():
     assert (np.diagonal(many.errors.covariance_std) < 3).all()
 
 
+def test_the_mean_of_a_full_corner_is_covered_where_few_records_cannot_show_it():
+    corner = np.full((800, 12), -1.0)
+    found = simulate(corner, mdp.Bounds([-1] * 12, [1] * 12), epsilon=0.1)
+    assert (found.mean > -0.9).any()  # all records were clipped
+    assert (found.mean - 1.96 * found.errors.mean_std <= -1 + 1e-9).all()
+    many = simulate(np.tile(corner, (10, 1)), mdp.Bounds([-1] * 12, [1] * 12), epsilon=3.0)
+    assert (many.errors.mean_std < 0.1).all()  # nothing is lost of a box that many records fill
+
+
+def test_one_record_may_turn_a_correlation():
+    data = 0.02 * np.random.default_rng(11).normal(size=(400, 3))
+    data[0] = 1.0
+    found = simulate(data, mdp.Bounds([-1] * 3, [1] * 3), epsilon=3.0)
+    correlation = read_off(found.mean, found.covariance, np.ones(3))["correlation"]
+    errors = np.abs(correlation - np.corrcoef(data.T))
+    assert errors.max() > 0.3
+    assert (errors <= 1.96 * found.errors.correlation_std + 1e-9).all()
+
+
+def test_covariances_of_equal_features_are_covered_where_all_is_lost_in_noise():
+    data = np.random.default_rng(12).normal(size=(200, 1)) * np.ones((1, 3))
+    found = simulate(data, mdp.Bounds([-4] * 3, [4] * 3), epsilon=0.2)
+    assert not found.covariance.any()
+    own = np.diagonal(found.errors.covariance_std)
+    assert (found.errors.covariance_std >= 0.49 * np.sqrt(np.outer(own, own))).all()
+
+
 def test_covariances_move_with_the_sizes_of_their_features():
     rng = np.random.default_rng(9)
     data = rng.lognormal(0.0, 1.0, (2000, 1)) * [1.0, 2.0] + 0.01 * rng.normal(size=(2000, 2))

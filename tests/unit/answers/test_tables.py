@@ -306,7 +306,7 @@ def test_other_releases_have_no_tables():
 
 def test_an_estimate_prints_as_a_table():
     found = NamedEstimate(np.array([[1.0, np.nan]]), np.array([[0.5, np.nan]]), ("row",), ("a", "b"))
-    assert str(found) == "           a        b\nrow  1 ± 0.5  too few"
+    assert str(found) == "               a        b\nrow  1.00 ± 0.50  too few"
 
 
 def test_a_name_that_is_not_there_is_an_error_that_lists_the_others():

@@ -115,6 +115,25 @@ def test_a_discriminant_analysis_for_people(released, matrixdp):
     assert (np.array(found["std"], float) > 0).all()
 
 
+@pytest.mark.parametrize("query", ["moments", "correlation"])
+def test_releases_of_numbers_answer_what_follows_from_them(clinic, matrixdp, query):
+    words = ("release", "clinic.csv", "--schema", "schema.toml", "--query", query, "--out", query)
+    assert matrixdp(*words, *BUDGET, "--no-ledger").code == 0
+    release = mdp.read_release(Path(query, "release.json").read_text())
+    found = json.loads(matrixdp("answer", "correlation", query, "--json").out)
+    expected = release.correlation()
+    np.testing.assert_array_equal(np.array(found["value"], float), expected.value)
+    assert matrixdp("answer", "means", query).code == 0
+    shrunk = matrixdp("answer", "correlation", query, "--shrunk")
+    assert shrunk.code == (0 if query == "moments" else USAGE), shrunk.err
+    regression = matrixdp("answer", "regression", query, "--target", "bmi")
+    assert regression.code == (0 if query == "correlation" else USAGE)
+    for words in (("correlation", query, "--group", "ward=north"), ("table", query, "a", "b")):
+        refused = matrixdp("answer", *words)
+        assert refused.code == USAGE
+        assert "group (--group) must be left out" in refused.err or "moments of a table" in refused.err
+
+
 def test_components_that_noise_mixes_are_named(released, matrixdp):
     done = matrixdp("answer", "components", "out")
     assert done.code == 0, done.err
@@ -126,7 +145,7 @@ def test_components_that_noise_mixes_are_named(released, matrixdp):
     [
         (("means", "nothing"), "RELEASE must be a release.json"),
         (("means", "hospital.parquet"), "is not text"),
-        (("means", "hospital.toml"), "JSON from Release.to_json"),
+        (("means", "hospital.toml"), "text must be JSON"),
         (("means", "out", "--by", "bmi"), "'bmi' must be a category"),
         (("means", "out", "--group", "ward"), "--group must be NAME=LEVEL"),
         (("means", "out", "--group", "ward=west"), "north, south, east"),
@@ -136,13 +155,13 @@ def test_components_that_noise_mixes_are_named(released, matrixdp):
         (("regression", "out", "--target", "bmi", "--on", "nothing"), "a column must be one of"),
         (("components", "out", "-k", "9"), "count must be"),
         (("means", "out", "--csv", "out"), "--csv"),
-        (("means", "moments"), "RELEASE must be of the moments of a table"),
+        (("means", "noisy"), "no further answers follow from this release"),
     ],
 )
 def test_mistakes_are_named(released, matrixdp, words, message):
-    if "moments" in words:
-        moments = ("release", "clinic.csv", "--schema", "schema.toml", "--query", "moments", "--out", "moments")
-        assert matrixdp(*moments, *BUDGET, "--no-ledger").code == 0
+    if "noisy" in words:
+        noisy = ("release", "hospital.parquet", "--schema", "hospital.toml", "--query", "identity", "--out", "noisy")
+        assert matrixdp(*noisy, "--columns", "bmi", *BUDGET, "--no-ledger").code == 0
     done = matrixdp("answer", *words)
     assert done.code == USAGE
     assert message in done.err.replace("\n", " ")

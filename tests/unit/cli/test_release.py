@@ -14,6 +14,7 @@ import matrixdp as mdp
 from matrixdp.cli.actions import release as releasing
 from matrixdp.cli.actions import release_output
 from matrixdp.records.files import FilePart, open_files
+from matrixdp.report.dataset_page import DATASET_PAGE
 from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
 
 FILES = {
@@ -104,7 +105,7 @@ def test_graphs_are_read_as_edges_or_as_matrices(clinic, matrixdp, monkeypatch, 
     done = matrixdp("release", "graph.csv", "--schema", "schema.toml", "--query", query, *BUDGET, "--out", "out",
                     "--no-ledger")  # fmt: skip
     assert done.code == 0, done.err
-    assert seen[0].tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    assert next(iter(seen[0])).tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     assert "one edge" in Path("out/report.html").read_text()
 
 
@@ -233,11 +234,50 @@ def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
-def test_a_request_for_something_else_is_refused(clinic, matrixdp):
-    assert matrixdp(*argv("clinic.csv", "moments", "--request", "a")).code == 0
-    other = matrixdp(*argv("clinic.csv", "second-moment", "--request", "a", "--force"))
-    assert other.code == 4
-    assert json.loads(Path("out/release.json").read_text())["design"]["query"]["kind"] == "Moments"
+COUNTS = ["counts", "--cells", "smoker,outcome"]
+REGRESSION = ["regression", "--method", "plain", "--target"]
+
+
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        (
+            ["moments"],
+            [
+                (["second-moment"], "query was 'Moments' and is 'SecondMoment' now"),
+                (["moments", "--missing", "midpoint"], "missing was 'error' and is 'midpoint' now"),
+                (["moments", "--epsilon", "2"], "epsilon was 1.0 and is 2.0 now"),
+                (["moments", "--columns", "age"], "query.bounds.lower was [18.0,15.0] and is [18.0] now"),
+                (["moments", "--importance", "bmi=4"], "allocation.rule was 'uniform' and is 'optimal' now"),
+                (["moments", "--delimiter", ","], "reading.delimiter was not given and is ',' now"),
+                (["moments", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
+                (["moments", "--directions", "learned"], "directions was 'given' and is 'learned' now"),
+            ],
+        ),
+        (
+            ["covariance"],
+            [
+                (["correlation"], "aim was 'covariance' and is 'correlation' now"),
+                (["covariance", "--method", "plain"], "method was 'adaptive' and is 'plain' now"),
+                (["covariance", "--missing", "midpoint"], "missing was 'error' and is 'midpoint' now"),
+                (["covariance", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
+            ],
+        ),
+        (COUNTS, [([*COUNTS, "--delimiter", ","], "reading.delimiter was not given and is ',' now")]),
+        ([*REGRESSION, "bmi"], [([*REGRESSION, "age"], "target was 'bmi' and is 'age' now")]),
+    ],
+)
+def test_a_request_for_something_else_is_refused_by_name(clinic, matrixdp, first, others):
+    Path("files.toml").write_text(Path("schema.toml").read_text() + '[files]\nmissing_words = ["-9"]\n')
+    assert matrixdp(*argv("clinic.csv", *first, "--request", "a")).code == 0
+    before, charges = Path("out/release.json").read_bytes(), read_charges()
+    for second, words in others:
+        other = matrixdp(*argv("clinic.csv", *second, "--request", "a", "--force"))
+        assert other.code == 4, other.err
+        assert words in " ".join(other.err.split())
+        assert "or use another request id" in " ".join(other.err.split())
+        assert Path("out/release.json").read_bytes() == before
+        assert read_charges() == charges
 
 
 @pytest.mark.parametrize("data", ["set", "set/*/*.parquet", "set/**/*.parquet"])
@@ -293,6 +333,28 @@ def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, mat
     assert lost.code == 2
     assert "the request 'week-7' was released before, and is not in out" in lost.err
     assert [charge.request for charge in read_charges()] == ["week-7"]
+
+
+def test_a_large_data_set_that_is_complete_is_found_after_a_fault(clinic, matrixdp, monkeypatch):
+    """The ledger could not be written when the folder was in place."""
+    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    command = argv("clinic.parquet", "identity", "--request", "week-7")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mdp.Ledger, "complete", fail)
+        failed = matrixdp(*command)
+    assert "the data set in out is complete: run again with the same --request" in " ".join(failed.err.split())
+    assert [charge.released for charge in read_charges()] == [False]
+    first = pq.read_table("out")
+    again = matrixdp(*command, "--epsilon", "1")
+    assert again.code == 0, again.err
+    assert "week-7 was released before; it was not charged again" in again.err
+    assert pq.read_table("out").equals(first)
+    assert Path("out", DATASET_PAGE).is_file()
+    assert [charge.released for charge in read_charges()] == [True]
 
 
 @pytest.mark.parametrize("workers", ["0", "many", "-2"])

@@ -9,7 +9,7 @@ import pytest
 
 from matrixdp import Category, Columns, Number, YesNo
 from matrixdp.adaptive import Description
-from matrixdp.cli.actions.describe_data import describe_data
+from matrixdp.cli.actions.describe_data import describe_data, describe_table
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.errors import ParameterError
 
@@ -187,6 +187,45 @@ expected_std = 10
 lower = 10
 upper = 50
 """
+TABLE_GUESSES = """
+[columns.stay]
+lower = 0
+upper = 60
+missing = true
+expected_missing = 0.2
+[columns.ward]
+levels = ["north", "south", "west"]
+expected_shares = {north = 0.5, south = 0.3}
+[columns.smoker]
+type = "yes/no"
+expected_shares = {yes = 0.25}
+"""
+
+
+def test_guesses_describe_a_table_for_forecasts(tmp_path):
+    found = describe_table(read(tmp_path, GUESSES + TABLE_GUESSES))
+    assert (found.means, found.stds, found.correlation) == ({"age": 40}, {"age": 10}, 0.6)
+    assert found.missing == {"stay": 0.2}
+    assert found.shares == {"ward": {"north": 0.5, "south": 0.3}, "smoker": {"yes": 0.25}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("expected_missing = 0.2", "expected_missing = 20", "expected_missing must be from 0 to 1"),
+        ("missing = true\n", "", "expected_missing needs missing = true"),
+        ("{yes = 0.25}", "0.25", "expected_shares must be levels and shares"),
+        ("{yes = 0.25}", '{yes = "often"}', "expected_shares: yes must be a number"),
+        ("{yes = 0.25}", "{maybe = 0.25}", "expected_shares of 'smoker' must be of levels among no, yes"),
+        ("south = 0.3", "south = 0.7", "expected_shares of 'ward' must sum to at most 1"),
+        ("{yes = 0.25}", "{yes = 0.25, no = 0.25}", "expected_shares of 'smoker' must sum to 1"),
+        ("{yes = 0.25}", "{yes = -0.25}", "must be a number from 0 to 1"),
+        ("expected_missing = 0.2", "expected_shares = {a = 1}", "unknown entry 'expected_shares'"),
+    ],
+)
+def test_impossible_guesses_about_a_table_are_errors(tmp_path, before, after, message):
+    with pytest.raises(ParameterError, match=message):
+        read(tmp_path, GUESSES + TABLE_GUESSES.replace(before, after))
 
 
 def test_guesses_describe_the_data_for_forecasts(tmp_path):

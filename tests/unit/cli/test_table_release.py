@@ -171,7 +171,28 @@ def test_columns_and_importance_are_chosen(hospital, matrixdp):
     assert bars[1][1][0] < bars[0][1][0]
     assert bars[1][0][0] > bars[0][0][0]
     shown = matrixdp("design", "--schema", "hospital.toml", "--query", "everything", "--records", "4000", *BUDGET)
-    assert "Predicted standard deviation of: Means by ward" in shown.out
+    assert "Predicted error of: Means by ward" in shown.out
+
+
+def test_the_forecast_follows_the_guesses_of_the_schema(hospital, matrixdp):
+    words = ("design", "--schema", "hospital.toml", "--query", "everything", "--records", "4000", *BUDGET)
+
+    def find(*more):
+        done = matrixdp(*words, *more)
+        assert done.code == 0, done.err
+        return done
+
+    usual = find("--json").json()["answers"][-1]
+    assert usual["title"] == "Correlation"
+    assert usual["std"] == usual["typical"]
+    assert usual["friendly"][1][0] < usual["typical"][1][0]
+    assert usual["hostile"][1][0] is None
+    schema = Path("hospital.toml")
+    schema.write_text(schema.read_text().replace("[columns.bmi]", "[columns.bmi]\nexpected_std = 0.01"))
+    assert find("--json").json()["answers"][-1]["std"][1][0] is None
+    shown = find().out
+    assert "hidden by noise" in shown
+    assert "Median error at other epsilons, for typical data" in shown
 
 
 @pytest.mark.parametrize("query", ["covariance", "moments"])

@@ -308,13 +308,6 @@ class TestLedger:
         first = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
         assert mdp.release_covariance(None, BOUNDS, PRIVACY, **options).to_json() == first.to_json()
 
-    @pytest.mark.parametrize("changed", [{"aim": "components"}, {"method": "plain"}])
-    def test_a_request_for_something_else_is_refused(self, ledger, changed):
-        options = {"ledger": ledger, "dataset": "clinic", "request": "r"}
-        mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
-        with pytest.raises(LedgerError, match="another"):
-            mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options, **changed)
-
     def test_an_allowance_pays(self, ledger):
         ledger.allow("clinic", "ann", share=0.5)
         mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic", allowance="ann")

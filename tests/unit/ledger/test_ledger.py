@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import types
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ import pytest
 
 from ledger_stores import both_stores
 from ledger_worker import TOTAL
-from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError
 from matrixdp.gdp import gdp_mu, share_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Receipt, Reserve
 from matrixdp.ledger.author import default_actor
@@ -21,8 +22,8 @@ from matrixdp.version import __version__
 pytestmark = both_stores
 
 
-def charge(ledger, event, *, description=None, request=None, dataset="clinic", neighbours="replace"):
-    return ledger.charge(dataset, event, neighbours=neighbours, description=description or {}, request=request)
+def charge(ledger, event, *, description=None, dataset="clinic", neighbours="replace", **options):
+    return ledger.charge(dataset, event, neighbours=neighbours, description=description or {}, **options)
 
 
 def test_a_new_data_set_has_its_whole_total_left(ledger):
@@ -198,14 +199,84 @@ def test_a_completed_request_is_not_charged_again(ledger):
 
 
 @pytest.mark.parametrize(
-    ("event", "description", "what"), [(Gaussian(0.2), {}, "event"), (Gaussian(0.1), {"a": 1}, "description")]
+    ("event", "description", "what"),
+    [(Gaussian(0.2), {}, "event.mu was 0.1 and is 0.2 now"), (Gaussian(0.1), {"a": 1}, "a was not given and is 1 now")],
 )
 def test_one_request_id_is_for_one_release(ledger, event, description, what):
     ledger.complete(charge(ledger, Gaussian(0.1), request="r"), "{}")
-    with pytest.raises(LedgerError, match=f"with another {what}"):
+    with pytest.raises(LedgerError, match=f"other options: {what}"):
         charge(ledger, event, description=description, request="r")
-    with pytest.raises(LedgerError, match=f"with another {what}"):
+    with pytest.raises(LedgerError, match=f"other options: {what}"):
         ledger.stored("clinic", "r", event=event, description=description)
+
+
+class TestOptions:
+    """The public options of a request, which are kept and compared."""
+
+    OPTIONS = types.MappingProxyType({"clip": True, "bounds": {"kind": "Bounds", "upper": {"array": [1.0, 2.0]}}})
+
+    @pytest.mark.parametrize(
+        ("changed", "words"),
+        [
+            ({"clip": False}, r"clip was true and is false now\. Repeat the request with its first options, or use"),
+            ({"clip": 1}, "clip was true and is 1 now"),
+            (
+                {"bounds": {"kind": "Ball", "upper": {"array": [1.0, 3.0]}}},
+                "bounds was 'Bounds' and is 'Ball' now; bounds",
+            ),
+            (
+                {"bounds": {"kind": "Bounds", "upper": {"array": [1.0]}}},
+                r"bounds\.upper was \[1\.0,2\.0\] and is \[1\.0\]",
+            ),
+            ({"by": ["sex"]}, r"by was not given and is \[\"sex\"\] now"),
+            ({"a": 1, "b": 2, "c": 3, "d": 4, "clip": None}, "clip was true and is null now; .*; 2 more differ"),
+        ],
+    )
+    def test_a_repeat_with_other_options_is_refused_by_name(self, ledger, changed, words):
+        receipt, left = charge(ledger, Gaussian(0.1), request="r", options=self.OPTIONS), ledger.remaining("clinic")
+        for again in (
+            lambda **options: ledger.stored("clinic", "r", **options),
+            lambda **options: charge(ledger, Gaussian(0.1), request="r", **options),
+        ):
+            with pytest.raises(
+                LedgerError, match=f"request 'r' of 'clinic' was charged at entry 3 .*: {words}"
+            ) as caught:
+                again(options={**self.OPTIONS, **changed})
+            assert not isinstance(caught.value, RequestPendingError)  # refused at once, and not waited for
+        assert ledger.remaining("clinic") == left
+        ledger.complete(receipt, "{}")
+        assert ledger.stored("clinic", "r", options=self.OPTIONS) == "{}"
+        assert ledger.history()[0].options == self.OPTIONS
+        ledger.verify()
+
+    def test_long_values_are_compared_by_their_hashes(self, ledger):
+        numbers = list(range(10_000))
+        charge(ledger, Gaussian(0.1), request="r", options={"query": {"points": numbers, "width": 1}})
+        with ledger._store.reading() as journal:
+            assert len(journal.row("entry", 3).body) < 2000
+        with pytest.raises(LedgerError, match=r"with other options: query\.points has other values now\. Repeat"):
+            ledger.stored("clinic", "r", options={"query": {"points": numbers[::-1], "width": 1}})
+        with pytest.raises(LedgerError, match=r"with other options: query\.width was 1 and is 2 now\. Repeat"):
+            ledger.stored("clinic", "r", options={"query": {"points": numbers, "width": 2}})
+
+    def test_charges_of_earlier_versions_have_no_options(self, ledger):
+        ledger.complete(charge(ledger, Gaussian(0.1), request="r"), "{}")
+        assert ledger.stored("clinic", "r", event=Gaussian(0.1), options=self.OPTIONS) == "{}"
+        with pytest.raises(LedgerError, match="event"):
+            ledger.stored("clinic", "r", event=Gaussian(0.2), options=self.OPTIONS)
+
+    def test_the_error_of_a_pending_request_has_its_receipt(self, ledger):
+        receipt = charge(ledger, Gaussian(0.1), request="r")
+        with pytest.raises(RequestPendingError) as caught:
+            ledger.stored("clinic", "r")
+        assert caught.value.receipt == pickle.loads(pickle.dumps(caught.value)).receipt == receipt
+
+    def test_options_are_json_by_name(self, ledger):
+        with pytest.raises(ParameterError, match="options must be a mapping"):
+            charge(ledger, Gaussian(0.1), request="r", options=["clip"])
+        with pytest.raises(ParameterError, match="JSON"):
+            charge(ledger, Gaussian(0.1), request="r", options={"clip": float("nan")})
+        assert ledger.history() == []
 
 
 def test_one_request_id_may_serve_two_data_sets(ledger):

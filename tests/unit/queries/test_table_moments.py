@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import matrixdp as mdp
+from matrixdp.queries import table_sums
 from matrixdp.queries.moment_sums import levels
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
@@ -215,3 +216,16 @@ def test_directions_and_allocations_are_refused():
     with pytest.raises(mdp.ParameterError, match="importance to columns"):
         mdp.make_design(query, PRIVACY, allocation=mdp.shares(np.arange(1, 14) / 91))
     assert mdp.make_design(query, PRIVACY, allocation="isotropic").distance <= PRIVACY.mu
+
+
+@pytest.mark.parametrize("by", [(), ("ward",)])
+def test_sums_of_products_from_a_device_are_added_like_those_of_the_host(monkeypatch, by):
+    task = table_sums.TableTask(TABLE, by, N, True, "error")
+    host, total = task(0, [FRAME]), task.start()
+    sums = [(group, host.value(group), one.records) for group, one in enumerate(host.dense)]
+    monkeypatch.setattr(table_sums, "device_table", lambda data, _columns: data)
+    monkeypatch.setattr(table_sums, "sums_on_device", lambda *_arguments, **_options: sums)
+    total.add_on_device(FRAME, task)
+    assert total.records == host.records == N
+    for group, _ in enumerate(sums):
+        np.testing.assert_array_equal(total.value(group), host.value(group))

@@ -187,7 +187,7 @@ INTEGERS = mdp.Category("ward", [1, 2], other=True)
 @pytest.mark.parametrize(
     ("column", "data", "message"),
     [
-        (mdp.Category("ward", ["a"]), {"ward": [SECRET]}, "not among its levels. Add its level"),
+        (mdp.Category("ward", ["a"]), {"ward": [SECRET]}, "capital letters count. Add its level"),
         (mdp.YesNo("ward"), {"ward": [SECRET]}, "not among its levels. It must be yes, no"),
         (mdp.Category("ward", ["a"]), {"ward": [None]}, "has a missing value"),
         (TEXTS, {"ward": [4711]}, "must hold texts"),

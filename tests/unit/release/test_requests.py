@@ -207,8 +207,8 @@ class TestDataSets:
         """Another process finishes after this one has looked for a stored release."""
         first, stored = self.release(ledger, tmp_path / "out", request="r"), charging.Account.stored
         for name, words in (("out", None), ("other", "is not in .*other")):
-            answers = iter([lambda account: None, stored])
-            monkeypatch.setattr(charging.Account, "stored", lambda account, answers=answers: next(answers)(account))
+            answers = iter([lambda account, **_: None, stored])
+            monkeypatch.setattr(charging.Account, "stored", lambda *args, found=answers, **kw: next(found)(*args, **kw))
             if words is None:
                 assert self.release(ledger, tmp_path / name, request="r", force=True).files == first.files
             else:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.answers.described_table import TableDescription
+from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_page
-from matrixdp.report.answer_tables import make_answers, predict_answers
+from matrixdp.report.answer_tables import make_answers
 from matrixdp.report.files import write_folder
 from matrixdp.report.finding_words import EXPLANATION
 
@@ -154,18 +156,19 @@ def test_replaced_values_are_named_beside_the_numbers():
     assert "missing" not in mdp.Release.from_json(make_release().to_json()).facts("x")
 
 
-def test_the_prediction_is_the_error_of_an_even_table():
-    release = make_release()
-    predicted = {answer.title: answer.estimate for answer in predict_answers(release.design, "everything")}
-    found = {answer.title: answer.estimate for answer in make_answers(release, "everything")}
-    assert predicted.keys() == found.keys()
-    means = predicted["Means"]
-    assert means["age", "mean"] == pytest.approx(50)
-    assert means["bmi", "standard deviation"] == pytest.approx(40 / np.sqrt(12), rel=1e-2)
-    assert predicted["Levels of ward"].value == pytest.approx(1 / 3)
-    assert predicted["Records by ward and smoker"]["all", "all"] == pytest.approx(RECORDS)
-    ratio = found["Levels of smoker"].std / predicted["Levels of smoker"].std
-    assert (np.abs(ratio - 1) < 1e-9).all()
+def test_a_forecast_has_the_tables_of_a_release():
+    release = make_release(by=["ward"])
+    forecast = TableForecast(release.design, TableDescription(shares={"smoker": {"yes": 0.25}}))
+    predicted, found = (make_answers(source, "everything") for source in (forecast, release))
+    assert [(one.name, one.title, one.group) for one in predicted] == [
+        (one.name, one.title, one.group) for one in found
+    ]
+    for one, other in zip(predicted, found, strict=True):
+        assert (one.estimate.rows, one.estimate.columns) == (other.estimate.rows, other.estimate.columns)
+        assert one.estimate.std.shape == other.estimate.std.shape
+    shares, released = (next(one for one in some if one.title == "Levels of smoker") for some in (predicted, found))
+    assert shares.estimate.value[:, 0] == pytest.approx([0.75, 0.25], rel=1e-4)
+    assert shares.estimate.std == pytest.approx(released.estimate.std)
 
 
 def test_kinds_of_tables_need_a_table():

@@ -135,8 +135,9 @@ class TestDesign:
     def test_a_larger_epsilon_has_a_smaller_error_and_nothing_is_charged(self, site):
         client = site.browser(ANALYST)
         shown = []
-        for epsilon in ("0.5", "1", "2"):
-            page = client.post("/design/forecast", data={**FORM, "column": ALL, "epsilon": epsilon}).text
+        for epsilon in ("1", "2", "4"):
+            form = {**FORM, "column": ALL, "records": "5000", "epsilon": epsilon}
+            page = client.post("/design/forecast", data=form).text
             shown.append(float(re.search(r"± ([0-9.e-]+)<", page)[1]))
         assert shown == sorted(shown, reverse=True)
         assert site.studio.datasets.history("clinic") == []
@@ -221,7 +222,7 @@ class TestDesign:
         site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
         client = site.browser(ANALYST)
         form = {**FORM, "column": ALL, "allowance": "team", "records": "5000"}
-        assert "Only 0.5 is left" in client.post("/design/needed", data={**form, "wanted": "0.005"}).text
+        assert "Only 0.5 is left" in client.post("/design/needed", data={**form, "wanted": "0.03"}).text
         assert "team" in client.post("/design/forecast", data=form).text
         gone = client.post("/design/forecast", data={**form, "allowance": "nobody"})
         assert gone.status_code == 200
@@ -399,3 +400,10 @@ def test_pages_have_no_inline_code_and_scripts_use_no_eval(site):
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?![^>]*src=)|javascript:", page)
     for name in ("studio.js", "charts.js", "update.js"):
         assert not re.search(r"\beval\(|new Function|innerHTML", (STATIC / name).read_text())
+
+
+def test_charts_have_their_colours_in_both_schemes():
+    names = set(re.findall(r'colour\("([\w-]+)"\)', (STATIC / "charts.js").read_text()))
+    style = (STATIC / "studio.css").read_text()
+    assert len(names) > 5
+    assert {name: style.count(f" --{name}: #") for name in names} == dict.fromkeys(names, 2)

@@ -10,9 +10,9 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimates.plain_release import PlainRelease
 from matrixdp.estimates.sample import make_sample_release
 from matrixdp.privacy import Neighbours
-from matrixdp.report.questions import list_notes, to_csv, to_facts
+from matrixdp.report.questions import as_answerable, list_notes, to_csv, to_facts
 from matrixdp.studio.answer_charts import draw_answer
-from matrixdp.studio.explorer import KINDS, as_answerable, ask, list_choices, read_question, show_cells, to_python
+from matrixdp.studio.explorer import KINDS, ask, list_choices, read_question, show_cells, to_python
 
 PRIVACY = mdp.Privacy(4, 1e-6)
 HOSTILE = '</script><b "x"'

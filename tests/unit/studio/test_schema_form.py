@@ -2,6 +2,7 @@
 
 import datetime as dt
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,18 +43,27 @@ def columns(draw, name):
         low, high = sorted(draw(st.tuples(numbers, numbers).filter(lambda pair: abs(pair[0] - pair[1]) > 1e-3)))
         mean = draw(st.none() | st.floats(low, high))
         std = draw(st.none() | st.floats(0, (high - low) / 2))
-        guesses = {"expected_mean": show_number(mean), "expected_std": show_number(std)}
+        gone = draw(st.none() | st.floats(0, 1)) if flags["missing"] else None
+        guesses = {"expected_mean": mean, "expected_std": std, "expected_missing": gone}
+        guesses = {guess: show_number(value) for guess, value in guesses.items()}
         return ColumnForm(name, kind, lower=show_number(low), upper=show_number(high), **guesses, **flags)
     if kind == "category":
         integers = draw(st.booleans())
         levels = draw(st.lists(st.integers(-999, 999) if integers else texts, min_size=1, max_size=4, unique=True))
         levels = [level for level in levels if level not in ("other", "missing")] or ["a"]
         what = "integer" if isinstance(levels[0], int) else "text"
+        shares = f"{draw(st.integers(1, 9)) / 10} {quote_line(str(levels[0]))}" if len(levels) > 1 else ""
         return ColumnForm(
-            name, kind, levels=join_lines(map(str, levels)), level_type=what, other=draw(st.booleans()), **flags
+            name,
+            kind,
+            levels=join_lines(map(str, levels)),
+            level_type=what,
+            expected_shares=draw(st.sampled_from(["", shares])),
+            other=draw(st.booleans()),
+            **flags,
         )
     if kind == "yes/no":
-        return ColumnForm(name, kind, **flags)
+        return ColumnForm(name, kind, expected_shares=draw(st.sampled_from(["", "0.3 yes"])), **flags)
     rules = {"unit": draw(st.sampled_from(["", "hours", "days"])), "format": draw(st.sampled_from(["", "%d.%m.%Y"]))}
     if kind == "time":
         return ColumnForm(name, kind, lower="07:00:00", upper="19:30:00.500000", **rules, **flags)
@@ -163,6 +173,10 @@ def test_whatever_is_typed_is_a_mistake_in_a_field_or_a_schema(first, second, ki
         (ColumnForm("x", "number", lower="0", upper="1e200"), "upper", "bounds must be at most"),
         (ColumnForm("x", "number", lower="0", upper="1", expected_mean="2"), "expected_mean", "within the bounds"),
         (ColumnForm("x", "number", lower="0", upper="1", expected_std="2"), "expected_std", "from 0 to 0.5"),
+        (ColumnForm("x", "number", lower="0", upper="1", expected_missing="0.1"), "expected_missing", "missing = true"),
+        (replace(WARD, expected_shares="0.6"), "expected_shares", "as in 0.6 north"),
+        (replace(WARD, expected_shares="0.6 east"), "expected_shares", "levels among north, south"),
+        (replace(WARD, expected_shares="much north"), "expected_shares", "must be a number"),
         (ColumnForm("x", "category"), "levels", "no levels yet"),
         (ColumnForm("x", "category", levels="a\na"), "levels", "twice"),
         (ColumnForm("x", "category", levels="other", other=True), "levels", "twice"),

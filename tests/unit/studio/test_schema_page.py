@@ -201,6 +201,9 @@ def test_wide_tables_have_a_form(site):
     assert 'id="column.79.lower-error"' in part
     for text in ("", "[]", "[" * 5000, "7", '{"name": 7}'):
         assert curator_post(site, "/tables/wide.csv/schema/check", {"column.0.folded": text}).status_code == 200
+    for number in ("", "x", "9" * 5000):
+        assert curator_post(site, "/tables/wide.csv/schema/column", opened | {"opened": number}).status_code == 422
+        assert curator_post(site, "/tables/wide.csv/schema", folded | {"action": f"remove.{number}"}).status_code == 200
 
 
 def curator_post(site, address, sent):

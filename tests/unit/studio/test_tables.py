@@ -50,7 +50,7 @@ def test_tables_are_files_and_folders_of_files(site):
     assert "[columns]\nage = {" in tables.template("visits")
 
 
-@pytest.mark.parametrize("name", ["x" * 216 + ".csv", "x" * 247 + ".csv", "é" * 125 + "x.csv"])  # 220, 251, 255 bytes
+@pytest.mark.parametrize("name", ["x" * 216 + ".csv", "é" * 125 + "x.csv"])  # 220 and 255 bytes
 def test_a_name_may_be_as_long_as_the_file_system_allows(site, name):
     (site.settings.folder / name).write_text((site.settings.folder / TABLE).read_text())
     page = site.browser(BOTH)

@@ -121,5 +121,6 @@ def _fit(job: AdaptiveJob, target: ChargeTarget, interrupts: DeferredInterrupts)
         neighbours=job.neighbours,
         person=job.person,
         targets=job.targets,
+        options=options.list_aims(),
         **target.make_arguments(),
     )

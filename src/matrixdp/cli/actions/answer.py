@@ -16,12 +16,12 @@ from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.estimates.reading import read_release
 from matrixdp.estimates.result import CovarianceRelease
-from matrixdp.queries import TableMoments
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report import questions
 from matrixdp.report.dates import read_dates, show_dates
-from matrixdp.report.questions import Answer
+from matrixdp.report.decimals import align_rows
+from matrixdp.report.questions import Answer, Answerable
 from matrixdp.report.tables import format_matrix
 
 _LARGEST_FILE = 1 << 31  # bytes
@@ -57,7 +57,7 @@ def answer_sampling(path: Path, kind: str, *, csv_file: Path | None, as_json: bo
         answer = questions.answer_sampling(release, kind)
     except ParameterError as error:
         raise ParameterError(f"{file}: {error}") from None
-    _write(release, answer, csv_file=csv_file, as_json=as_json)
+    _write(release, answer, align_rows(answer.estimate, (1, 2)), csv_file=csv_file, as_json=as_json)
 
 
 def answer_components(path: Path, count: int | None, **options: Any) -> None:
@@ -69,7 +69,8 @@ def answer_components(path: Path, count: int | None, **options: Any) -> None:
 def answer_regression(path: Path, target: str, on: str | None, **options: Any) -> None:
     """Print the coefficients of a linear regression."""
     release, group = _read(path, options)
-    _print(release, questions.answer_regression(release, target, _names(on), group), **options)
+    answer = questions.answer_regression(release, target, _names(on), group)
+    _print(release, answer, align_rows(answer.estimate, (1, 2)), **options)
 
 
 def answer_discriminant(path: Path, target: str, on: str | None, **options: Any) -> None:
@@ -78,17 +79,17 @@ def answer_discriminant(path: Path, target: str, on: str | None, **options: Any)
     _print(release, questions.answer_discriminant(release, target, _names(on), group), **options)
 
 
-def _read(path: Path, options: dict[str, Any]) -> tuple[Release, dict[str, str] | None]:
-    """The release of a table, and the group of --group; `options` get the rules of its columns of dates."""
+def _read(path: Path, options: dict[str, Any]) -> tuple[Answerable, dict[str, str] | None]:
+    """The release, and the group of --group; `options` get the rules of its columns of dates."""
     file, text = _read_text(path)
     try:
-        release = Release.from_json(text)
+        release = questions.as_answerable(read_release(text))
     except ParameterError as error:
         raise ParameterError(f"{file}: {error}") from None
-    if not isinstance(release.design.query, TableMoments):
+    if release is None:
         raise ParameterError(
-            f"{file}: RELEASE must be of the moments of a table (--query everything, means or table), got "
-            f"{release.design.query.title} instead."
+            f"{file}: no further answers follow from this release. They follow from --query everything, means, table, "
+            "moments, covariance, correlation, components or regression."
         )
     schema = options.pop("schema")
     options["dates"] = read_dates(file.parent) if schema is None else tuple(read_schema(schema).rules.dates)
@@ -126,7 +127,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _print(
-    release: Release,
+    release: Answerable,
     answer: Answer,
     text: Callable[[int, int], str] = lambda _row, _column: "",
     *,
@@ -141,7 +142,7 @@ def _print(
 
 
 def _write(
-    release: questions.Answerable | CovarianceRelease,
+    release: Answerable | CovarianceRelease,
     answer: Answer,
     text: Callable[[int, int], str] = lambda _row, _column: "",
     *,

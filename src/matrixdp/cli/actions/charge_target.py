@@ -20,7 +20,10 @@ from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
 from matrixdp.ledger import Allowance, Event, Gaussian, Head, Ledger
+from matrixdp.ledger.differences import Difference
+from matrixdp.ledger.request import changed_request_error
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.release import DatasetRelease
 from matrixdp.release.charging import describe_design
 from matrixdp.report.ledger_summary import LedgerSummary
 
@@ -70,13 +73,15 @@ class ChargeTarget:
     left_before : float
         Epsilon left before the release.
     released_before : bool
-        Whether the ledger has a release for the request id already.
+        Whether the request id was charged already, so that the release is not new.
     entry_before : int
         The last entry of the ledger before the release.
     planned : PlannedCharge, optional
         What is charged.
     allowance : str, optional
         The allowance that pays.
+    folder : Path, optional
+        Where a noisy data set is written, which the ledger does not store.
     """
 
     ledger: Ledger | None = None
@@ -87,6 +92,7 @@ class ChargeTarget:
     entry_before: int = 0
     planned: PlannedCharge | None = None
     allowance: str | None = None
+    folder: Path | None = None
 
     def make_arguments(self, suffix: str = "") -> dict[str, Any]:
         """The arguments of a release that name its account; `suffix` is added to the request id."""
@@ -133,11 +139,23 @@ class ChargeTarget:
                 f"The budget is spent, and the ledger has the release: run again with --request {self.request}, "
                 "at no cost."
             )
+        if self.request in states and self._has_dataset():
+            return (
+                f"The budget is spent, and the data set in {self.folder} is complete: run again with the same "
+                "--request and --out, at no cost."
+            )
         if self.request in states:
             return "The budget is spent, and the release is lost. Running again with a new request is charged again."
         if states.get(self.request + DIRECTIONS):
             return f"The directions are charged and stored: run again with --request {self.request}."
         return ""
+
+    def _has_dataset(self) -> bool:
+        """Whether the folder has the data set of the request."""
+        try:
+            return self.folder is not None and DatasetRelease.open(self.folder).request == self.request
+        except ParameterError:
+            return False
 
 
 @contextmanager
@@ -174,10 +192,14 @@ def open_target(options: ReleaseOptions, planned: PlannedCharge) -> Iterator[Cha
     ) as ledger:
         allowance = options.allowance
         left = ledger.remaining(dataset, allowance=allowance).epsilon
-        released = _has_release(ledger, dataset, options.request)
+        released = _was_charged(ledger, dataset, options.request)
+        learned = planned.whole is not None and _was_charged(ledger, dataset, options.request, DIRECTIONS)
+        if released and planned.whole is not None and not learned:  # directions would be charged before it is refused
+            changed = Difference("directions", "given", "learned")
+            raise changed_request_error(dataset, options.request, "", [changed])
         if not released:
             ledger.whatif(dataset, planned, allowance=allowance)
-            if planned.whole is not None and not _has_release(ledger, dataset, options.request, DIRECTIONS):
+            if planned.whole is not None and not learned:
                 ledger.whatif(dataset, planned.whole, allowance=allowance)
         new_request = f"release-{uuid.uuid4().hex[:12]}" if planned.entries <= _MAX_STORED else None
         request = options.request or new_request
@@ -207,5 +229,9 @@ def _run_anchor_command(words: list[str], head: Head) -> None:
         )
 
 
-def _has_release(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
-    return request is not None and ledger.stored(dataset, request + suffix, wait=ledger.wait) is not None
+def _was_charged(ledger: Ledger, dataset: str, request: str | None, suffix: str = "") -> bool:
+    """Whether a request is stored or pending; the release compares its options, and waits for it."""
+    try:
+        return request is not None and ledger.stored(dataset, request + suffix) is not None
+    except RequestPendingError:
+        return True

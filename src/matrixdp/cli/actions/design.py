@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,20 @@ import numpy as np
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.answers.single_question import compare_questions
 from matrixdp.cli.actions.adaptive_design import AdaptiveDesign, show_adaptive_design
-from matrixdp.cli.actions.describe_data import describe_data
+from matrixdp.cli.actions.describe_data import describe_data, describe_moments
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
-from matrixdp.cli.actions.method import choose_method_for, find_bounds, parse_features
+from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.cli.actions.schema_file import Schema, read_schema
+from matrixdp.cli.actions.table_design import (
+    collect_predictions,
+    list_predictions,
+    print_predictions,
+    print_section,
+    vary_design,
+)
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display.numbers import make_visible
@@ -27,15 +33,13 @@ from matrixdp.errors import ParameterError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
-from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_even_release, predict_answers
+from matrixdp.report.answer_tables import SUMMARIES
 from matrixdp.report.content import has_equal_rows
-from matrixdp.report.model_tables import make_model
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
-_MOST_TABLES = 12
-_EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_SHOWN = ("median_std", "largest_std")
 
 
 def run_design(
@@ -74,11 +78,11 @@ def run_design(
             write_file(plot, draw_design(design, pair), option="plot")
         if as_json:
             method = {} if choice is None else choice._asdict()
-            echo_json(method | _collect_facts(options, design, left))
+            echo_json(method | _collect_facts(options, design, schema, left))
         else:
             if choice is not None:
                 click.echo(f"Method: a plain release. {choice.reason}")
-            _print_design(options, design, left)
+            _print_design(options, design, schema, left)
             if plot is not None:
                 click.echo(f"\nPicture: {plot}")
 
@@ -110,35 +114,29 @@ def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
     return names.index(chosen[0]), names.index(chosen[1])
 
 
-def predict_std(options: DesignOptions, design: Design) -> tuple[Floats, Sequence[str], Sequence[str]]:
-    """Standard deviation of every entry that a report would show, and the names of rows and columns.
+def predict_std(options: DesignOptions, design: Design, schema: Schema) -> tuple[Floats, Sequence[str], Sequence[str]]:
+    """Error of every entry that a report would show, and the names of rows and columns.
 
-    For a covariance or correlation it depends on the data; the prediction is for uncorrelated features that are
-    distributed uniformly within their bounds.
+    For a covariance or correlation it depends on the data; the prediction is for data as the schema expects.
     """
     rows, columns = design.query.entry_names
     if options.kind == "matrix" or options.kind in SUMMARIES:
         return design.std, rows, columns
     if design.query.places is not None:
-        answers = predict_answers(design, options.kind, groups=False)
+        answers = list_predictions(options, design, schema)
         found = next(one.estimate for one in answers if one.name == options.kind)
         return found.std, found.rows, found.columns
-    assert design.query.moment_bounds is not None
-    moments = np.diag(np.concatenate([[1.0], design.query.moment_bounds.halfwidths**2 / 3]))
-    estimate = (covariance if options.kind == "covariance" else correlation)(moments, design)
-    return estimate.std, rows[1:], columns[1:]
+    bounds = design.query.moment_bounds
+    assert bounds is not None
+    read = covariance if options.kind == "covariance" else correlation
+    return read(describe_moments(schema, bounds), design).std, rows[1:], columns[1:]
 
 
-def _vary_epsilon(options: DesignOptions, design: Design) -> list[dict[str, float]]:
+def _vary_epsilon(options: DesignOptions, design: Design, schema: Schema) -> list[dict[str, float]]:
     """Errors of the same design at smaller and larger epsilons."""
     rows = []
-    for factor in _EPSILON_FACTORS:
-        try:
-            scaled = replace(options, epsilon=options.epsilon * factor)
-            other = design if factor == 1.0 else build_design(scaled, design.query)
-        except ParameterError:  # an epsilon for which no design can be made
-            continue
-        std, _, _ = predict_std(options, other)
+    for other in vary_design(options, design):
+        std, _, _ = predict_std(options, other, schema)
         noisy = std[np.isfinite(std) & (std > 0)]  # none in the correlation of a single feature
         rows.append(
             {
@@ -157,8 +155,10 @@ def _learning_mu(options: DesignOptions) -> float | None:
     return share_mu(options.privacy.mu, options.directions_share) if options.learned else None
 
 
-def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> dict[str, Any]:
-    std, rows, columns = predict_std(options, design)
+def _collect_facts(
+    options: DesignOptions, design: Design, schema: Schema, left: tuple[float, float] | None
+) -> dict[str, Any]:
+    std, rows, columns = predict_std(options, design, schema)
     equal_rows = has_equal_rows(std)
     facts: dict[str, Any] = {
         "query": options.query,
@@ -179,14 +179,10 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
         "rows": None if equal_rows else list(rows),
         "columns": list(columns),
         "std": (std[:1] if equal_rows else std).tolist(),
-        "budgets": _vary_epsilon(options, design),
+        "budgets": _vary_epsilon(options, design, schema),
     }
     if design.query.places is not None:
-        facts["answers"] = [
-            {"title": answer.title, "rows": answer.estimate.rows, "columns": answer.estimate.columns, "std": bars}
-            for answer in list_predictions(options, design)
-            for bars in [answer.estimate.std.tolist()]
-        ]
+        facts["answers"] = collect_predictions(options, design, schema)
         facts["asked_alone"] = [
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
         ]
@@ -195,41 +191,21 @@ def _collect_facts(options: DesignOptions, design: Design, left: tuple[float, fl
     return facts
 
 
-def _print_design(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> None:
+def _print_design(options: DesignOptions, design: Design, schema: Schema, left: tuple[float, float] | None) -> None:
     click.echo(make_visible(design.explain(), keep="\n"))
-    if options.kind in SUMMARIES:
-        _print_predictions(options, design)
+    if design.query.places is not None:
+        print_predictions(options, design, schema)
+        if options.query == "everything":
+            lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
+            print_section("If only this were released, with the same guarantee", "\n".join(lines))
     else:
-        _print_std(options, design)
-    errors = [
-        [f"{row['epsilon']:g}", f"{row['median_std']:.3g}", f"{row['largest_std']:.3g}", f"{row['relative_error']:.2%}"]
-        for row in _vary_epsilon(options, design)
-    ]
-    header = ["epsilon", "median std", "largest std", "relative to range"]
-    _print_section("Error at other epsilons", format_table(header, errors))
-    _print_section("Cost in the ledger", _describe_cost(options, design, left))
-
-
-def list_predictions(options: DesignOptions, design: Design) -> list[AnswerTable]:
-    """What a report shows of all records, and of all groups in one table."""
-    if options.kind in MODELS:
-        found = make_model(make_even_release(design), options.kind, options.target, parse_features(options))
-        return [found[0]]  # how much a regression explains has no error bar
-    return list(predict_answers(design, options.kind, groups=False))
-
-
-def _print_predictions(options: DesignOptions, design: Design) -> None:
-    for answer in list_predictions(options, design)[:_MOST_TABLES]:
-        estimate = answer.estimate
-        table = format_matrix(estimate.std, estimate.rows, estimate.columns)
-        _print_section(make_visible(f"Predicted standard deviation of: {answer.title}"), table)
-    click.echo(
-        "  for numbers that fill their bounds evenly, and levels and groups of equal size; larger for smaller groups\n"
-        "  and where values are missing; many times larger for correlations of numbers that fill little of their bounds"
-    )
-    if options.query == "everything":
-        lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-        _print_section("If only this were released, with the same guarantee", "\n".join(lines))
+        _print_std(options, design, schema)
+        rows = _vary_epsilon(options, design, schema)
+        shown = [[f"{row['epsilon']:g}", *(f"{row[name]:.3g}" for name in _SHOWN)] for row in rows]
+        errors = [[*cells, f"{row['relative_error']:.2%}"] for cells, row in zip(shown, rows, strict=True)]
+        header = ["epsilon", "median std", "largest std", "relative to range"]
+        print_section("Error at other epsilons", format_table(header, errors))
+    print_section("Cost in the ledger", _describe_cost(options, design, left))
 
 
 def _describe_ratio(ratio: float) -> str:
@@ -238,15 +214,18 @@ def _describe_ratio(ratio: float) -> str:
     return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
 
 
-def _print_std(options: DesignOptions, design: Design) -> None:
-    std, rows, columns = predict_std(options, design)
+def _print_std(options: DesignOptions, design: Design, schema: Schema) -> None:
+    std, rows, columns = predict_std(options, design, schema)
     subject, note = "every entry", ""
     if has_equal_rows(std):
         subject, std, rows = "each entry of every row", std[:1], ["all"]
     if options.kind != "matrix":
         subject += f" of the {options.kind}"
-        note = "\n  for uncorrelated features that fill their bounds evenly; larger for features that do not"
-    _print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
+        note = (
+            "\n  for data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables "
+            "usually are"
+        )
+    print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
 
 
 def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> str:
@@ -261,7 +240,3 @@ def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, fl
     if left is not None:
         lines.append(f"epsilon {left[0]:.4g} is left, and {left[1]:.4g} would be left after a release")
     return "\n".join(f"  {line}" for line in lines)
-
-
-def _print_section(title: str, text: str) -> None:
-    click.echo(f"\n{click.style(title, bold=True)}\n{text}")

@@ -74,6 +74,13 @@ class DesignOptions(QueryOptions):
         """What the report shows: the released 'matrix', or what the query names if it follows from the matrix."""
         return self.query if self.query in (*MATRICES, *SUMMARIES, *MODELS) else "matrix"
 
+    def list_aims(self) -> dict[str, str | list[str]]:
+        """What is computed from the released matrix, by the names of the options; empty for the matrix itself."""
+        if self.kind == "matrix":
+            return {}
+        aims = {"aim": self.query, "target": self.target, "on": split_names(self.on)}
+        return {name: value for name, value in aims.items() if value is not None}
+
     def parse_cells(self) -> tuple[str, str]:
         """The two columns of a table of counts."""
         names = split_names(self.cells) or []

@@ -165,6 +165,7 @@ def show_history(path: Location, dataset: str | None, *, as_json: bool) -> None:
                     "dataset": charge.dataset,
                     "event": event_to_json(charge.event),
                     "description": dict(charge.description),
+                    "options": charge.options,
                     "request": charge.request,
                     "allowance": charge.allowance,
                     "unit": str(charge.unit),

@@ -36,11 +36,12 @@ from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import MatrixQuery, TableMoments
-from matrixdp.records import open_records
+from matrixdp.records import Blocks, as_records, open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
-from matrixdp.release import DatasetRelease, Release, release, release_dataset
+from matrixdp.release import DatasetRelease, Release, release_dataset
+from matrixdp.release.matrix import release_with_options
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
@@ -188,7 +189,8 @@ def _make_release(
     data = _open_data(job, interrupts)
     learned = _learn_directions(job, data, target) if options.learned else None
     design = job.design if learned is None else build_design(options, job.query, learned.directions)
-    released = release(design, data, missing=job.release_options.missing, **target.make_arguments())
+    missing, account = job.release_options.missing, target.make_arguments()
+    released = release_with_options(design, data, options.list_aims(), missing=missing, **account)
     notes = () if learned is None else (_describe_learning(options, learned.mu),)
     return _show(job, released, target.summarise(), notes), learned
 
@@ -210,7 +212,9 @@ def _open_data(job: _ReleaseJob, interrupts: DeferredInterrupts) -> Any:
         job.source.require([*(columns or ()), *ids])
         return MonitoredRecords(job.release_options, job.query, interrupts, job.schema.rules)
     interrupts.defer()
-    return data
+    blocks = as_records(data)
+    assert isinstance(blocks, Blocks)  # they are in memory
+    return replace(blocks, read_options=job.source.read_options)
 
 
 def _learn_directions(job: _ReleaseJob, data: Any, target: ChargeTarget) -> PrincipalDirections:
@@ -245,7 +249,7 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
     with (
         DeferredInterrupts() as interrupts,
         open_target(options, PlannedCharge.of_design(design, job.design_options)) as target,
-        explain_charge(replace(target, request=options.request)),  # a data set has no request id of its own
+        explain_charge(replace(target, request=options.request, folder=options.out)),  # it has no id of its own
     ):
         data = _open_data(job, interrupts)
         released = release_dataset(

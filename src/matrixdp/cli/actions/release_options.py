@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from matrixdp.ledger.location import Location
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
 from matrixdp.records.file_rules import FileRules
+from matrixdp.records.files import open_files
 
 T = TypeVar("T")
 
@@ -58,6 +59,12 @@ class MonitoredRecords(Records):
     def ordered(self) -> bool:  # type: ignore[override]
         """Whether the order of the records is independent of their values."""
         return self._open(None).ordered
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """How the values are read, where it is not the default."""
+        options = self.options
+        return open_files(options.data, delimiter=options.delimiter, rules=self.rules).read_options
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """The same records with these columns only."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from matrixdp.cli.actions.schema_guesses import CATEGORY_GUESSES, NUMBER_GUESSES, Guess, parse_guess, read_number
 from matrixdp.cli.actions.schema_rules import DATE_TYPES, parse_date_column, parse_file_rules, require_known
 from matrixdp.display.html import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
@@ -23,9 +24,9 @@ _TOML = (
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
 TYPES = ("number", "category", "yes/no", *DATE_TYPES)
 _KEYS = {
-    "number": ("lower", "upper", "missing", "expected_mean", "expected_std"),
-    "category": ("levels", "categories", "other", "missing"),
-    "yes/no": ("missing",),
+    "number": ("lower", "upper", "missing", *NUMBER_GUESSES),
+    "category": ("levels", "categories", "other", "missing", *CATEGORY_GUESSES),
+    "yes/no": ("missing", *CATEGORY_GUESSES),
     **dict.fromkeys(DATE_TYPES, ("lower", "upper", "unit", "origin", "format", "missing")),
 }
 
@@ -38,14 +39,6 @@ class Graph:
     weight: float = 1.0
     unit: str = "edge"
     max_degree: float | None = None
-
-
-@dataclass(frozen=True)
-class Guess:
-    """Public guesses of a column's mean and standard deviation, for forecasts alone; None where there is none."""
-
-    mean: float | None
-    std: float | None
 
 
 @dataclass(frozen=True)
@@ -173,30 +166,16 @@ def parse_schema(path: Path, content: dict[str, Any]) -> Schema:
     columns = Columns(found) if found else None
     graph = _parse_graph(path, _read_table(content, "graph", path)) if "graph" in content else None
     person = _parse_person(path, _read_table(content, "person", path)) if "person" in content else None
-    radius = _read_number(content, "radius", f"{path}")
+    radius = read_number(content, "radius", f"{path}")
     records = content.get("records")
     if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 1):
         raise ParameterError(f"{path}: records must be a positive integer, got {show(records)} instead.")
-    guesses = {name: _parse_guess(entry, f"{path}: column {name!r}") for name, entry in entries.items()}
-    correlation = _read_number(content, "expected_correlation", f"{path}")
+    guesses = {one.name: parse_guess(one, entries[one.name], f"{path}: column {one.name!r}") for one in found}
+    correlation = read_number(content, "expected_correlation", f"{path}")
     if correlation is not None and not 0 <= correlation <= 1:
         raise ParameterError(f"{path}: expected_correlation must be from 0 to 1, got {correlation:g} instead.")
     rules = parse_file_rules(path, _read_table(content, "files", path), entries)
     return Schema(path, columns, radius, records, graph, guesses, correlation, person, rules)
-
-
-def _parse_guess(entry: dict[str, Any], where: str) -> Guess:
-    """Guesses that the bounds of the column allow."""
-    mean, std = (_read_number(entry, f"expected_{name}", where) for name in ("mean", "std"))
-    if mean is None and std is None:
-        return Guess(None, None)
-    lower, upper = _read_bounds(entry, where)
-    if mean is not None and not lower <= mean <= upper:
-        raise ParameterError(f"{where}: expected_mean must be within the bounds {lower:g} to {upper:g}, got {mean:g}.")
-    half = (upper - lower) / 2
-    if std is not None and not 0 <= std <= half:
-        raise ParameterError(f"{where}: expected_std must be from 0 to {half:g}, half the bounds' width, got {std:g}.")
-    return Guess(mean, std)
 
 
 def _parse_person(path: Path, entry: dict[str, Any]) -> Person:
@@ -257,7 +236,7 @@ def _find_type(entry: dict[str, Any], where: str) -> str:
 def _read_bounds(entry: dict[str, Any], where: str) -> list[float]:
     found: list[float] = []
     for end in ("lower", "upper"):
-        value = _read_number(entry, end, where)
+        value = read_number(entry, end, where)
         if value is None:
             raise ParameterError(
                 f"{where} has no {end} bound yet. Fill it in from public knowledge, not from the data."
@@ -298,26 +277,14 @@ def _parse_graph(path: Path, entry: dict[str, Any]) -> Graph:
         raise ParameterError(
             f"{path}: [graph] nodes must be a list of at least two different names, or a number of nodes."
         )
-    weight = _read_number(entry, "weight", f"{path}: [graph]")
-    unit, degree = entry.get("unit", "edge"), _read_number(entry, "max_degree", f"{path}: [graph]")
+    weight = read_number(entry, "weight", f"{path}: [graph]")
+    unit, degree = entry.get("unit", "edge"), read_number(entry, "max_degree", f"{path}: [graph]")
     if unit not in ("edge", "node") or (unit == "node") != (degree is not None):
         raise ParameterError(
             f'{path}: [graph] unit must be "edge", without max_degree, or "node", with max_degree = a public bound on '
             "the sum of a node's weights."
         )
     return Graph(tuple(map(str, nodes)), 1.0 if weight is None else weight, unit, degree)
-
-
-def _read_number(content: dict[str, Any], name: str, where: str) -> float | None:
-    value = content.get(name)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParameterError(f"{where}: {name} must be a number, got {show(value)} instead.")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ParameterError(f"{where}: {name} must be at most 1e60 in size; change the units.") from None
 
 
 def _read_table(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``matrixdp answer``: what else follows from the release of a table, at no further cost."""
+"""``matrixdp answer``: what else follows from a release, at no further cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matrixdp.cli.styles import Group
 
 @click.group(cls=Group)
 def answer() -> None:
-    """Read further answers off the release of a table. Costs no privacy: only the release is read."""
+    """Read further answers off a release. Costs no privacy: only the release is read."""
 
 
 _release = click.argument("release", metavar="RELEASE", type=PATH)

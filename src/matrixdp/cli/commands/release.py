@@ -50,7 +50,7 @@ from matrixdp.cli.styles import Command
     help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
 )
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
-@name_option("--request", help="An id. A second run with the same id returns the same release at no cost.")
+@name_option("--request", help="An id. A second run with the same id and options returns the same release at no cost.")
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),

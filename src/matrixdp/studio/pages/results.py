@@ -15,14 +15,13 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimates import read_release
 from matrixdp.privacy import Privacy
 from matrixdp.report.mechanism_facts import read_mechanism
-from matrixdp.report.questions import Answer, Answerable, list_notes, to_csv, to_facts
+from matrixdp.report.questions import Answer, Answerable, as_answerable, list_notes, to_csv, to_facts
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.explorer import (
     KINDS,
     Choices,
     Question,
-    as_answerable,
     ask,
     list_choices,
     read_question,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -89,11 +90,10 @@ def change_schema(request: Request, studio: CurrentStudio, table: str, sent: Sen
     if action == "save":
         return _save(request, studio, table, form, sent)
     if action.startswith("remove."):
-        number = action.removeprefix("remove.")
-        return _show(request, studio, table, form.without_column(int(number)) if number.isdecimal() else form)
+        number = _read_place(action.removeprefix("remove."))
+        return _show(request, studio, table, form if number is None else form.without_column(number))
     if action.startswith("open."):
-        number = action.removeprefix("open.")
-        return _show(request, studio, table, form, opened=int(number) if number.isdecimal() else None)
+        return _show(request, studio, table, form, opened=_read_place(action.removeprefix("open.")))
     fields, _ = _find_columns(studio, table, form.sheet)
     if action == "add" and sent.get("new"):
         name = unquote_line(sent["new"])
@@ -133,8 +133,8 @@ def check_schema(request: Request, studio: CurrentStudio, table: str, sent: Sent
 def open_column(request: Request, studio: CurrentStudio, table: str, sent: SentFields) -> Response:
     """All fields of one column of a long form, of which the page has sent only this one."""
     studio.tables.path(table)
-    form, number = read_form(sent), sent.get("opened", "")
-    if len(form.columns) != 1 or not number.isdecimal():
+    form, number = read_form(sent), _read_place(sent.get("opened", ""))
+    if len(form.columns) != 1 or number is None:
         raise ParameterError("opened must be the number of the column that is sent.")
     found = {name.replace("column.0.", f"column.{number}."): text for name, text in find_mistakes(form).items()}
     errors = {} if sent.get("checked", "") != "yes" else {name: one for name, one in found.items() if "." in name}
@@ -143,7 +143,7 @@ def open_column(request: Request, studio: CurrentStudio, table: str, sent: SentF
         "schema_opened.html",
         column=form.columns[0],
         address=_address(request),
-        opened=int(number),
+        opened=number,
         **_describe_fields(form, errors, checked=bool(errors)),
     )
 
@@ -211,6 +211,11 @@ def _describe_fields(form: SchemaForm, errors: Mapping[str, str], *, checked: bo
         "units": UNITS,
         "quote_line": quote_line,
     }
+
+
+def _read_place(text: str) -> int | None:
+    """The number of a column in the form; None for a text that is none."""
+    return int(text) if re.fullmatch(r"[0-9]{1,6}", text) else None
 
 
 def _find_columns(studio: Studio, table: str, sheet: str) -> tuple[Mapping[str, Any], dict[str, str]]:

@@ -1,0 +1,229 @@
+"""Moments of a table that is described in public: what a forecast takes the data to be. No data are read.
+
+Columns depend on a few common factors, as for `factor_loadings`. Given the factors they are independent: a number is
+the factors' part plus its own, a category is a number that is cut into levels, and values are missing at random. So the
+moments are those of a table that could exist, and only they matter for the errors of a release, since its noise does
+not depend on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from matrixdp.domain.columns import Category, Columns, Number, YesNo
+from matrixdp.errors import ParameterError, show
+from matrixdp.types import Floats
+
+_SEED = 1
+_POINTS = 128  # values of the factors, over which moments are averaged
+_ROUNDS = 8  # of fitting the shares of levels to their guesses
+_ASSOCIATION = 0.7  # of categories, relative to the correlations of numbers: in real tables they depend less on others
+
+
+class TableShape(NamedTuple):
+    """What is assumed where a `TableDescription` has no guess.
+
+    Attributes
+    ----------
+    spread, position : float
+        Standard deviation and mean of a number, as shares of the width of its bounds; the mean is above the lower one.
+    correlation : float
+        Root mean square of the correlations of the numbers.
+    level : float
+        Size of the level or group that is judged, relative to equal ones.
+    missing : float
+        Share of the values that are missing, in a column of numbers that allows it.
+    """
+
+    spread: float
+    position: float
+    correlation: float
+    level: float
+    missing: float
+
+
+# About the quantiles 10%, 50% and 90% of tables whose bounds are the rounded range of their values.
+FRIENDLY = TableShape(spread=0.25, position=0.5, correlation=0.1, level=1.0, missing=0.0)
+TYPICAL = TableShape(spread=0.15, position=0.3, correlation=0.3, level=0.5, missing=0.1)
+HOSTILE = TableShape(spread=0.05, position=0.05, correlation=0.5, level=0.1, missing=0.3)
+SHAPES = {"friendly": FRIENDLY, "typical": TYPICAL, "hostile": HOSTILE}
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """Public guesses about a table, for forecasts alone; all are optional.
+
+    Parameters
+    ----------
+    means, stds : mapping of names of numbers to float
+        Mean and standard deviation, in the data's units.
+    correlation : float, optional
+        Root mean square of the correlations of the numbers, from 0 to 1.
+    shares : mapping of names of categories to mapping of levels to float
+        Shares of the records, or of the people if they count once. Levels that are not named share the rest equally.
+    missing : mapping of names of numbers to float
+        Share of the values that are missing.
+
+    Examples
+    --------
+    >>> guess = TableDescription(stds={"age": 12}, shares={"ward": {"north": 0.6, "south": 0.35}})
+    """
+
+    means: Mapping[str, float] = field(default_factory=dict)
+    stds: Mapping[str, float] = field(default_factory=dict)
+    correlation: float | None = None
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    missing: Mapping[str, float] = field(default_factory=dict)
+
+    def check(self, columns: Columns) -> None:
+        """Raise a `ParameterError` unless the guesses are possible for these columns; others may be described, too."""
+        if self.correlation is not None:
+            _check_range("correlation", self.correlation, 0.0, 1.0)
+        for number in columns.numbers:
+            half = (number.upper - number.lower) / 2
+            _check_range(f"means of {number.name!r}", self.means.get(number.name), number.lower, number.upper)
+            _check_range(f"stds of {number.name!r}", self.stds.get(number.name), 0.0, half)
+            _check_range(f"missing of {number.name!r}", self.missing.get(number.name), 0.0, 1.0)
+        for category in columns.categories:
+            spread_shares(category, self.shares.get(category.name, {}))
+
+
+def spread_shares(category: Category | YesNo, shares: Mapping[str, float]) -> Floats:
+    """Share of each level, of shape (levels,), if those of some are given and the others share the rest equally.
+
+    Examples
+    --------
+    >>> spread_shares(Category("ward", ["north", "south", "west"]), {"north": 0.5}).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    names, what = category.level_names, f"shares of {category.name!r}"
+    for level, share in shares.items():
+        if level not in names:
+            raise ParameterError(f"{what} must be of levels among {', '.join(names[:20])}, got {show(level)}.")
+        _check_range(f"{what}, level {level!r},", share, 0.0, 1.0)
+    rest, others = 1 - sum(shares.values()), len(names) - len(shares)
+    if rest < -1e-6 or (not others and rest > 1e-6):
+        raise ParameterError(f"{what} must sum to {'at most ' * bool(others)}1, got {1 - rest:g} instead.")
+    return np.array([shares.get(name, max(rest, 0.0) / max(others, 1)) for name in names])
+
+
+def describe_moments(query: Any, description: TableDescription, shape: TableShape, *, rare: bool = False) -> Floats:
+    """Moments of a described table, of the shape of the query's answer.
+
+    Parameters
+    ----------
+    query : TableMoments
+    description : TableDescription
+    shape : TableShape
+    rare : bool
+        Whether each level without a guess, but the first one of a category, has the size that `shape` judges. By
+        default such levels are of equal size.
+    """
+    description.check(query.columns)
+    correlation = shape.correlation if description.correlation is None else description.correlation
+    numbers, categories = query.used.numbers, query.columns.categories
+    loadings, common = factor_loadings(correlation, len(numbers), others=len(categories))
+    reach = _spread_points(loadings.shape[1]) @ loadings.T * np.sqrt(common)  # the factors' part of each column
+    reach[:, len(numbers) :] *= _ASSOCIATION
+    rest = np.sqrt(1 - common * _ASSOCIATION**2)
+    levels = {
+        column.name: _cut(_guess_shares(column, description, shape, rare=rare), part, rest)
+        for column, part in zip(categories, reach.T[len(numbers) :], strict=True)
+    }
+    points, p = len(reach), query.layout.size
+    given, squares = np.ones((points, p)), np.zeros((points, p))  # expectation of z given the factors, and of squares
+    for name, place in query.places.items():
+        if place.levels:
+            given[:, place.value : place.value + len(place.levels)] = levels[name]
+    for column, part in zip(numbers, reach.T, strict=False):
+        mean, std, there = _guess_number(column, description, shape)
+        place = query.places[column.name]
+        value = mean + std * part
+        if place.observed:
+            given[:, place.observed] = there
+        given[:, place.value] = there * value
+        squares[:, place.value] = there * (value**2 + std**2 * (1 - common))
+    sizes = np.full((points, 1), 1 / points)  # of the groups, given the factors
+    for name in query.by:
+        sizes = (sizes[:, :, None] * levels[name][:, None]).reshape(points, -1)
+    return np.concatenate([_multiply(query.layout, given, squares, size) for size in sizes.T])
+
+
+def factor_loadings(wanted: float, size: int, *, others: int = 0) -> tuple[Floats, float]:
+    """Loadings of unit length on a few common factors, and the share of the variance that the factors have.
+
+    The correlations of the first `size` of ``size + others`` variables, products of loadings times that share, then
+    have the root mean square `wanted`. There are about ``1/wanted`` factors with random loadings: one factor alone
+    would be too easy, and with as many as possible, about ``1/wanted^2``, there would be no leading directions.
+    """
+    if not wanted or size + others == 1:
+        return np.ones((size + others, 1)), 0.0
+    factors = max(1, min(round(1 / wanted), size or others))
+    rng = np.random.default_rng(_SEED)
+    loadings = np.concatenate([rng.standard_normal((many, factors)) for many in (size, others)])
+    loadings /= np.linalg.norm(loadings, axis=1)[:, None]
+    products = (loadings @ loadings.T)[:size, :size][np.tril_indices(size, -1)]
+    found = float(np.sqrt(np.mean(products**2))) if products.size else factors**-0.5
+    return loadings, min(1.0, wanted / found)
+
+
+def _spread_points(factors: int) -> Floats:
+    """Values of the factors, of shape (points, factors), with mean zero and the identity as their covariance."""
+    points = np.random.default_rng(_SEED).standard_normal((max(_POINTS, 4 * factors), factors))
+    left, _, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    return np.asarray(left @ right * np.sqrt(len(points)))
+
+
+def _guess_number(column: Number, description: TableDescription, shape: TableShape) -> tuple[float, float, float]:
+    """Mean less the middle of the bounds, standard deviation, and share of the values that are there."""
+    width = column.upper - column.lower
+    mean = description.means.get(column.name, column.lower + shape.position * width)
+    std = description.stds.get(column.name, shape.spread * width)
+    most = np.sqrt(max((mean - column.lower) * (column.upper - mean), 0.0))  # the largest that is possible
+    there = 1 - description.missing.get(column.name, shape.missing) if column.missing else 1.0
+    return mean - (column.lower + column.upper) / 2, min(std, float(most)), there
+
+
+def _guess_shares(column: Category | YesNo, description: TableDescription, shape: TableShape, *, rare: bool) -> Floats:
+    if column.name in description.shares:
+        return spread_shares(column, description.shares[column.name])
+    count = len(column.level_names)
+    shares = np.full(count, (shape.level if rare else 1.0) / count)
+    shares[0] = 1 - shares[1:].sum()
+    return shares
+
+
+def _cut(shares: Floats, part: Floats, rest: float) -> Floats:
+    """Probability of each level given the factors, of shape (points, levels), for a normal variable cut into levels."""
+    with np.errstate(divide="ignore"):
+        cuts = ndtri(np.clip(np.cumsum(np.append(0.0, shares)), 0.0, 1.0))
+    cuts[-1] = np.inf
+    found = np.diff(ndtr((cuts - part[:, None]) / rest), axis=1)
+    for _ in range(_ROUNDS):  # the points are few, and their shares differ a little
+        found *= shares / np.maximum(found.mean(axis=0), 1e-300)
+        found /= np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(found)
+
+
+def _multiply(layout: Any, given: Floats, squares: Floats, weights: Floats) -> Floats:
+    """Moments of one group, of shape (p, p)."""
+    moments = (given * weights[:, None]).T @ given
+    rows, columns = layout.representatives
+    where = layout.number_of
+    moments = np.where(where >= 0, moments[rows, columns][np.maximum(where, 0)], 0.0)
+    values = layout.of_kind("value")
+    moments[values, values] = weights @ squares[:, values]
+    return np.asarray(moments)
+
+
+def _check_range(what: str, value: Any, low: float, high: float) -> None:
+    if value is None:
+        return
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        raise ParameterError(f"{what} must be a number from {low:g} to {high:g}, got {show(value)} instead.")
