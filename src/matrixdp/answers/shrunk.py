@@ -43,7 +43,7 @@ def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = 
     --------
     >>> measured = np.array([0.001, 0.01, 0.5])
     >>> (shrink(measured, np.ones(3), np.full(3, 0.01)) / measured).round(2).tolist()
-    [0.56, 0.6, 1.0]
+    [0.77, 0.78, 1.0]
     """
     variances = _VARIANCES.reshape(-1, *[1] * measured.ndim)
     total = weight**2 * variances + noise**2
