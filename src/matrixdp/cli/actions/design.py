@@ -40,6 +40,7 @@ from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
 _SHOWN = ("median_std", "largest_std")
+_GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
 
 
 def run_design(
@@ -192,13 +193,15 @@ def _collect_facts(
 
 
 def _print_design(options: DesignOptions, design: Design, schema: Schema, left: tuple[float, float] | None) -> None:
-    click.echo(make_visible(design.explain(), keep="\n"))
-    if design.query.places is not None:
+    lines = make_visible(design.explain(), keep="\n").split("\n")
+    if design.query.places is not None:  # what is predicted first, and how the noise was chosen last
+        click.echo("\n".join(lines[:_GUARANTEE]))
         print_predictions(options, design, schema)
         if options.query == "everything":
-            lines = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-            print_section("If only this were released, with the same guarantee", "\n".join(lines))
+            single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
+            print_section("If only this were released, with the same guarantee", "\n".join(single))
     else:
+        click.echo("\n".join(lines))
         _print_std(options, design, schema)
         rows = _vary_epsilon(options, design, schema)
         shown = [[f"{row['epsilon']:g}", *(f"{row[name]:.3g}" for name in _SHOWN)] for row in rows]
@@ -206,6 +209,8 @@ def _print_design(options: DesignOptions, design: Design, schema: Schema, left: 
         header = ["epsilon", "median std", "largest std", "relative to range"]
         print_section("Error at other epsilons", format_table(header, errors))
     print_section("Cost in the ledger", _describe_cost(options, design, left))
+    if design.query.places is not None:
+        print_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
 
 
 def _describe_ratio(ratio: float) -> str:
