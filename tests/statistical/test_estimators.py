@@ -19,7 +19,7 @@ from matrixdp.audit import Count, measured_epsilon, replay
 from matrixdp.privacy import Neighbours
 
 PRIVACY = mdp.Privacy(2.0, 0.01)
-RUNS = 1200
+RUNS = 700
 # About the midpoint and along one diagonal: in the learned coordinates, too, the two diagonals are orthogonal.
 MANY = np.array([[1.0, 1], [-1, -1], [1, 1], [-1, -1], [0.5, 0.5], [-0.5, -0.5]])
 
