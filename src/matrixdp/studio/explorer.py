@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display.numbers import format_estimate, format_number
+from matrixdp.display import format_estimate, format_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.queries import TableMoments
@@ -219,7 +219,7 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
         return Cell("–", reason=estimate.reason(i, j))
     if not np.isfinite(std) or std == 0:
         return Cell(format_number(value, 4))
-    return Cell(*format_estimate(value, std), pale=abs(value) < _PALE * std)
+    return Cell(*format_estimate(value, std, commas=False), pale=abs(value) < _PALE * std)
 
 
 def to_python(question: Question, stored: Any) -> str:

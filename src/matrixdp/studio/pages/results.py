@@ -11,11 +11,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.cli.actions.schema_file import parse_schema
+from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import read_release
 from matrixdp.privacy import Privacy
 from matrixdp.report.mechanism_facts import read_mechanism
-from matrixdp.report.questions import Answer, Answerable, as_answerable, list_notes, to_csv, to_facts
+from matrixdp.report.questions import Answer, Answerable, as_answerable, list_notes, to_facts
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.explorer import (
@@ -70,7 +71,7 @@ def explore(request: Request, studio: CurrentStudio, viewer: CurrentViewer, requ
     answer = ask(release, question)
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
-        return Response(to_csv(answer), media_type="text/csv", headers=headers)
+        return Response(write_csv(answer.estimate), media_type="text/csv", headers=headers)
     return JSONResponse(to_facts(release, answer), headers=headers)
 
 
