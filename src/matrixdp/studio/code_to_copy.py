@@ -17,7 +17,7 @@ from matrixdp.domain.columns import Category, Column, Columns, Number
 from matrixdp.estimates.result import find_recipe
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments
-from matrixdp.studio.planning import ReleasePlan
+from matrixdp.studio.forecasts import ReleasePlan
 from matrixdp.studio.spec import ReleaseSpec
 
 
