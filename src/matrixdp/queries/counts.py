@@ -120,10 +120,6 @@ class ContingencyTable(MatrixQuery):
         """The categories."""
         return tuple(map(str, self.rows)), tuple(map(str, self.columns))
 
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        return f"A {self.shape[0]:,} x {self.shape[1]:,} table of counts{records}."
-
     @cached_property
     def sensitivity(self) -> Sensitivity:
         """One count falls and another rises, or one count changes."""

@@ -198,14 +198,6 @@ class TableMoments(MatrixQuery):
         rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.coordinate_names)
         return rows, self.coordinate_names
 
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        counts = {"numbers": len(self.used.numbers), "categories": len(self.used.categories)}
-        parts = [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counts.items() if count]
-        what = " and ".join(parts)
-        groups = f", for each of {self.groups:,} groups by {' and '.join(self.by)}" if self.by else ""
-        return f"The moments{records} of {what}{groups}."
-
     @cached_property
     def _largest(self) -> Floats:
         """Bound on the absolute value of each coordinate of z."""

@@ -23,7 +23,7 @@ from matrixdp.display import (
 )
 from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import describe_guarantee
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import MatrixQuery, Moments, TableMoments
 from matrixdp.types import Floats
 
 SIMULATION = "A simulation that protects nothing: anyone who knows the seed can subtract the noise."
@@ -154,11 +154,11 @@ def _warnings(release: Any) -> list[str]:
 def _render_content(release: Any) -> tuple[list[str], str]:
     """Tables of what the release says, and a note on how to read them."""
     query, more = find_query(release), "; more: .to_frame(), .plot()"
-    if query is None or (hasattr(release, "means") and query.places is not None):
+    if query is None or (hasattr(release, "means") and isinstance(query, TableMoments)):
         tables = [_call(release, "means").render("Means")]
         tables += [_call(release, "correlation").render("Correlation")] if query is None else []
         return tables, NOISE_NOTE + more + ", .correlation(), .regression()"
-    if hasattr(release, "mean") and query.moment_bounds is not None:
+    if hasattr(release, "mean") and isinstance(query, Moments):
         tables = [_call(release, "mean").render("Mean"), _call(release, "correlation").render("Correlation")]
         return tables, NOISE_NOTE + more + ", .mean(), .covariance(), .correlation()"
     part = _name_matrix(release, MOST_ROWS, MOST_COLUMNS)

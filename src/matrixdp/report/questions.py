@@ -14,7 +14,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.estimates.error_parts import error_parts
 from matrixdp.estimates.result import CovarianceRelease
-from matrixdp.queries import TableMoments
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.release import Release
 from matrixdp.report.content import REPLACED
 
@@ -59,9 +59,7 @@ def as_answerable(release: object) -> Answerable | None:
         return release.release
     if isinstance(release, AdaptiveRelease):
         return release
-    if isinstance(release, Release) and (
-        isinstance(release.design.query, TableMoments) or release.design.query.moment_bounds is not None
-    ):
+    if isinstance(release, Release) and isinstance(release.design.query, Moments | TableMoments):
         return release
     return None
 

@@ -73,7 +73,7 @@ def _find_bounds(release: Answerable) -> Bounds | None:
     if isinstance(release, AdaptiveRelease):
         return release.moment.bounds
     query = release.design.query
-    return query.used.bounds if isinstance(query, TableMoments) else query.moment_bounds
+    return query.used.bounds if isinstance(query, TableMoments) else getattr(query, "bounds", None)
 
 
 def _draw_means(answer: Answer, bounds: Bounds | None) -> Iterable[Chart]:

@@ -142,7 +142,7 @@ def list_choices(release: Answerable | None) -> Choices:
         return Choices(_offer(release.names, (), (), models=True), release.names)
     query: Any = release.design.query
     if not isinstance(query, TableMoments):
-        names = query.moment_bounds.names or tuple(map(str, range(query.moment_bounds.size)))
+        names = query.bounds.names or tuple(map(str, range(query.bounds.size)))
         return Choices(_offer(names, (), (), models=False), names)
     numbers, categories = (tuple(one.name for one in part) for part in (query.used.numbers, query.used.categories))
     splits = (*query.by, *categories)
