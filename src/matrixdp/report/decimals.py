@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display.numbers import format_estimate, format_number
 from matrixdp.types import Floats
 
@@ -69,7 +69,7 @@ def write_estimate(value: float, std: float, decimals: int | None) -> tuple[str,
     return f"{round(value, decimals) + 0.0:,.{decimals}f}", f"{round(std, decimals):,.{decimals}f}"
 
 
-def align_rows(estimate: NamedEstimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
+def align_rows(estimate: Estimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
     """Texts for a table in which each row has one unit; an empty text where there is nothing to go by.
 
     A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
@@ -77,7 +77,7 @@ def align_rows(estimate: NamedEstimate, spreads: Sequence[int]) -> Callable[[int
 
     Examples
     --------
-    >>> table = NamedEstimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
+    >>> table = Estimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
     >>> [align_rows(table, (1, 2))(0, column) for column in range(3)]
     ['170.324', '0.803', '0.430']
     """

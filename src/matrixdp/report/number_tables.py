@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display.html import escape_text
 from matrixdp.report.certainty import CERTAIN
 from matrixdp.report.decimals import choose_decimals, write_estimate
@@ -71,7 +71,7 @@ class NumberTable:
         return bar if math.isfinite(bar) else 0.0
 
 
-def tabulate(estimate: NamedEstimate, label: str, **options: object) -> NumberTable:
+def tabulate(estimate: Estimate, label: str, **options: object) -> NumberTable:
     """The table of an answer."""
     parts = {"value": estimate.value, "std": estimate.std, "rows": estimate.rows, "columns": estimate.columns}
     return NumberTable(**parts, label=label, reason=estimate.reason, **options)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.estimates.error_parts import error_parts
@@ -41,7 +41,7 @@ class Answer:
     title : str
     label : str
         What the rows are.
-    estimate : NamedEstimate
+    estimate : Estimate
     notes : tuple of str
         How to read the numbers.
     facts : dict
@@ -50,7 +50,7 @@ class Answer:
 
     title: str
     label: str
-    estimate: NamedEstimate
+    estimate: Estimate
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ def answer_means(release: Answerable, by: str | None = None, group: Group = None
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,))
     if not isinstance(release.design.query, TableMoments):
-        return Answer("Means", "column", replace(release.mean().named, columns=("mean",)), (_BARS,))
+        return Answer("Means", "column", release.mean(), (_BARS,))
     return Answer("Means", "column", release.means(group=group), (_BARS,))
 
 
@@ -106,8 +106,7 @@ def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk
         found = release.correlation() if kind == "correlation" else release.covariance()
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
     estimate = release.correlation(group, shrunk=shrunk) if kind == "correlation" else release.covariance(group)
-    named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
-    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero and a possible matrix", shrunk=shrunk),))
+    return Answer(kind.capitalize(), "column", estimate, (_explain_bars("zero and a possible matrix", shrunk=shrunk),))
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
@@ -151,7 +150,7 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
         notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
     facts = {"target": target, "r_squared": found.r_squared}
     reasons = np.full(value.shape, HIDDEN, object)
-    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
+    estimate = Estimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     return Answer(f"Regression of {target}", "term", estimate, notes, facts)
 
 
@@ -172,7 +171,7 @@ def answer_discriminant(
     value = np.column_stack([found.intercepts, found.coefficients]).T
     value = value - value.mean(axis=1, keepdims=True)
     std = np.column_stack([found.intercept_std, found.coefficient_std]).T
-    estimate = NamedEstimate(value, std, ("intercept", *found.names), found.classes)
+    estimate = Estimate(value, std, ("intercept", *found.names), found.classes)
     notes = (
         "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
         "has, beside the first one), here as the difference from the mean of all scores. A record is classified as the "

@@ -1,4 +1,4 @@
-"""Answers with names for their rows and columns, and a standard deviation for each number."""
+"""The one form of an answer: numbers with names and a standard deviation for each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.checks import check_number
 from matrixdp.display.frames import make_frame, make_long_frame
 from matrixdp.display.html import render_card, render_note, render_numbers
@@ -26,8 +27,8 @@ NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two o
 
 
 @dataclass(frozen=True, eq=False)
-class NamedEstimate:
-    """Numbers with names and error bars.
+class Estimate:
+    """Numbers with names and error bars; a vector is one column.
 
     Attributes
     ----------
@@ -61,6 +62,14 @@ class NamedEstimate:
         level = check_number(level, "level", above=0, below=1)
         reach = float(ndtri((1 + level) / 2)) * self.std
         return self.value - reach, self.value + reach
+
+    def nearest_psd(self) -> Floats:
+        """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
+        return nearest_psd(self.value, self.std)
+
+    def shrunk(self) -> Floats:
+        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
+        return shrink_psd(self.value, self.std)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""
