@@ -15,6 +15,7 @@ from matrixdp.design.design import Design
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
+from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
@@ -129,10 +130,9 @@ def _name(value: Floats, std: Floats, design: Design, columns: tuple[str, ...] |
 
 def _bounds(design: Design) -> Bounds:
     """Bounds of the features; a `ParameterError` unless the answer is a matrix of moments."""
-    bounds = design.query.moment_bounds
-    if bounds is None:
+    if not isinstance(design.query, Moments):
         raise ParameterError(f"means and covariances follow from Moments, got {type(design.query).__name__} instead.")
-    return bounds
+    return design.query.bounds
 
 
 def _covariance_value(matrix: Floats, design: Design) -> Floats:
