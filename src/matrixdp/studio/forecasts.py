@@ -30,7 +30,7 @@ from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outli
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Event, Gaussian, Ledger
 from matrixdp.privacy import Neighbours, Unit
-from matrixdp.queries import Moments
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.studio.error_tables import ErrorTable, predict_tables
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.schemas import parse_schema
@@ -150,7 +150,7 @@ class Forecast:
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features between which an ellipse can be drawn; empty where there are none."""
-        flat = self.design.query.places is not None or self.design.flat
+        flat = isinstance(self.design.query, TableMoments) or self.design.flat
         return () if flat else tuple(feature_names(self.design.query))
 
     def draw_ellipse(self, first: int = 0, second: int = 1) -> Ellipse | None:

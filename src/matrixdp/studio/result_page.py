@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.cli.actions.schema_file import parse_schema
-from matrixdp.display.numbers import format_estimate, format_number
+from matrixdp.display import format_estimate, format_number, write_csv
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.privacy import Privacy
@@ -30,7 +30,6 @@ from matrixdp.report.questions import (
     answer_table,
     as_answerable,
     list_notes,
-    to_csv,
     to_facts,
 )
 from matrixdp.report.strength import describe_odds, name_loss
@@ -147,7 +146,7 @@ def list_choices(release: Answerable | None) -> Choices:
         return Choices(_offer(release.names, (), (), models=True), release.names)
     query: Any = release.design.query
     if not isinstance(query, TableMoments):
-        names = query.moment_bounds.names or tuple(map(str, range(query.moment_bounds.size)))
+        names = query.bounds.names or tuple(map(str, range(query.bounds.size)))
         return Choices(_offer(names, (), (), models=False), names)
     numbers, categories = (tuple(one.name for one in part) for part in (query.used.numbers, query.used.categories))
     splits = (*query.by, *categories)
@@ -241,7 +240,7 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
         return Cell("–", reason=estimate.reason(i, j))
     if not np.isfinite(std) or std == 0:
         return Cell(format_number(value, 4))
-    return Cell(*format_estimate(value, std), pale=abs(value) < _PALE * std)
+    return Cell(*format_estimate(value, std, commas=False), pale=abs(value) < _PALE * std)
 
 
 def to_python(question: Question, stored: Any) -> str:
@@ -291,7 +290,7 @@ def explore(request: Request, studio: CurrentStudio, viewer: CurrentViewer, requ
     answer = ask(release, question)
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
-        return Response(to_csv(answer), media_type="text/csv", headers=headers)
+        return Response(write_csv(answer.estimate), media_type="text/csv", headers=headers)
     return JSONResponse(to_facts(release, answer), headers=headers)
 
 
