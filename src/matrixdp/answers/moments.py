@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate, format_cell
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
-from matrixdp.display.frames import make_bars_frame
-from matrixdp.display.plots import plot_bars
-from matrixdp.display.short_repr import table_repr
+from matrixdp.display import interval, join_estimate, load_pandas, table_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
+from matrixdp.plots import plot_bars
 from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
@@ -68,7 +67,9 @@ class Estimate:
         """
         named = self.named
         if self.value.ndim == 1 and not long:
-            return make_bars_frame(self.value, self.std, named.rows, level)
+            low, high = interval(self.value, self.std, level)
+            bars = {"value": self.value, "std": self.std, "low": low, "high": high}
+            return load_pandas().DataFrame(bars, index=list(named.rows), copy=True)
         return named.to_frame(long=long, level=level)
 
     def plot(self, *, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
@@ -90,7 +91,10 @@ class Estimate:
         size = self.value.shape[-1]
         names = self.names or tuple(str(i) for i in range(size))
         cells = np.array(
-            [format_cell(v, s) if np.isfinite(v) else "–" for v, s in zip(self.value.flat, self.std.flat, strict=True)]
+            [
+                join_estimate(v, s, commas=False) if np.isfinite(v) else "–"
+                for v, s in zip(self.value.flat, self.std.flat, strict=True)
+            ]
         )
         rows = cells.reshape(-1, size)
         width = max(len(text) for text in (*cells, *names))

@@ -21,7 +21,7 @@ from matrixdp.answers.shrunk import shrink_correlations, shrink_table, shrunk_co
 from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
-from matrixdp.display.short_repr import matrix_text
+from matrixdp.display import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
