@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from matrixdp.display import Shown, choose_decimals, make_visible, write_table
+from matrixdp.display import Shown, choose_decimals, escape_text, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.report.shading import shade_entries
 from matrixdp.report.stylesheet import write_page_style
@@ -170,6 +170,7 @@ def render_page(page: Page) -> str:
 def _load_template() -> Any:
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markupsafe import Markup
     except ImportError:
         raise MissingExtraError(f"reports need Jinja. {install_hint('cli')}") from None
     environment = Environment(
@@ -180,5 +181,5 @@ def _load_template() -> Any:
         lstrip_blocks=True,
         finalize=lambda value: make_visible(value) if type(value) is str else value,
     )
-    environment.filters["together"] = lambda line: line.replace(" ± ", "\u00a0±\u00a0")
+    environment.filters["together"] = lambda line: Markup(escape_text(line).replace(" ± ", "&nbsp;±&nbsp;"))  # noqa: S704
     return environment.get_template("page.html")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
@@ -80,9 +82,7 @@ def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
 
 def _draw_bars(bars: Numbers, scale: Floats, title: str) -> Drawing:
     bars = fold_rows(bars, "all rows")
-    return draw_heatmap(
-        bars, shown=relate(bars.value, scale), title=title, meaning=f"as a {RELATIVE}", counts=True
-    )
+    return draw_heatmap(bars, shown=relate(bars.value, scale), title=title, meaning=f"as a {RELATIVE}", counts=True)
 
 
 def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
@@ -90,14 +90,16 @@ def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
     names = feature_names(design.query)
     ours, other = (outline_ellipse(pair_covariance(one, first, second)) for one in (design, design.isotropic))
     reach = 1.08 * np.maximum(np.abs(ours).max(axis=1), np.abs(other).max(axis=1))
-    area = Area(*(Scale(-float(end), float(end)) for end in reach), left=74.0, top=44.0, width=300.0, height=300.0)
+    across, up = (Scale(-float(end), float(end)) for end in reach)
+    area = Area(across, up, left=74.0, top=44.0, width=300.0, height=300.0)
     title = f"Noise in {describe_numbers(design)}{names[first]} and {names[second]}"
-    base, dashed = area.top + area.height + 62, {"stroke_dasharray": "5 4"}
+    base = area.top + area.height + 62
+    dashed: dict[str, Any] = {"stroke_dasharray": "5 4"}
     elements = [
         text(0, 18, title, size=15, kind="text bold"),
         *area.axes((names[first], names[second])),
-        area.line(*other, "p-other", closed=True, fill_opacity=0.1, stroke_width=2, **dashed),
-        area.line(*ours, "p-mark", closed=True, fill_opacity=0.1, stroke_width=2),
+        area.line(other, "p-other", closed=True, fill_opacity=0.1, stroke_width=2, **dashed),
+        area.line(ours, "p-mark", closed=True, fill_opacity=0.1, stroke_width=2),
         *draw_key(area.left, base, "this design", "p-mark", stroke_width=2.5),
         *draw_key(area.left + 118, base, "i.i.d. noise, same guarantee", "p-other", stroke_width=2.5, **dashed),
         text(area.left, base + 20, "each contains the noise with 95% probability", size=11.5, kind="soft"),

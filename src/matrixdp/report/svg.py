@@ -32,7 +32,7 @@ class Drawing:
     height: float
 
 
-def element(name: str, content: str = "", **attributes: object) -> str:
+def element(name: str, content: str = "", /, **attributes: object) -> str:
     """One element; `content` is markup already, attributes are escaped.
 
     Examples
@@ -146,15 +146,19 @@ class Area:
     width: float
     height: float
 
-    def place(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """Places of points in pixels, of shape (points, 2)."""
-        places = self.left + self.width * self.x.share(x), self.top + self.height * (1 - self.y.share(y))
-        return np.stack([np.ravel(one) for one in places], axis=1)
+    def across(self, values: ArrayLike) -> Any:
+        """Places from the left, in pixels."""
+        return self.left + self.width * self.x.share(values)
 
-    def line(self, x: ArrayLike, y: ArrayLike, kind: str, *, closed: bool = False, **attributes: object) -> str:
-        """A line through points; `kind` are its classes."""
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in self.place(x, y))
-        return element("polygon" if closed else "polyline", points=points, class_=kind, **attributes)
+    def up(self, values: ArrayLike) -> Any:
+        """Places from the top, in pixels."""
+        return self.top + self.height * (1 - self.y.share(values))
+
+    def line(self, points: Floats, kind: str, *, closed: bool = False, **attributes: object) -> str:
+        """A line through points of shape (2, n); `kind` are its classes."""
+        places = zip(self.across(points[0]), self.up(points[1]), strict=True)
+        written = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        return element("polygon" if closed else "polyline", points=written, class_=kind, **attributes)
 
     def axes(self, names: tuple[str, str], ticks: tuple[Sequence[float], Sequence[float]] | None = None) -> list[str]:
         """The frame, lines at the ticks with their numbers, and the names of both axes."""
@@ -162,14 +166,16 @@ class Area:
         found = [element("rect", x=self.left, y=self.top, width=self.width, height=self.height, class_="p-frame")]
         across, up = ticks or (self.x.ticks(), self.y.ticks())
         small: dict[str, Any] = {"size": 11, "kind": "soft"}
-        for value, x in zip(across, self.place(across, [self.y.low] * len(across))[:, 0].tolist(), strict=True):
+        for value in across:
+            x = float(self.across(value))
             found.append(element("line", x1=x, x2=x, y1=self.top, y2=bottom, class_="p-grid"))
             found.append(text(x, bottom + 16, format_number(value), text_anchor="middle", **small))
-        for value, y in zip(up, self.place([self.x.low] * len(up), up)[:, 1].tolist(), strict=True):
+        for value in up:
+            y = float(self.up(value))
             found.append(element("line", x1=self.left, x2=right, y1=y, y2=y, class_="p-grid"))
             found.append(text(self.left - 7, y + 4, format_number(value), text_anchor="end", **small))
         middle = self.top + self.height / 2
-        turned = {"transform": f"rotate(-90 12 {middle:.1f})", "text_anchor": "middle"}
+        turned: dict[str, Any] = {"transform": f"rotate(-90 12 {middle:.1f})", "text_anchor": "middle"}
         found.append(text(self.left + self.width / 2, bottom + 34, names[0], text_anchor="middle"))
         return [*found, text(12, middle, names[1], **turned)] if names[1] else found
 
@@ -189,7 +195,8 @@ def draw_strip(number: Number, value: float, std: float) -> str:
         return ""
     width, height, reach = 96.0, 12.0, 5.0
     area = Area(Scale(number.lower, number.upper), Scale(0.0, 1.0), reach, 0.0, width - 2 * reach, height)
-    (low, y), (middle, _), (high, _) = area.place([value - 2 * std, value, value + 2 * std], [0.5] * 3).tolist()
+    low, middle, high = area.across([value - 2 * std, value, value + 2 * std]).tolist()
+    y = height / 2
     parts = (
         element("line", x1=reach, x2=width - reach, y1=y, y2=y, class_="p-grid"),
         element("line", x1=low, x2=high, y1=y, y2=y, class_="p-mark", stroke_width=4, stroke_opacity=0.55),

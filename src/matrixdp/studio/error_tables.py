@@ -14,10 +14,10 @@ from matrixdp.cli.actions.design import predict_std
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
+from matrixdp.display import has_equal_rows
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
-from matrixdp.report.answer_tables import make_answers
-from matrixdp.report.content import has_equal_rows
+from matrixdp.report.answers import make_answers
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"
