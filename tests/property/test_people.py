@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.domain.person import Person
-from matrixdp.queries import people_sums
+from matrixdp.queries import people
 from nightly import examples
 from property.test_rounding import apart
 

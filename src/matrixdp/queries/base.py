@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours, Unit
+from matrixdp.queries.checks import parse_records
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
 
@@ -193,3 +196,37 @@ class MatrixQuery(ABC):
         if self.person is None:
             return "records"
         return "people" if self.person.rows is None else "rows"
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedQuery(MatrixQuery):
+    """A query on a public number of records in public bounds.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    records : int
+        The public number of records.
+    """
+
+    bounds: Bounds
+    records: int
+
+    def __post_init__(self) -> None:
+        check_bounds(self.bounds)
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The bounds' names."""
+        return self.bounds.names
+
+    @property
+    def summary(self) -> str:
+        """Its kind and the number of its columns."""
+        return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
+
+    def extent(self, directions: Floats | None) -> Floats:
+        """How far a record reaches from the midpoint along each direction."""
+        return self.bounds.reach(directions)

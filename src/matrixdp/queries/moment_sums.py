@@ -15,7 +15,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.noise.sums import GramSum
 from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
-from matrixdp.queries.people_sums import PeopleSum
+from matrixdp.queries.people import PeopleSum
 from matrixdp.records import is_columnar, to_array, to_columns
 from matrixdp.records.people import People
 from matrixdp.types import Floats

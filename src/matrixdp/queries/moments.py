@@ -18,11 +18,10 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.queries.checks import check_domain, parse_person
 from matrixdp.queries.moment_sums import MomentTask
-from matrixdp.queries.people import find_people, person_change
-from matrixdp.queries.people_sums import weight_left
+from matrixdp.queries.people import find_people, person_change, weight_left
 from matrixdp.records import as_records
 from matrixdp.records.people import changed
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic

@@ -10,7 +10,7 @@ from matrixdp.display.html import escape_text
 from matrixdp.display.numbers import format_number
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import Identity, TableMoments
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_sections import render_answers
 from matrixdp.report.content import ReportContent
