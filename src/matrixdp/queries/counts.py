@@ -15,8 +15,7 @@ from matrixdp.display.short_repr import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import parse_person, parse_records
+from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
 from matrixdp.queries.people import BITS, find_people, person_change
 from matrixdp.records import Records, as_records, is_columnar
 from matrixdp.records.people import People, changed

@@ -1,8 +1,9 @@
-"""Exact moments of records on a GPU: the integers of `queries.moment_sums`, bit for bit.
+"""Exact moments of records and tables on a GPU: the integers of `moment_sums` and `table_sums`, bit for bit.
 
 Records are put on the grid of their bounds by one kernel (`sums.cu`), which reads them once, and multiplied as whole
 numbers in float64 by cuBLAS. As in `noise.sums`, every partial sum is an integer below 2^53, so the products are exact
-in any order.
+in any order. Categories of a table may lie on the device as integers, or in the memory of the host as strings; either
+way a value has the code that `records.table_columns` gives it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ _SHORT = 4096  # rows of one product where there are few columns: products of ma
 _NARROW = 256
 _WIDE = 1 << 13  # up to which a product with 2^40/width, rounded up, gives the row of an entry exactly
 _NOT_FINITE, _OUTSIDE = 1, 2
+_GRID = np.dtype(
+    [(name, np.uint64) for name in ("midpoint", "factor", "lower", "upper", "missing")]
+    + [("levels", np.float64), ("clip_first", np.int32), ("round", np.int32)]
+)
 
 
 @cache
@@ -157,12 +162,6 @@ class DeviceGrid:
         cupy.rint(grid, out=grid)
         inner[near] = cupy.asarray(rows)
         return grid
-
-
-_GRID = np.dtype(
-    [(name, np.uint64) for name in ("midpoint", "factor", "lower", "upper", "missing")]
-    + [("levels", np.float64), ("clip_first", np.int32), ("round", np.int32)]
-)
 
 
 def raise_unusable(

@@ -22,7 +22,8 @@ from matrixdp.sensitivity import EdgeChange, NodeChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
-FINE = 1 << 40  # steps from no edge to one of full weight
+_GRID = 1 << 20  # steps from no edge to one of full weight, as weights are read
+FINE = 1 << 40  # the same for graphs of bounded degrees
 MOST_NODES = 10_000  # so that rounding the multipliers to steps stays within the tolerance
 _HALVINGS = 6
 
@@ -41,6 +42,12 @@ def tolerance(nodes: int) -> int:
 def bound_degrees(weights: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     """The nearest graph in which no node's weights sum to more than `limit`, up to the tolerance.
 
+    ``P(A)`` is the graph nearest to A, in the sum of squares over edges, among those with weights of at least 0 in
+    which no node's weights sum to more than D. A graph within the bound stays as it is. It has multipliers
+    ``lambda >= 0`` with ::
+
+        B_ij = max(0, A_ij - lambda_i - lambda_j),   lambda_i > 0 only where the weights of i sum to D
+
     Parameters
     ----------
     weights : int64 array of shape (n, n)
@@ -52,6 +59,11 @@ def bound_degrees(weights: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     -------
     int64 array of shape (n, n)
         ``max(0, weights - lambda_i - lambda_j)`` for integers lambda, which were checked.
+
+    Privacy
+    -------
+    `docs/mathematics.md` ("Nodes") proves from the two lines above how far the edges of one node can move B. The proof
+    also covers sums that miss D by a `tolerance`, so that integers suffice: both lines are checked exactly.
     """
     if (weights.sum(axis=1) <= limit).all():
         return weights
@@ -120,9 +132,6 @@ def _positive_part(shares: Floats, multipliers: Floats) -> Floats:
 def _dual(found: Floats, multipliers: Floats, bound: float) -> float:
     """The dual function, up to a constant; its largest value belongs to the nearest graph."""
     return -float(np.square(found).sum()) / 4 - bound * float(multipliers.sum())
-
-
-_GRID = 1 << 20  # steps from no edge to one of full weight
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The data set itself."""
+"""Queries whose answer has a row for each record: their common class, and the data set itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery
-from matrixdp.queries.checks import check_count, parse_person, require_replace
+from matrixdp.queries.base import BoundedQuery, check_count, parse_person, require_replace
 from matrixdp.records import as_records, read_array
 from matrixdp.records.people import count_people
 from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity

@@ -1,7 +1,7 @@
 """Exact sums by the levels of categories: numbers of records for two levels, and sums of coordinates for one.
 
 Levels are counted, not multiplied as columns of zeros and ones. Categories with few levels are counted together, as one
-category whose levels are their combinations.
+category whose levels are their combinations. Rows are sorted by group, and within a group by one code.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from matrixdp.types import Floats
 
 Codes = NDArray[np.integer[Any]]
 _SMALL = 1 << 16  # codes below are sorted in linear time
+Integers = NDArray[np.int64]
+_MOST_COMBINED = 1 << 8  # levels of a combination
+_MOST_SUMS = 1 << 12  # levels of a combination in all groups, so that sums fit in a processor's cache
+_MOST_COUNTS = 1 << 18  # the same for two combinations
 
 
 def code_type(count: int) -> type[np.integer[Any]]:
@@ -80,12 +84,6 @@ def join_codes(groups: Codes | None, codes: Codes, count: int, size: int) -> Cod
     joined *= kind(size)
     joined += codes.astype(kind, copy=False)
     return joined
-
-
-Integers = NDArray[np.int64]
-_MOST_COMBINED = 1 << 8  # levels of a combination
-_MOST_SUMS = 1 << 12  # levels of a combination in all groups, so that sums fit in a processor's cache
-_MOST_COUNTS = 1 << 18  # the same for two combinations
 
 
 class Combination:

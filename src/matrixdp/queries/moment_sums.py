@@ -63,6 +63,14 @@ class MomentSum:
         """How many there were so far."""
         return int(self.total.records)
 
+    def merge(self, other: GramSum | PeopleSum) -> None:
+        """Add the sum over other records."""
+        self.total.merge(other)
+
+    def add_public(self, weight: int) -> None:
+        """Add a public record at the midpoint, with a weight in units: only the constant is not zero."""
+        self.total.add_public([0] * self._constant, weight)
+
     def add(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> None:
         """Add records, of shape (rows, features); with a person, `counts` are the numbers of rows of theirs."""
         rows, columns = array.shape

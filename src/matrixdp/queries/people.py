@@ -1,4 +1,9 @@
-"""What queries on people have in common: the people of the data, checked, and the changes that one of them can make."""
+"""Queries on people: who they are, exact sums in which their rows are weighted, and the changes that one can make.
+
+Each row has a weight that depends on how many rows its person has. Rows of people with the same number of rows have the
+same weight. Their products are summed without weights, exactly as for records (`GramSum`), and the sum is multiplied by
+the weight afterwards, in integers of three limbs.
+"""
 
 from __future__ import annotations
 
