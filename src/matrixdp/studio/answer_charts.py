@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import relate_to_diagonal
-from matrixdp.display.numbers import format_estimate, format_number, make_visible
+from matrixdp.answers.estimate import relate_to_diagonal
+from matrixdp.display import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import TableMoments
@@ -134,7 +134,7 @@ def _bar(i: int, name: str, value: float, reach: float, words: str) -> dict[str,
 
 
 def _words(value: float, std: float) -> str:
-    shown, bar = format_estimate(value, std) if np.isfinite(std) else (format_number(value, 4), "")
+    shown, bar = format_estimate(value, std, commas=False) if np.isfinite(std) else (format_number(value, 4), "")
     return f"{shown} ± {bar}" if bar else shown
 
 

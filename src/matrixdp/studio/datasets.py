@@ -88,7 +88,7 @@ class DatasetBook:
         """
         self._tables.path(table)
         if "/" in name or name in (".", ".."):
-            raise ParameterError("name must not contain a slash: it is a part of addresses.")
+            raise ParameterError("name must not contain a slash: it is a part of addresses.", parameter="name")
         privacy = Privacy(epsilon, delta)
         with self.open_ledger(viewer) as ledger:
             ledger.register(name, privacy, neighbours=neighbours, unit=unit)
@@ -112,7 +112,9 @@ class DatasetBook:
     ) -> Allowance:
         """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``."""
         if (epsilon is None) == (share is None):
-            raise ParameterError("epsilon or share must be given, and not both: the size of the allowance.")
+            raise ParameterError(
+                "epsilon or share must be given, and not both: the size of the allowance.", parameter="epsilon"
+            )
         with self.open_ledger(viewer) as ledger:
             return ledger.allow(name, allowance, epsilon=epsilon, share=share)
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from matrixdp.answers.single_question import compare_questions
 from matrixdp.cli.actions.design_options import refuse_extremes
 from matrixdp.cli.actions.table_design import list_predictions
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta

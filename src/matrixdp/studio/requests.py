@@ -6,9 +6,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Row
-from typing import TYPE_CHECKING
+from typing import Any
 
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.errors import ParameterError, show
@@ -19,13 +20,11 @@ from matrixdp.studio.schemas import SchemaStore
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State, now
 
-if TYPE_CHECKING:
-    from matrixdp.estimates import CovarianceRelease
-    from matrixdp.release import MechanismRelease, Release
-
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
 _FORM_ID = 100
+_LARGEST_RELEASE = 1 << 24  # bytes of a release that is explored
+_ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
 
 
 class Status(Enum):
@@ -275,9 +274,6 @@ def _check_line(text: str, name: str, longest: int) -> str:
     return text
 
 
-_ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
-
-
 class Results:
     """Reads the folders of finished releases, as ``matrixdp release`` writes them."""
 
@@ -306,14 +302,22 @@ class Results:
             raise NotFoundError(f"this release has no file {show(name)}.")
         return self._find_folder(viewer, request_id) / name
 
-    def load(self, viewer: Viewer, request_id: str) -> Release | MechanismRelease | CovarianceRelease:
-        """The release, from its ``release.json``, for post-processing, which costs nothing."""
-        from matrixdp.estimates import read_release
-
-        return read_release(self.path(viewer, request_id, "release.json").read_text(encoding="utf-8"))
+    def load(self, viewer: Viewer, request_id: str) -> Any:
+        """The release, for post-processing, which costs nothing; None if it is too large to be kept in memory."""
+        path = self.path(viewer, request_id, "release.json")
+        facts = path.stat()
+        return None if facts.st_size > _LARGEST_RELEASE else _read_release(path, facts.st_mtime_ns)
 
     def _find_folder(self, viewer: Viewer, request_id: str) -> Path:
         folder = self._folder / self.get(viewer, request_id).id
         if not folder.is_dir():
             raise NotFoundError("the folder of this release is gone. The ledger has the release: restart the studio.")
         return folder
+
+
+@lru_cache(maxsize=4)
+def _read_release(path: Path, _changed: int) -> Any:
+    """A release, which is checked when it is read for the first time."""
+    from matrixdp.estimates import read_release  # slow to import
+
+    return read_release(path.read_text(encoding="utf-8"))

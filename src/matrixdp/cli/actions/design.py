@@ -28,7 +28,7 @@ from matrixdp.cli.actions.table_design import (
 )
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import Numbers, format_numbers, format_table, make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
@@ -37,7 +37,6 @@ from matrixdp.queries import Moments, TableMoments
 from matrixdp.report.answer_tables import SUMMARIES
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.pictures import draw_design
-from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
 _SHOWN = ("median_std", "largest_std")
@@ -230,7 +229,9 @@ def _print_std(options: DesignOptions, design: Design, schema: Schema) -> None:
             "\n  for data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables "
             "usually are"
         )
-    print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
+    print_section(
+        f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note
+    )
 
 
 def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> str:
