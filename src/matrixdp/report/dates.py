@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
-from matrixdp.records.file_rules import DateRule
 from matrixdp.report.decimals import write_estimate
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times

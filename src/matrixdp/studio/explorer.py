@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.display.numbers import format_estimate, format_number
+from matrixdp.domain.fields import unquote_line
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.queries import TableMoments
@@ -22,7 +23,6 @@ from matrixdp.report.questions import (
     answer_regression,
     answer_table,
 )
-from matrixdp.studio.field_text import unquote_line
 
 KINDS = {
     "means": "Means",

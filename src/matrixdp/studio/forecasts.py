@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.cli.actions.table_query import choose_columns
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.error_tables import ErrorTable, predict_tables
 from matrixdp.studio.planning import ReleasePlan, plan_release
-from matrixdp.studio.schemas import parse_schema
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.types import Floats
 

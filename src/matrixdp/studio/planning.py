@@ -9,8 +9,8 @@ from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import build_design, build_query, find_records
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Event, Gaussian
 from matrixdp.privacy import Neighbours, Unit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.cli.actions.schema_file import parse_schema
+from matrixdp.domain.fields import quote_line
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError
 from matrixdp.estimates import read_release
 from matrixdp.privacy import Privacy
@@ -28,7 +28,6 @@ from matrixdp.studio.explorer import (
     show_cells,
     to_python,
 )
-from matrixdp.studio.field_text import quote_line
 from matrixdp.studio.rendering import render
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
 from matrixdp.studio.studio import Studio
@@ -165,6 +164,6 @@ def _describe(release: Answerable, stored: Any, question: Question, answer: Answ
 
 def _describe_dates(schema: str, answer: Answer) -> list[str]:
     """What the numbers of those columns of an answer count that are dates or times."""
-    rules = parse_schema(Path("schema"), tomllib.loads(schema)).rules
+    rules = parse_schema(schema).rules
     names = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
     return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates if rule.name in names]
