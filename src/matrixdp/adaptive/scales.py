@@ -17,7 +17,7 @@ from matrixdp.adaptive.budget import FitBudget, charge_fit
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.people_records import read_people
 from matrixdp.design import isotropic, make_design
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError

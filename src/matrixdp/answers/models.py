@@ -20,13 +20,10 @@ from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inv
 from matrixdp.answers.table_view import TableView, select_groups
 from matrixdp.checks import check_number
 from matrixdp.design.design import Design
-from matrixdp.display.frames import load_pandas
-from matrixdp.display.html import render_card, render_note, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import clean_label, plot_bars
-from matrixdp.display.short_repr import table_repr
+from matrixdp.display import format_number, load_pandas, render_card, render_note, render_table, table_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
+from matrixdp.plots import clean_label, plot_bars
 from matrixdp.types import Floats
 
 _NORMAL = 1.96

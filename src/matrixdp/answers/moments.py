@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate, format_cell
+from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.design.design import Design
-from matrixdp.display.frames import make_bars_frame
-from matrixdp.display.plots import plot_bars
-from matrixdp.display.short_repr import table_repr
+from matrixdp.display import interval, join_estimate, load_pandas, table_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
+from matrixdp.plots import plot_bars
+from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
@@ -67,7 +67,9 @@ class Estimate:
         """
         named = self.named
         if self.value.ndim == 1 and not long:
-            return make_bars_frame(self.value, self.std, named.rows, level)
+            low, high = interval(self.value, self.std, level)
+            bars = {"value": self.value, "std": self.std, "low": low, "high": high}
+            return load_pandas().DataFrame(bars, index=list(named.rows), copy=True)
         return named.to_frame(long=long, level=level)
 
     def plot(self, *, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
@@ -89,7 +91,10 @@ class Estimate:
         size = self.value.shape[-1]
         names = self.names or tuple(str(i) for i in range(size))
         cells = np.array(
-            [format_cell(v, s) if np.isfinite(v) else "–" for v, s in zip(self.value.flat, self.std.flat, strict=True)]
+            [
+                join_estimate(v, s, commas=False) if np.isfinite(v) else "–"
+                for v, s in zip(self.value.flat, self.std.flat, strict=True)
+            ]
         )
         rows = cells.reshape(-1, size)
         width = max(len(text) for text in (*cells, *names))
@@ -204,10 +209,9 @@ def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan
 
 def _bounds(design: Design) -> Bounds:
     """Bounds of the features; a `ParameterError` unless the answer is a matrix of moments."""
-    bounds = design.query.moment_bounds
-    if bounds is None:
+    if not isinstance(design.query, Moments):
         raise ParameterError(f"means and covariances follow from Moments, got {type(design.query).__name__} instead.")
-    return bounds
+    return design.query.bounds
 
 
 def _covariance_value(matrix: Floats, design: Design) -> Floats:

@@ -25,6 +25,7 @@ from matrixdp.answers.table_view import LEAST_SIZE, TableView, read_other_groups
 from matrixdp.design.design import Design
 from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError, show
+from matrixdp.queries import TableMoments
 from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
@@ -73,7 +74,7 @@ class TableForecast:
     def __post_init__(self) -> None:
         if self.data not in SHAPES:
             raise ParameterError(f"data must be one of {', '.join(SHAPES)}, got {show(self.data)} instead.")
-        if self.design.query.places is None:
+        if not isinstance(self.design.query, TableMoments):
             raise ParameterError(
                 f"design must be of TableMoments, got one of {type(self.design.query).__name__} instead."
             )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from matrixdp.checks import check_integer, check_magnitude
-from matrixdp.display.html import render_card, render_facts
+from matrixdp.display import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription

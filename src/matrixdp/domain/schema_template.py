@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import make_visible
 from matrixdp.domain.schema import quote_key, quote_text
 
 _HEADER = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from matrixdp.display.html import render_card, render_facts, render_note, render_table
+from matrixdp.display import render_card, render_facts, render_note, render_table
 from matrixdp.errors import MatrixDPError
 from matrixdp.ledger.chain import Head
 from matrixdp.ledger.location import Location

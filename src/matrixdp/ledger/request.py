@@ -91,5 +91,6 @@ def _to_plain_json(value: Mapping[str, Any], parameter: str) -> dict[str, Any]:
 def check_name(value: str, parameter: str) -> str:
     """`value`, if it is printable text that is not empty."""
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise ParameterError(f"{parameter} must be a printable, non-empty text, got {show(value)} instead.")
+        message = f"{parameter} must be a printable, non-empty text, got {show(value)} instead."
+        raise ParameterError(message, parameter=parameter)
     return value

@@ -1,26 +1,19 @@
-"""Base class of queries: a matrix computed from private data, its public domain, and its description in reports."""
+"""Base classes of queries: a matrix computed from private data, its public domain, and names for its entries."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
-from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
-
-# Rounds rows of shape (n, m) to whole steps of a grid, into the array given as second argument.
-RowRounding = Callable[[NDArray[np.generic], Floats], None]
 
 
 class MatrixQuery(ABC):
@@ -171,50 +164,7 @@ class MatrixQuery(ABC):
         """Public sum of all entries that `evaluate` returns, to which the noisy ones are adjusted; None if private."""
         return None
 
-    # Answers with one row per record, which can be released in parts.
-
-    @property
-    def rowwise(self) -> bool:
-        """Whether row i of the answer is computed from record i alone, by `read_rows` and `centre_rows`."""
-        return False
-
-    @property
-    def entrywise(self) -> bool:
-        """Whether, besides, each entry is a monotone function of one value, so that rounding cannot widen its range."""
-        return False
-
-    @property
-    def changed_rows(self) -> int:
-        """For an entrywise query: how many rows of the answer neighbours differ in, at most."""
-        return 1
-
-    def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
-        """Some records of a rowwise query, checked and finite, of shape (n, columns)."""
-        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
-
-    def centre_rows(self, rows: NDArray[np.generic]) -> Floats:
-        """Rows of the answer from the rows that `read_rows` returned, of shape (n, columns)."""
-        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
-
-    def row_limits(self, factors: Floats) -> Floats:
-        """For an entrywise query: largest absolute value that `row_rounding` gives in each column, in steps."""
-        return np.asarray(np.rint(factors * self.magnitude[0]))
-
-    def row_rounding(self, factors: Floats) -> RowRounding:
-        """For an entrywise query: rows of the answer, clipped and rounded to ``1/factors`` in each column."""
-        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
-
     # What post-processing and reports need.
-
-    @property
-    def moment_bounds(self) -> Bounds | None:
-        """Bounds of the features x, where the finished answer is the moment matrix of ``(1, x)``."""
-        return None
-
-    @property
-    def places(self) -> Mapping[str, Place] | None:
-        """Where each column of a table is, where the answer is the moments of one."""
-        return None
 
     @property
     def scale(self) -> Floats:
@@ -243,32 +193,3 @@ class MatrixQuery(ABC):
         if self.person is None:
             return "records"
         return "people" if self.person.rows is None else "rows"
-
-    def subject(self, records: str) -> str:
-        """One sentence on what is released; `records` says of how many records, such as " of 500 records"."""
-        return f"The {self.title}{records}, {self.shape[0]:,} x {self.shape[1]:,}."
-
-    @property
-    def uncertainty(self) -> str:
-        """What an adversary cannot tell, to complete "can hardly tell whether ..."."""
-        if self.person is not None:
-            if self.neighbours is Neighbours.REPLACE:
-                return "any one person has the rows that they have or completely different ones"
-            return "any one person is in the data, with all their rows, or not"
-        if self.neighbours is Neighbours.REPLACE:
-            return "any one record is as it is or completely different"
-        return "any one record is in the data or not"
-
-    @property
-    def adjacency(self) -> str:
-        """The pairs of data sets that the guarantee compares, in words."""
-        if self.person is not None:
-            if self.neighbours is Neighbours.REPLACE:
-                public = (
-                    "the number of people is public" if self.person.rows is None else "the number of rows is private"
-                )
-                return f"data sets of equally many people that differ in all rows of one (replace-one); {public}"
-            return "data sets of which one has one person more (add-remove); the number of people is private, too"
-        if self.neighbours is Neighbours.REPLACE:
-            return "data sets of the same size that differ in one record (replace-one); the number of records is public"
-        return "data sets of which one has one record more (add-remove); the number of records is private, too"

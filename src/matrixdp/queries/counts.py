@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
@@ -119,10 +119,6 @@ class ContingencyTable(MatrixQuery):
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The categories."""
         return tuple(map(str, self.rows)), tuple(map(str, self.columns))
-
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        return f"A {self.shape[0]:,} x {self.shape[1]:,} table of counts{records}."
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

@@ -83,23 +83,6 @@ class _Graph(MatrixQuery):
         return self.node_names
 
     @property
-    def uncertainty(self) -> str:
-        """What an adversary cannot tell."""
-        if self.unit == "edge":
-            return "any one edge is in the graph or not"
-        if self.neighbours is Neighbours.REPLACE:
-            return "any one node has the edges that it has or completely different ones"
-        return "any one node has all its edges or none"
-
-    @property
-    def adjacency(self) -> str:
-        """The pairs of graphs that the guarantee compares."""
-        if self.unit == "edge":
-            return "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)"
-        change = "are replaced by others" if self.neighbours is Neighbours.REPLACE else "all come or go"
-        return f"graphs on the same nodes, which are public, that differ in the edges of one node (they {change})"
-
-    @property
     def relative_error(self) -> float:
         """Of turning integers into weights."""
         return 2 * float(np.finfo(float).eps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import RowRounding
 from matrixdp.queries.checks import check_count
 from matrixdp.queries.own_rows import OwnRowsQuery
 from matrixdp.records import read_array
@@ -70,7 +70,7 @@ class Identity(OwnRowsQuery):
 
     @property
     def changed_rows(self) -> int:
-        """One, or as many as a person has."""
+        """Number of rows that neighbours differ in, at most: one, or as many as a person has."""
         return self.rows_of_person
 
     @cached_property
@@ -89,13 +89,11 @@ class Identity(OwnRowsQuery):
         return np.maximum(np.abs(self.bounds.lower), np.abs(self.bounds.upper))[None, :]
 
     @property
-    def rowwise(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def entrywise(self) -> bool:
-        """Whether the domain is a box; a ball moves the values of a record together."""
+        """Whether each entry is a monotone function of one value, so that rounding cannot widen its range.
+
+        It is where the domain is a box; a ball moves the values of a record together.
+        """
         return self.bounds.radius is None
 
     def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
@@ -107,8 +105,12 @@ class Identity(OwnRowsQuery):
         """Records moved into the domain, less its midpoint."""
         return self.bounds.centre(rows)
 
-    def row_rounding(self, factors: Floats) -> RowRounding:
-        """Records less the midpoint in whole steps, clipped to those of the bounds."""
+    def row_limits(self, factors: Floats) -> Floats:
+        """Largest absolute value that `row_rounding` gives in each column, in steps."""
+        return np.asarray(np.rint(factors * self.magnitude[0]))
+
+    def row_rounding(self, factors: Floats) -> Callable[[NDArray[np.generic], Floats], None]:
+        """A function that writes records less the midpoint in steps of ``1/factors``, clipped, to an array given."""
         rescale = Rescaling(self.bounds.midpoint, factors)
         limits = self.row_limits(factors)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
@@ -292,22 +292,10 @@ class Moments(_MomentQuery):
         return self.bounds.size
 
     @property
-    def moment_bounds(self) -> Bounds:
-        """The bounds."""
-        return self.bounds
-
-    @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The constant, "1", before the features."""
         names = ("1", *(self.names or tuple(f"x{i}" for i in range(self.features))))
         return names, names
-
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        return (
-            f"The mean and second moment{records} about the middle of their bounds, {self.shape[0]:,} x "
-            f"{self.shape[1]:,}: the first row has the means, the rest the second moments."
-        )
 
     @property
     def _largest(self) -> Floats:

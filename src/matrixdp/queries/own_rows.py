@@ -12,10 +12,6 @@ from matrixdp.records.people import count_people
 from matrixdp.sensitivity import OwnRowsChange, Sensitivity
 
 S = TypeVar("S", bound=Sensitivity)
-_SAME_ROWS = (
-    "tables of the same rows that differ in the values of all rows of one person (replace-one); the number of rows is "
-    "public, and which of them belong to the same person is not protected"
-)
 
 
 class OwnRowsQuery(BoundedQuery):
@@ -49,11 +45,6 @@ class OwnRowsQuery(BoundedQuery):
     def count_word(self) -> str:
         """Records, whoever they belong to."""
         return "records"
-
-    @property
-    def adjacency(self) -> str:
-        """The pairs of data sets that the guarantee compares, in words."""
-        return super().adjacency if self.person is None else _SAME_ROWS
 
     @property
     def rows_of_person(self) -> int:

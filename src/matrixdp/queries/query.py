@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours

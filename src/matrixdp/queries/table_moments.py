@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
@@ -197,14 +197,6 @@ class TableMoments(MatrixQuery):
         prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]
         rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.coordinate_names)
         return rows, self.coordinate_names
-
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        counts = {"numbers": len(self.used.numbers), "categories": len(self.used.categories)}
-        parts = [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counts.items() if count]
-        what = " and ".join(parts)
-        groups = f", for each of {self.groups:,} groups by {' and '.join(self.by)}" if self.by else ""
-        return f"The moments{records} of {what}{groups}."
 
     @cached_property
     def _largest(self) -> Floats:

@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike
 
 from matrixdp.answers.moments import Estimate
 from matrixdp.checks import to_floats
-from matrixdp.display.frames import interval, load_pandas
-from matrixdp.display.html import render_card, render_facts, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import BLUE, GREY, ORANGE, open_axes
+from matrixdp.display import format_number, interval, load_pandas, render_card, render_facts, render_table
 from matrixdp.errors import ParameterError, show
+from matrixdp.plots import BLUE, GREY, ORANGE, open_axes
 from matrixdp.release.notebook import name_entries, to_host
 from matrixdp.types import Floats
 

@@ -173,10 +173,9 @@ def release_dataset(
     check_design(design)
     check_flag(clip, "clip")
     check_flag(force, "force")
-    check_rowwise(design)
+    query = check_rowwise(design)
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
-    query = design.query
     account = open_account(
         design,
         ledger,

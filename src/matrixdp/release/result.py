@@ -21,10 +21,11 @@ from matrixdp.answers.shrunk import shrink_correlations, shrink_table, shrunk_co
 from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
-from matrixdp.display.short_repr import matrix_text
+from matrixdp.display import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.queries import TableMoments
 from matrixdp.release.notebook import ShownRelease
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -116,7 +117,7 @@ class Release(ShownRelease, Guaranteed):
     @property
     def _has_means(self) -> bool:
         """Whether it is of a table with numbers, whose matrix is about the middle of their bounds and hard to read."""
-        return any(not place.levels for place in (self.design.query.places or {}).values())
+        return isinstance(self.design.query, TableMoments) and bool(self.design.query.used.numbers)
 
     def _marks(self) -> str:
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
@@ -159,7 +160,7 @@ class Release(ShownRelease, Guaranteed):
 
         For a table, over the records in which both numbers are there, and of one `group` or of all together.
         """
-        if self.design.query.places is not None:
+        if isinstance(self.design.query, TableMoments):
             return covariance_table(self.matrix, self.design, group)
         _refuse_group(group)
         return covariance(self.matrix, self.design)
@@ -169,7 +170,7 @@ class Release(ShownRelease, Guaranteed):
 
         With `shrunk`, a possible matrix with less expected error where noise dominates, which leaves out no number.
         """
-        if self.design.query.places is not None:
+        if isinstance(self.design.query, TableMoments):
             answer = shrunk_correlation if shrunk else correlation_table
             return answer(self.matrix, self.design, group)
         _refuse_group(group)

@@ -13,11 +13,11 @@ import numpy as np
 
 from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.display import choose_decimals, join_estimate, join_words
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent
-from matrixdp.report.decimals import choose_decimals, join_estimate
-from matrixdp.report.finding_words import NAMED, compare_pairs, describe_counts, join_words, say_means
+from matrixdp.report.finding_words import NAMED, compare_pairs, describe_counts, say_means
 
 
 def read_answers(content: ReportContent) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.named import TOO_FEW, NamedEstimate
-from matrixdp.display.html import escape_text
+from matrixdp.display import escape_text
 from matrixdp.domain.columns import Number
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import ReportContent

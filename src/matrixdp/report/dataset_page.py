@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
-from matrixdp.display.html import escape_text
-from matrixdp.display.numbers import format_number
+from matrixdp.display import escape_text, format_number
 from matrixdp.release import DatasetRelease
 from matrixdp.report.content import REPLACED
 from matrixdp.report.html import list_warnings, render_guarantee

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.display import format_estimate
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
-from matrixdp.report.decimals import write_estimate
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times
 _FORMAT = "matrixdp dates 1"
@@ -28,7 +28,7 @@ def show_date(rule: DateRule, value: float, std: float) -> str:
     '1958-04-02 ± 12 days'
     """
     shown = rule.show(value)
-    bar = f" ± {write_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
+    bar = f" ± {format_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
     return f"{shown}{bar}" if shown else ""
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
-from matrixdp.display.numbers import format_number
+from matrixdp.display import choose_decimals, format_number, join_estimate, join_words
+from matrixdp.queries import Identity
 from matrixdp.release import Release
 from matrixdp.report.answer_findings import read_answers
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent
-from matrixdp.report.decimals import choose_decimals, join_estimate
 from matrixdp.report.finding_words import (
     NAMED,
     compare_pairs,
     describe_counts,
-    join_words,
     say_means,
     say_weak,
     say_which,
@@ -53,7 +52,7 @@ def average_columns(content: ReportContent) -> NamedEstimate | None:
     The noise of different rows is independent, so its standard deviation falls with the root of their number.
     """
     release = content.release
-    if not (isinstance(release, Release) and release.design.query.rowwise and content.kind == "matrix"):
+    if not (isinstance(release, Release) and isinstance(release.design.query, Identity) and content.kind == "matrix"):
         return None
     if release.design.flat or release.design.rowcov.directions is not None or content.std is None:
         return None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,10 +14,9 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.estimates.error_parts import error_parts
 from matrixdp.estimates.result import CovarianceRelease
-from matrixdp.queries import TableMoments
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.release import Release
 from matrixdp.report.content import REPLACED
-from matrixdp.report.files import quote_formula
 
 NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
 _BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
@@ -61,9 +59,7 @@ def as_answerable(release: object) -> Answerable | None:
         return release.release
     if isinstance(release, AdaptiveRelease):
         return release
-    if isinstance(release, Release) and (
-        isinstance(release.design.query, TableMoments) or release.design.query.moment_bounds is not None
-    ):
+    if isinstance(release, Release) and isinstance(release.design.query, Moments | TableMoments):
         return release
     return None
 
@@ -212,14 +208,24 @@ def to_facts(release: Answerable | CovarianceRelease, answer: Answer) -> dict[st
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
 
 
-def to_csv(answer: Answer) -> str:
-    """The answer with one number to a line, as in the files of a release."""
-    estimate, text = answer.estimate, io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["row", "column", "value", "std", "note"])
-    for i, row in enumerate(estimate.rows):
-        for j, column in enumerate(estimate.columns):
-            numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
-            shown = [number if np.isfinite(number) else "" for number in numbers]
-            writer.writerow([quote_formula(row), quote_formula(column), *shown, estimate.reason(i, j)])
-    return text.getvalue()
+def align_rows(estimate: NamedEstimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
+    """Texts for a table in which each row has one unit; an empty text where there is nothing to go by.
+
+    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
+    the columns `spreads`.
+
+    Examples
+    --------
+    >>> table = NamedEstimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
+    >>> [align_rows(table, (1, 2))(0, column) for column in range(3)]
+    ['170.324', '0.803', '0.430']
+    """
+
+    def write(i: int, j: int) -> str:
+        value, spread = float(estimate.value[i, j]), math.hypot(*np.nan_to_num(estimate.value[i, list(spreads)]))
+        if not 0 < spread < 1e9 or not abs(value) < 1e9:
+            return ""
+        places = 2 - math.floor(math.log10(spread))
+        return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
+
+    return write

@@ -10,7 +10,8 @@ import matrixdp
 from matrixdp.answers.moments import Estimate
 from matrixdp.answers.named import NamedEstimate, relate_to_diagonal
 from matrixdp.design.noise_ellipse import outline_ellipse, pair_covariance
-from matrixdp.display.plots import plot_matrix
+from matrixdp.display import Numbers
+from matrixdp.plots import plot_matrix
 
 PRIVACY = matrixdp.Privacy(1, 1e-6)
 RECORDS = np.random.default_rng(0).uniform(0, 1, size=(400, 3)) * [1, 10, 100]
@@ -45,7 +46,7 @@ def test_matrices_have_names_and_numbers():
 
 def test_uncertain_entries_fade_and_those_without_noise_are_grey():
     value, std = np.array([[1.0, 1.0], [1.0, np.nan]]), np.array([[0.1, 5.0], [0.0, np.nan]])
-    (ax,) = draw(plot_matrix(value, std, ["r", "s"], ["c", "d"]))
+    (ax,) = draw(plot_matrix(Numbers(value, std, ["r", "s"], ["c", "d"])))
     painted = np.asarray(ax.images[0].get_array())
     assert painted[0, 1].min() > 0.85 > 0.6 > painted[0, 0].min()
     np.testing.assert_allclose(painted[1], 0.85)

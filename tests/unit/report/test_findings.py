@@ -5,10 +5,10 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.named import NamedEstimate
+from matrixdp.display import choose_decimals, format_estimate
 from matrixdp.report import make_content, render_page
 from matrixdp.report.certainty import count_different, find_limit
 from matrixdp.report.count_totals import add_totals
-from matrixdp.report.decimals import choose_decimals, write_estimate
 from matrixdp.report.finding_words import compare_pairs, describe_counts, say_means
 from matrixdp.report.findings import average_columns, list_findings
 from matrixdp.report.number_tables import render_matrix, render_numbers, tabulate
@@ -95,9 +95,9 @@ def test_decimals_are_the_same_throughout():
     assert choose_decimals(np.array([0.0484, 0.052]), None) == 4  # no error bars
     assert choose_decimals(np.array([0.0484, 0.052]), np.zeros(2)) == 4
     assert choose_decimals(np.array([3.0, 2000.0]), None) is None  # whole numbers
-    assert write_estimate(26123.0, 9123.0, None) == ("26,100", "9,100")
-    assert write_estimate(1e12, 1e11, None)[0] == "1e12"
-    assert write_estimate(float("nan"), 1.0, 2) == ("–", "")
+    assert format_estimate(26123.0, 9123.0) == ("26,100", "9,100")
+    assert format_estimate(1e12, 1e11)[0] == "1e12"
+    assert format_estimate(float("nan"), 1.0, 2) == ("–", "")
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])

@@ -89,7 +89,7 @@ def _column_facts(schema: Schema, column: Column) -> dict[str, Any]:
 
 
 def _print_schema(schema: Schema) -> None:
-    from matrixdp.report.tables import format_table
+    from matrixdp.display import format_table
 
     click.echo(f"{schema.path} is complete.")
     if schema.columns is not None:
