@@ -224,11 +224,11 @@ def _render_means(content: ReportContent) -> str:
     mean = content.mean
 
     def strip(i: int, j: int) -> str:  # noqa: ARG001
-        return draw_strip(content.numbers[i], float(mean.value[i]), float(mean.std[i]))
+        return draw_strip(content.numbers[i], float(mean.value[i, 0]), float(mean.std[i, 0]))
 
     table = NumberTable(
-        value=mean.value[:, None],
-        std=mean.std[:, None],
+        value=mean.value,
+        std=mean.std,
         rows=content.feature_names,
         columns=("mean",),
         label="Means",
