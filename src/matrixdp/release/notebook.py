@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.moments import Estimate
-from matrixdp.answers.named import NOISE_NOTE, NamedEstimate
+from matrixdp.answers.estimate import NOISE_NOTE, Estimate
 from matrixdp.device import is_on_device, load_cupy
 from matrixdp.display import (
     MOST_COLUMNS,
@@ -124,9 +123,9 @@ def to_host(matrix: Any) -> Floats:
     return np.asarray(load_cupy().asnumpy(matrix) if is_on_device(matrix) else matrix)
 
 
-def _call(release: Any, answer: str) -> NamedEstimate:
-    found = getattr(release, answer)()
-    return found.named if isinstance(found, Estimate) else found
+def _call(release: Any, answer: str) -> Estimate:
+    found: Estimate = getattr(release, answer)()
+    return found
 
 
 def _title(release: Any) -> str:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.answers.components import components
 from matrixdp.answers.cross_tables import cross_table
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
-from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.moments import correlation, covariance, mean, second_moment
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_correlations, shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
@@ -155,7 +155,7 @@ class Release(ShownRelease, Guaranteed):
         """Second moment about a public point, from moments, with error bars."""
         return second_moment(self.matrix, self.design, centre)
 
-    def covariance(self, group: Any = None) -> Estimate | NamedEstimate:
+    def covariance(self, group: Any = None) -> Estimate:
         """Covariance about the mean, with error bars.
 
         For a table, over the records in which both numbers are there, and of one `group` or of all together.
@@ -165,7 +165,7 @@ class Release(ShownRelease, Guaranteed):
         _refuse_group(group)
         return covariance(self.matrix, self.design)
 
-    def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate | NamedEstimate:
+    def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Correlation, with error bars; as `covariance`.
 
         With `shrunk`, a possible matrix with less expected error where noise dominates, which leaves out no number.
@@ -176,10 +176,11 @@ class Release(ShownRelease, Guaranteed):
         _refuse_group(group)
         if shrunk:
             found = covariance(self.matrix, self.design)
-            return Estimate(*shrink_correlations(found.value, found.std), found.names)
+            value, std = shrink_correlations(found.value, found.std)
+            return replace(found, value=value, std=std)
         return correlation(self.matrix, self.design)
 
-    def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
+    def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Means of the numbers of a table, with error bars.
 
         Parameters
@@ -201,7 +202,7 @@ class Release(ShownRelease, Guaranteed):
         answer = shrunk_means if shrunk else means_by
         return answer(self.matrix, self.design, by, group)
 
-    def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
+    def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
 
         The number of records times a share is a count. A column by which the release is grouped is a category, too.
@@ -224,7 +225,7 @@ class Release(ShownRelease, Guaranteed):
         """
         return discriminant(self.matrix, self.design, target, features, group, error_bars=error_bars)
 
-    def components(self, count: int | None = None, group: Any = None) -> NamedEstimate:
+    def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the numbers of a table, standardised, with error bars."""
         return components(self.matrix, self.design, count, group)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matrixdp.answers.moments import Estimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
@@ -230,7 +230,7 @@ def _show_fit(
         release=release,
         mechanism=mechanism,
         kind=kind,
-        mean=Estimate(means.value[:, 0], means.std[:, 0], release.names),
+        mean=Estimate(means.value[:, :1], means.std[:, :1], means.rows, means.columns[:1]),
         ledger=ledger,
         notes=notes,
         answers=answers,

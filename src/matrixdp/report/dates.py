@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display import format_estimate
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
@@ -32,12 +32,12 @@ def show_date(rule: DateRule, value: float, std: float) -> str:
     return f"{shown}{bar}" if shown else ""
 
 
-def show_dates(estimate: NamedEstimate, dates: Sequence[DateRule], *, by_column: bool) -> Callable[[int, int], str]:
+def show_dates(estimate: Estimate, dates: Sequence[DateRule], *, by_column: bool) -> Callable[[int, int], str]:
     """The text of each cell of a table of means that is a date; empty for all other cells.
 
     Parameters
     ----------
-    estimate : NamedEstimate
+    estimate : Estimate
     dates : sequence of DateRule
     by_column : bool
         Whether the columns of the table are columns of the data, as in means by group; otherwise its rows are, and the

@@ -60,7 +60,7 @@ def _write_matrix(place: Path, content: ReportContent) -> None:
         _write_std(place / "std.csv", content, content.std)
         (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
     if content.mean is not None:
-        table = np.stack([content.mean.value, content.mean.std], axis=1)
+        table = np.concatenate([content.mean.value, content.mean.std], axis=1)
         _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display import choose_decimals, format_number, join_estimate, join_words
 from matrixdp.queries import Identity
 from matrixdp.release import Release
@@ -43,10 +43,11 @@ def list_findings(content: ReportContent) -> list[str]:
 def _describe_means(content: ReportContent) -> list[str]:
     if content.mean is None:
         return []
-    return say_means(content.mean.value, content.mean.std, [one.upper - one.lower for one in content.numbers])
+    widths = [one.upper - one.lower for one in content.numbers]
+    return say_means(content.mean.value[:, 0], content.mean.std[:, 0], widths)
 
 
-def average_columns(content: ReportContent) -> NamedEstimate | None:
+def average_columns(content: ReportContent) -> Estimate | None:
     """Averages over the rows of a noisy data set, of shape (columns, 1); None where its rows are not independent.
 
     The noise of different rows is independent, so its standard deviation falls with the root of their number.
@@ -58,10 +59,10 @@ def average_columns(content: ReportContent) -> NamedEstimate | None:
         return None
     count = len(content.matrix)
     value, std = content.matrix.mean(axis=0), np.sqrt(np.square(content.std).sum(axis=0)) / count
-    return NamedEstimate(value[:, None], std[:, None], content.columns, ("average",))
+    return Estimate(value[:, None], std[:, None], content.columns, ("average",))
 
 
-def _say_averages(content: ReportContent, averages: NamedEstimate) -> list[str]:
+def _say_averages(content: ReportContent, averages: Estimate) -> list[str]:
     """The averages of the columns of a noisy data set, in which each row has noise of its own."""
     few = list(zip(averages.rows, averages.value[:, 0], averages.std[:, 0], strict=True))[:NAMED]
     shown = [f"{name} {join_estimate(float(value), float(std))}" for name, value, std in few]

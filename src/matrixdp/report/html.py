@@ -9,7 +9,7 @@ import numpy as np
 from matrixdp.display import escape_text, format_number, join_words
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import Identity, TableMoments
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_sections import render_answers
 from matrixdp.report.content import ReportContent
@@ -224,11 +224,11 @@ def _render_means(content: ReportContent) -> str:
     mean = content.mean
 
     def strip(i: int, j: int) -> str:  # noqa: ARG001
-        return draw_strip(content.numbers[i], float(mean.value[i]), float(mean.std[i]))
+        return draw_strip(content.numbers[i], float(mean.value[i, 0]), float(mean.std[i, 0]))
 
     table = NumberTable(
-        value=mean.value[:, None],
-        std=mean.std[:, None],
+        value=mean.value,
+        std=mean.std,
         rows=content.feature_names,
         columns=("mean",),
         label="Means",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display import CellText, choose_decimals, write_table
 from matrixdp.report.legend import list_legend, render_legend
 from matrixdp.report.page import render_scroll
@@ -61,7 +61,7 @@ class NumberTable:
     fades: Callable[[int, int], bool] = field(default=lambda _row, _column: True)
 
 
-def tabulate(estimate: NamedEstimate, label: str, **options: object) -> NumberTable:
+def tabulate(estimate: Estimate, label: str, **options: object) -> NumberTable:
     """The table of an answer."""
     parts = {"value": estimate.value, "std": estimate.std, "rows": estimate.rows, "columns": estimate.columns}
     return NumberTable(**parts, label=label, reason=estimate.reason, **options)  # type: ignore[arg-type]

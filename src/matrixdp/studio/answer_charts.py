@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import relate_to_diagonal
+from matrixdp.answers.estimate import relate_to_diagonal
 from matrixdp.display import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
 from matrixdp.estimates import AdaptiveRelease

@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import matrixdp
 from matrixdp import estimators
-from matrixdp.answers.moments import Estimate
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.baselines import release_mechanism
 from matrixdp.display import MOST_COLUMNS, MOST_ROWS, Numbers, render_numbers, render_table
 from matrixdp.domain.schema import Schema
@@ -161,11 +160,12 @@ def test_large_tables_are_cut_and_say_so():
 
 
 def test_uncertain_numbers_fade_and_unknown_ones_say_why():
-    estimate = NamedEstimate(np.array([[5.0, 0.1, np.nan]]), np.array([[1.0, 1.0, np.nan]]), ("r",), ("a", "b", "c"))
+    estimate = Estimate(np.array([[5.0, 0.1, np.nan]]), np.array([[1.0, 1.0, np.nan]]), ("r",), ("a", "b", "c"))
     cells = re.findall(r"<td( class=\"(?:weak|note)\")?>(.*?)</td>", estimate._repr_html_())
     assert [bool(weak) for weak, _ in cells[1:]] == [False, True, True]
     assert cells[-1][1] == "too few"
-    hidden = Estimate(np.array([[1.0, np.nan], [np.nan, 1.0]]), np.array([[0.0, np.nan], [np.nan, 0.0]]))
+    value, names = np.array([[1.0, np.nan], [np.nan, 1.0]]), ("a", "b")
+    hidden = Estimate(value, value - 1, names, names, np.full((2, 2), "hidden by noise", object))
     assert read(hidden).count("hidden by noise") == 2
 
 

@@ -1,4 +1,4 @@
-"""Answers with names for their rows and columns, and a standard deviation for each number."""
+"""The one form of an answer: numbers with names and a standard deviation for each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.display import (
     align_columns,
     format_cell,
@@ -29,8 +30,8 @@ NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two o
 
 
 @dataclass(frozen=True, eq=False)
-class NamedEstimate:
-    """Numbers with names and error bars.
+class Estimate:
+    """Numbers with names and error bars; a vector is one column.
 
     Attributes
     ----------
@@ -62,6 +63,14 @@ class NamedEstimate:
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`."""
         return interval(self.value, self.std, level)
+
+    def nearest_psd(self) -> Floats:
+        """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
+        return nearest_psd(self.value, self.std)
+
+    def shrunk(self) -> Floats:
+        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
+        return shrink_psd(self.value, self.std)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""
