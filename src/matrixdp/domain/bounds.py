@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes, to_floats
-from matrixdp.display.html import render_card, render_note, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import format_number, render_card, render_note, render_table, short_repr
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind

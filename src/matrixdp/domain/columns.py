@@ -9,9 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from matrixdp.display.html import render_card, render_table
-from matrixdp.display.numbers import format_number, shorten
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import format_number, render_card, render_table, short_repr, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind

@@ -115,7 +115,8 @@ class AllowanceSize:
         amount = total.scale(self.share)
         if amount == NOTHING:
             raise ParameterError(
-                f"share is too small: {float(self.share):g} of the total rounds to zero. Choose a larger share."
+                f"share is too small: {float(self.share):g} of the total rounds to zero. Choose a larger share.",
+                parameter="share",
             )
         return amount, guaranteed_epsilon(amount, privacy.delta)
 
@@ -149,7 +150,9 @@ def parse_share(share: float | Fraction | str) -> Fraction:
     """
     if isinstance(share, str):
         if not _SHARE.fullmatch(share):
-            raise ParameterError(f"share must be a number or a fraction such as 1/3, got {show(share)} instead.")
+            raise ParameterError(
+                f"share must be a number or a fraction such as 1/3, got {show(share)} instead.", parameter="share"
+            )
         share = Fraction(share)
     check_number(share, "share", above=0, at_most=1)
     return share if isinstance(share, Fraction) else Fraction(repr(float(share)))

@@ -162,7 +162,8 @@ class Author:
 def check_name(value: str | None, parameter: str) -> str:
     """`value`, if it is printable text that is not empty."""
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise ParameterError(f"{parameter} must be a printable, non-empty text, got {show(value)} instead.")
+        message = f"{parameter} must be a printable, non-empty text, got {show(value)} instead."
+        raise ParameterError(message, parameter=parameter)
     return value
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from matrixdp.display.html import render_card, render_facts, render_note, render_table
+from matrixdp.display import render_card, render_facts, render_note, render_table
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.ledger.location import Location
 from matrixdp.ledger.values import Allowance, Head, Remaining, Summary

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.cli.actions.describe_data import describe_table
 from matrixdp.cli.actions.design import predict_std
@@ -131,5 +131,5 @@ def _predict_table_answers(
             yield _name_table(f"Shares of the levels of {column.name}", forecast.shares(column.name), comparable=True)
 
 
-def _name_table(title: str, found: NamedEstimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
+def _name_table(title: str, found: Estimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
     return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _DESCRIBED)

@@ -35,5 +35,7 @@ def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, floa
             for name, value, std in zip(estimate.rows, estimate.value[:, place], estimate.std[:, place], strict=True):
                 yield name, (float(value), float(std))
     if content.mean is not None:
-        for name, value, std in zip(content.feature_names, content.mean.value, content.mean.std, strict=True):
+        for name, value, std in zip(
+            content.feature_names, content.mean.value[:, 0], content.mean.std[:, 0], strict=True
+        ):
             yield name, (float(value), float(std))

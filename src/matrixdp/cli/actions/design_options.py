@@ -37,6 +37,7 @@ from matrixdp.queries import (
     MatrixQuery,
     Moments,
     SecondMoment,
+    TableMoments,
 )
 from matrixdp.types import Floats
 
@@ -184,7 +185,7 @@ def build_design(options: DesignOptions, query: MatrixQuery, learned: Floats | N
         check_number(
             options.directions_share, "share (--directions-share)", at_least=_LEAST_SHARE, at_most=1 - _LEAST_SHARE
         )
-    if query.places is not None:
+    if isinstance(query, TableMoments):
         return _build_table_design(options, query)
     given = options.directions not in ("standard", "learned")
     directions = read_matrix(Path(options.directions), "directions") if given else learned

@@ -10,7 +10,7 @@ from matrixdp.cli.actions.table_query import choose_columns, choose_numbers, spl
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates.result import AIMS, choose_for
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 
 _PLAIN_OPTIONS = {"importance": None, "directions": "standard", "calibration": "exact"}
 

@@ -11,10 +11,10 @@ import click
 from matrixdp.cli.actions.output import echo_json, output_after_work, write_file
 from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.actions.schema_template import make_template
+from matrixdp.display import format_table
 from matrixdp.domain.columns import Column, Number, YesNo
 from matrixdp.records.file_rules import DateRule, FileRules
 from matrixdp.records.files import open_files
-from matrixdp.report.tables import format_table
 
 
 def write_template(data: Path, output: Path | None, *, delimiter: str | None, sheet: str | None, force: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from matrixdp.cli.actions.schema_guesses import CATEGORY_GUESSES, NUMBER_GUESSES, Guess, parse_guess, read_number
 from matrixdp.cli.actions.schema_rules import DATE_TYPES, parse_date_column, parse_file_rules, require_known
-from matrixdp.display.html import render_card, render_facts
+from matrixdp.display import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.person import Person

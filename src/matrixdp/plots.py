@@ -10,8 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display.frames import interval
-from matrixdp.display.numbers import format_estimate, format_number, make_visible, shorten
+from matrixdp.display import (
+    CERTAIN,
+    Shown,
+    cut_numbers,
+    format_estimate,
+    format_number,
+    interval,
+    join_estimate,
+    make_visible,
+    shorten,
+)
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 from matrixdp.types import Floats
 
@@ -49,15 +58,12 @@ def certainty(value: Floats, std: Floats | None) -> Floats:
     if std is None:
         return np.ones(np.shape(value))
     with np.errstate(all="ignore"):
-        ratio = np.abs(value) / (2 * np.asarray(std))
+        ratio = np.abs(value) / (CERTAIN * np.asarray(std))
     return np.clip(np.where(np.asarray(std) > 0, ratio, 1.0), _PALEST, 1.0)
 
 
 def plot_matrix(
-    value: Floats,
-    std: Floats | None,
-    rows: Sequence[str],
-    columns: Sequence[str],
+    numbers: Shown,
     *,
     shade: Floats | None = None,
     limit: float | None = None,
@@ -69,10 +75,8 @@ def plot_matrix(
 
     Parameters
     ----------
-    value, std : float64 arrays of shape (rows, columns)
-        `std` is None where error bars are unknown.
-    rows, columns : sequences of str
-    shade : float64 array of the same shape, optional
+    numbers : Shown
+    shade : float64 array of shape (rows, columns), optional
         What the colours show, if not the values themselves.
     limit : float, optional
         The largest absolute value of the colours; by default that of `shade`, apart from grey entries.
@@ -80,9 +84,8 @@ def plot_matrix(
         The legend says what the colours mean.
     ax : matplotlib axes, optional
     """
-    rows, columns = rows[:MOST_SIDE], columns[:MOST_SIDE]
-    value = np.asarray(value[:MOST_SIDE, :MOST_SIDE], np.float64)
-    std = None if std is None else np.asarray(std[:MOST_SIDE, :MOST_SIDE])
+    part = cut_numbers(numbers, MOST_SIDE, MOST_SIDE)
+    value, std, rows, columns = np.asarray(part.value, np.float64), part.std, part.rows, part.columns
     shade = value if shade is None else np.asarray(shade[:MOST_SIDE, :MOST_SIDE])
     pyplot, count = load_pyplot(), max(len(rows), len(columns))
     cell = 0.7 if count <= _NUMBERS else max(0.16, 8.0 / count)
@@ -130,8 +133,14 @@ def plot_bars(
     ax.errorbar(value, places, xerr=np.stack([value - low, high - value]), fmt="o", color=BLUE, capsize=3)
     _name_lines(ax, names)
     for place, pair in enumerate(zip(value.tolist(), std.tolist(), strict=True) if numbers else ()):
-        words = " ± ".join(filter(None, format_estimate(*pair)))
-        ax.text(1.02, place, words, transform=ax.get_yaxis_transform(), va="center", fontsize="small")
+        ax.text(
+            1.02,
+            place,
+            join_estimate(*pair, commas=False),
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize="small",
+        )
     if np.nanmin(np.append(low, 0.0)) < 0 < np.nanmax(np.append(high, 0.0)):
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_title(title, loc="left")
@@ -139,10 +148,10 @@ def plot_bars(
     return ax
 
 
-def plot_panels(
-    value: Floats, std: Floats, rows: Sequence[str], columns: Sequence[str], *, level: float = 0.95, axes: Any = None
-) -> Any:
+def plot_panels(numbers: Shown, *, level: float = 0.95, axes: Any = None) -> Any:
     """One panel of error bars for each column, side by side; returns the axes as an array of shape (columns,)."""
+    rows, columns = numbers.rows, numbers.columns
+    std = np.zeros(numbers.value.shape) if numbers.std is None else numbers.std
     if axes is None:
         size = (1.6 + 2.6 * len(columns), 1.1 + 0.3 * min(len(rows), MOST_SIDE))
         axes = load_pyplot().subplots(1, len(columns), figsize=size, sharey=True, squeeze=False, layout="constrained")
@@ -151,7 +160,7 @@ def plot_panels(
     if axes.shape != (len(columns),):
         raise ParameterError(f"ax must be {len(columns)} axes, one for each column, got {axes.size} instead.")
     for j, name in enumerate(columns):
-        plot_bars(value[:, j], std[:, j], rows, title=clean_label(name), level=level, ax=axes[j])
+        plot_bars(numbers.value[:, j], std[:, j], rows, title=clean_label(name), level=level, ax=axes[j])
     return axes
 
 
@@ -195,7 +204,7 @@ def _name_ticks(ax: Any, rows: Sequence[str], columns: Sequence[str]) -> None:
 def _write_numbers(ax: Any, value: Floats, std: Floats | None, painted: Floats) -> None:
     for (i, j), number in np.ndenumerate(value):
         bar = 0.0 if std is None else float(std[i, j])
-        words = format_estimate(float(number), bar)[0] if bar else format_number(float(number))
+        words = format_estimate(float(number), bar, commas=False)[0] if bar else format_number(float(number))
         dark = float(painted[i, j] @ (0.299, 0.587, 0.114)) < 0.55
-        ink = "#ffffff" if dark else "#888888" if abs(number) < 2 * bar else "#1c2330"
+        ink = "#ffffff" if dark else "#888888" if abs(number) < CERTAIN * bar else "#1c2330"
         ax.text(j, i, words, ha="center", va="center", color=ink, fontsize="small")

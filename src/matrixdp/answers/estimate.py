@@ -1,4 +1,4 @@
-"""Answers with names for their rows and columns, and a standard deviation for each number."""
+"""The one form of an answer: numbers with names and a standard deviation for each."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from matrixdp.checks import check_number
-from matrixdp.display.frames import make_frame, make_long_frame
-from matrixdp.display.html import render_card, render_note, render_numbers
-from matrixdp.display.numbers import format_estimate
-from matrixdp.display.plots import plot_matrix, plot_panels
-from matrixdp.display.short_repr import table_repr
+from matrixdp.answers.psd import nearest_psd, shrink_psd
+from matrixdp.display import (
+    align_columns,
+    format_cell,
+    interval,
+    make_frame,
+    render_card,
+    render_note,
+    render_numbers,
+    table_repr,
+)
 from matrixdp.errors import ParameterError, show
+from matrixdp.plots import plot_matrix, plot_panels
 from matrixdp.types import Floats
 
 TOO_FEW = "too few"  # noise hides the number of records
-_ROUNDING = 1e-9  # an error bar below this share of its number comes from rounding
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
 NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
 
 
 @dataclass(frozen=True, eq=False)
-class NamedEstimate:
-    """Numbers with names and error bars.
+class Estimate:
+    """Numbers with names and error bars; a vector is one column.
 
     Attributes
     ----------
@@ -58,9 +62,15 @@ class NamedEstimate:
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`."""
-        level = check_number(level, "level", above=0, below=1)
-        reach = float(ndtri((1 + level) / 2)) * self.std
-        return self.value - reach, self.value + reach
+        return interval(self.value, self.std, level)
+
+    def nearest_psd(self) -> Floats:
+        """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
+        return nearest_psd(self.value, self.std)
+
+    def shrunk(self) -> Floats:
+        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
+        return shrink_psd(self.value, self.std)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""
@@ -100,9 +110,7 @@ class NamedEstimate:
         level : float
             Probability that the number without noise is between `low` and `high`.
         """
-        if long:
-            return make_long_frame(self.value, self.std, self.rows, self.columns, level)
-        return make_frame(self.value, self.rows, self.columns)
+        return make_frame(self, long=long, level=level)
 
     def plot(self, *, kind: str | None = None, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
         """The numbers drawn with matplotlib; returns the axes.
@@ -122,18 +130,18 @@ class NamedEstimate:
         alike = self.rows == self.columns
         kind = kind or ("matrix" if alike else "bars")
         if kind == "bars":
-            return plot_panels(self.value, self.std, self.rows, self.columns, level=level, axes=ax)
+            return plot_panels(self, level=level, axes=ax)
         if kind != "matrix":
             raise ParameterError(f"kind must be 'matrix' or 'bars', got {show(kind)} instead.")
         options: dict[str, Any] = {"title": title, "ax": ax}
         if alike:
             shade, legend = relate_to_diagonal(self.value, self.std)
             options.update(shade=shade, legend=legend, limit=1.0)
-        return plot_matrix(self.value, self.std, self.rows, self.columns, **options)
+        return plot_matrix(self, **options)
 
     def render(self, caption: str = "") -> str:
         """The table as HTML, to be put into a card."""
-        return render_numbers(self.value, self.std, self.rows, self.columns, reason=self.reason, caption=caption)
+        return render_numbers(self, caption)
 
     def _repr_html_(self) -> str:
         return render_card("", self.render(), render_note(NOISE_NOTE))
@@ -144,29 +152,10 @@ class NamedEstimate:
     def __str__(self) -> str:
         """A table, each number with its error bar."""
         m, n = self.value.shape
-        cells = [[self._cell(i, j) for j in range(n)] for i in range(m)]
-        margin = max((len(name) for name in self.rows), default=0)
-        widths = [max(len(name), *(len(row[j]) for row in cells)) for j, name in enumerate(self.columns)]
-        lines = [" " * margin + "".join(f"  {name:>{w}}" for name, w in zip(self.columns, widths, strict=True))]
-        for name, row in zip(self.rows, cells, strict=True):
-            lines.append(f"{name:<{margin}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True)))
-        return "\n".join(lines)
-
-    def _cell(self, i: int, j: int) -> str:
-        value, std = self.value[i, j], self.std[i, j]
-        return self.reason(i, j) or format_cell(float(value), float(std))
-
-
-def format_cell(value: float, std: float) -> str:
-    """A number with its error bar, both rounded to the second digit of the error bar.
-
-    Examples
-    --------
-    >>> format_cell(0.18881, 0.0701), format_cell(25103.4, 931.0), format_cell(0.7071, 5e-15)
-    ('0.189 ± 0.070', '25100 ± 930', '0.7071')
-    """
-    number, bar = format_estimate(value, std if std > _ROUNDING * abs(value) else 0.0)
-    return f"{number} ± {bar}" if bar else number
+        lines = [
+            [name, *(format_cell(self, i, j) for j in range(n))] for i, name in zip(range(m), self.rows, strict=True)
+        ]
+        return "\n".join(align_columns([["", *self.columns], *lines]))
 
 
 def _find(names: tuple[str, ...], name: Any, what: str) -> int:
