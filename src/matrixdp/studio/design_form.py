@@ -113,7 +113,7 @@ class DesignForm:
             plan = forecaster.plan(spec)
         except MatrixDPError as error:
             return None, {_find_field(str(error)): write_plainly(str(error))}
-        if not registration.accepts(plan.unit):
+        if plan.unit != registration.unit:
             return None, {
                 "form": f"the data set protects {registration.unit.words}, and this release would protect "
                 f"{plan.unit.words}. A curator changes the schema, or registers another data set."

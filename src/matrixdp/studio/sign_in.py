@@ -13,7 +13,7 @@ from sqlite3 import Connection, Row
 from threading import Lock
 
 from matrixdp.errors import ParameterError, show
-from matrixdp.ledger.request import check_name
+from matrixdp.ledger.entries import check_name
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State, insert, now
