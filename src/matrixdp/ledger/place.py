@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from matrixdp.errors import LedgerError
-from matrixdp.ledger.chain import Head
+from matrixdp.ledger.values import Head
 
 _MARK = "user.matrixdp.head"
 
@@ -78,19 +78,6 @@ def find_leftovers(path: Path) -> list[Path]:
     real = os.path.realpath(path)
     found = [Path(f"{real}{suffix}") for suffix in ("-journal", "-wal", "-shm")]
     return [file for file in found if file.exists() and file.stat().st_size > 0]
-
-
-def is_closed_log(path: Path) -> bool:
-    """Whether the file is one of version 1 that nobody can be writing to: its directory is read-only, and has no log.
-
-    SQLite cannot open it otherwise, because it would create a log.
-    """
-    writable = os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-    if writable or find_leftovers(path):
-        return False
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(connect_immutable(path)) as connection:
-        return bool(connection.execute("PRAGMA user_version").fetchone() == (1,))
-    return False
 
 
 def require_own_journal(path: Path) -> None:
