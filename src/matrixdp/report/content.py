@@ -12,10 +12,10 @@ from matrixdp.answers.estimate import Estimate
 from matrixdp.display import Numbers
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
-from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report.answers import (
     MODELS,

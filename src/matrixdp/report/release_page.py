@@ -12,7 +12,7 @@ from matrixdp.answers.estimate import TOO_FEW
 from matrixdp.display import Numbers, Shown, cut_numbers, format_number, join_words
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity, TableMoments
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
 from matrixdp.report.content import ReportContent
