@@ -15,7 +15,7 @@ import numpy as np
 
 from matrixdp.answers.components import components
 from matrixdp.answers.cross_tables import cross_table
-from matrixdp.answers.described_table import SHAPES, TableDescription, TableShape, describe_moments
+from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate
 from matrixdp.answers.models import Regression, RegressionFit
 from matrixdp.answers.noise_draws import draw_again, robust_spread
@@ -23,6 +23,7 @@ from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
 from matrixdp.answers.table_view import LEAST_SIZE, TableView, read_other_groups, select_groups
 from matrixdp.design.design import Design
+from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import TableMoments
 from matrixdp.types import Floats

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.domain.columns import Columns
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 
-from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.refusals import ConflictError, NotFoundError

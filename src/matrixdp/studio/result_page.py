@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.cli.actions.schema_file import parse_schema
 from matrixdp.display import format_estimate, format_number, write_csv
+from matrixdp.domain.fields import quote_line, unquote_line
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.privacy import Privacy
@@ -34,7 +33,6 @@ from matrixdp.report.questions import (
 )
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.answer_charts import draw_answer
-from matrixdp.studio.field_text import quote_line, unquote_line
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
@@ -367,6 +365,6 @@ def _describe_answer(request: Request, release: Answerable, stored: Any, choices
 
 def _describe_dates(schema: str, answer: Answer) -> list[str]:
     """What the numbers of those columns of an answer count that are dates or times."""
-    rules = parse_schema(Path("schema"), tomllib.loads(schema)).rules
+    rules = parse_schema(schema).rules
     names = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
     return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates if rule.name in names]

@@ -31,8 +31,9 @@ from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin, name_origin
-from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Identity, MatrixQuery, TableMoments

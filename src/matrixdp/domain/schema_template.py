@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matrixdp.cli.actions.schema_file import quote_key, quote_text
 from matrixdp.display import make_visible
+from matrixdp.domain.schema import quote_key, quote_text
 
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
