@@ -37,9 +37,8 @@ from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Identity, MatrixQuery, TableMoments
-from matrixdp.records import Blocks, as_records, open_records
+from matrixdp.records import Blocks, as_records, open_records, with_ids
 from matrixdp.records.files import Files, open_files
-from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
 from matrixdp.release import DatasetRelease, Release, release_dataset
 from matrixdp.release.matrix import release_with_options
