@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit.families import Domain, Family
 from matrixdp.audit.people import OwnRowsDomain, PersonDomain
 from matrixdp.domain import Bounds, Columns, Number, YesNo

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit.domains import BoxDomain, find_domain
 from matrixdp.audit.families import Domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform

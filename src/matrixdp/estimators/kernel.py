@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
-from matrixdp.adaptive.out_of_core import MappedParts
+from matrixdp.adaptive.records import MappedParts
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError

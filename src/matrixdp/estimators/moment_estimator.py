@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment, private_moment
-from matrixdp.adaptive.out_of_core import MappedParts
+from matrixdp.adaptive.records import MappedParts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Column, Columns
 from matrixdp.errors import ParameterError
