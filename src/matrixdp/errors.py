@@ -54,7 +54,19 @@ class MatrixDPError(Exception):
 
 
 class ParameterError(MatrixDPError, ValueError):
-    """A public argument is out of its range."""
+    """A public argument is out of its range.
+
+    `parameter` is the name of the argument, or of the entry of a schema (``columns.age.lower``), where there is one.
+
+    Examples
+    --------
+    >>> ParameterError("epsilon must be positive.", parameter="epsilon").parameter
+    'epsilon'
+    """
+
+    def __init__(self, message: str = "", *, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class DataError(MatrixDPError, ValueError):

@@ -14,6 +14,7 @@ LAYERS = [
     {"errors", "types", "version"},
     {"checks", "device", "serialise"},
     {"display", "gdp"},
+    {"plots"},
     {"privacy"},
     {"noise", "domain", "ledger"},
     {"records", "sensitivity"},

@@ -30,7 +30,7 @@ from matrixdp.adaptive.simulation import (
     simulate_errors,
     simulated_number,
 )
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import least_sample, most_rows
 from matrixdp.types import Floats
 

@@ -23,7 +23,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise import GramSum
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
 from matrixdp.queries.moment_sums import MomentSum, levels
-from matrixdp.queries.people_sums import UNIT, PeopleSum
+from matrixdp.queries.people import UNIT, PeopleSum
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats

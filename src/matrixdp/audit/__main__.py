@@ -8,7 +8,7 @@ import time
 
 from matrixdp.audit.campaign import attack_designs, replay_fits, try_broken
 from matrixdp.audit.tally import Tally
-from matrixdp.report.tables import format_table
+from matrixdp.display import format_table
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from matrixdp.audit.families import Domain
 from matrixdp.audit.pair_search import PairSearch
 from matrixdp.checks import check_integer
 from matrixdp.design import Design
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon

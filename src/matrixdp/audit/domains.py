@@ -18,7 +18,7 @@ from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, ContingencyTable, GramMatrix, Identity, Laplacian, MatrixQuery, TableMoments
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.types import Floats
 
 _FIRST = 24  # records of a family to begin with

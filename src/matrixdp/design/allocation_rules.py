@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from matrixdp.checks import LARGEST, check_magnitudes, check_number, to_floats
 from matrixdp.design.allocation import Allocation, BuiltInAllocation
 from matrixdp.design.optimal_allocation import Optimal
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery

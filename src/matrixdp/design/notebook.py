@@ -9,28 +9,24 @@ import numpy as np
 from matrixdp.design.design import Design
 from matrixdp.design.explain import describe_subject, list_facts
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
-from matrixdp.display.html import MOST_COLUMNS, MOST_ROWS, render_card, render_facts, render_numbers
-from matrixdp.display.plots import MOST_SIDE, plot_matrix, plot_outlines
+from matrixdp.display import Numbers, render_card, render_facts, render_numbers
 from matrixdp.errors import ParameterError, show
-from matrixdp.types import Floats
+from matrixdp.plots import MOST_SIDE, plot_matrix, plot_outlines
 
 
 def render_design(design: Design) -> str:
     """Guarantee, price and noise, with a table of the predicted standard deviations."""
-    std, rows, columns = _named_std(design)
-    part = std[:MOST_ROWS, :MOST_COLUMNS]
-    table = render_numbers(part, None, rows, columns, caption="Standard deviation of the noise")
+    table = render_numbers(_named_std(design), "Standard deviation of the noise")
     return render_card(describe_subject(design), render_facts(list_facts(design)), table)
 
 
 def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None, *, ax: Any = None) -> Any:
     """Heat map of the predicted standard deviations, or the noise ellipses of two features; `Design.plot` has more."""
     if pair is None:
-        std, rows, columns = _named_std(design)
-        scale = np.broadcast_to(design.query.magnitude, design.query.shape)[: std.shape[0]]
-        shade = std[:MOST_SIDE, :MOST_SIDE] / scale[:MOST_SIDE, :MOST_SIDE]
-        legend = "share of the largest value possible"
-        return plot_matrix(std, None, rows, columns, shade=shade, legend=legend, title="noise std", ax=ax)
+        shown = _named_std(design)
+        scale = np.broadcast_to(design.query.magnitude, design.query.shape)[: len(shown.rows)]
+        shade = shown.value[:MOST_SIDE, :MOST_SIDE] / scale[:MOST_SIDE, :MOST_SIDE]
+        return plot_matrix(shown, shade=shade, legend="share of the largest value possible", title="noise std", ax=ax)
     names = feature_names(design.query)
     first, second = (_index(names, feature) for feature in _check_pair(pair))
     outlines = {
@@ -41,12 +37,12 @@ def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None,
     return plot_outlines(outlines, (names[first], names[second]), title=title, ax=ax)
 
 
-def _named_std(design: Design) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
+def _named_std(design: Design) -> Numbers:
     """Standard deviations with names; one row where all rows are alike."""
     rows, columns = design.query.entry_names
     if len(rows) > 1 and design.std.strides[0] == 0:
-        return design.std[:1], ("each row",), columns
-    return design.std, rows, columns
+        return Numbers(design.std[:1], None, ("each row",), columns)
+    return Numbers(design.std, None, rows, columns)
 
 
 def _check_pair(pair: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitudes, to_floats
 from matrixdp.design.allocation import Allocation, BuiltInAllocation, noise_sides
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery

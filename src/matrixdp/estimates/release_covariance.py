@@ -22,7 +22,7 @@ from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta
 from matrixdp.queries import Moments, TableMoments
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
 from matrixdp.records.ordered_columns import OrderedColumns
 from matrixdp.records.parts import count_rows

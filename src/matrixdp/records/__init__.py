@@ -14,8 +14,8 @@ The modules of sources and engines are imported here so that they register thems
 own library only when it is used.
 """
 
+from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.records import arrays, dask_cluster, dask_collections, files, spark_frame, threads  # noqa: F401
-from matrixdp.records.file_rules import DateRule, FileRules
 from matrixdp.records.ids import with_ids
 from matrixdp.records.opening import (
     OpenOptions,

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from matrixdp.errors import DataError
-from matrixdp.records.file_rules import not_a_number
+from matrixdp.records.file_values import not_a_number, number_words, parse_numbers
 from matrixdp.records.formats import TableReader, pyarrow
 
 _BLOCK_BYTES = 4 << 20
@@ -69,7 +69,7 @@ class CsvReader(TableReader):
             include_columns=list(columns),
             column_types=kinds,
             strings_can_be_null=False,
-            null_values=self.rules.number_words,
+            null_values=number_words(self.rules),
             decimal_point=self.rules.decimal,
         )
         single = len(self.column_names()) == 1  # an empty line is then a missing value
@@ -80,7 +80,7 @@ class CsvReader(TableReader):
             with self._open() as stream, arrow_csv.open_csv(stream, **options) as reader:
                 for batch in reader:
                     for name in parsed:
-                        numbers = self.rules.parse_numbers(name, batch.column(name))
+                        numbers = parse_numbers(self.rules, name, batch.column(name))
                         batch = batch.set_column(batch.schema.get_field_index(name), name, numbers)
                     yield batch
             return

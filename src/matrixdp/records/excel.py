@@ -12,7 +12,7 @@ from typing import Any
 
 from matrixdp.errors import DataError, MissingExtraError, install_hint
 from matrixdp.records.delimited import is_number
-from matrixdp.records.file_rules import not_a_number
+from matrixdp.records.file_values import not_a_number, parse_numbers
 from matrixdp.records.formats import BATCH_ROWS, TableReader, pyarrow
 
 _LARGEST_BYTES = 4 << 30  # of an unpacked workbook
@@ -72,7 +72,7 @@ class ExcelReader(TableReader):
         if any(not isinstance(cell, str | float | int) for cell in cells):  # dates
             raise not_a_number(name)
         words = pa.array([cell if isinstance(cell, str) else "" for cell in cells], pa.string())
-        parsed = self.rules.parse_numbers(name, words).to_pylist()
+        parsed = parse_numbers(self.rules, name, words).to_pylist()
         values = [word if isinstance(cell, str) else float(cell) for cell, word in zip(cells, parsed, strict=True)]
         return pa.array(values, pa.float64())
 

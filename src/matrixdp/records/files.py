@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.delimited import CsvReader
 from matrixdp.records.discovery import find_ending, find_files, is_npy_path
 from matrixdp.records.excel import ExcelReader
-from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
+from matrixdp.records.file_values import apply_rules
 from matrixdp.records.formats import FeatherReader, ParquetReader, TableReader, pyarrow
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
 from matrixdp.records.parts import Part
@@ -134,7 +135,7 @@ class FilePart(Part):
             for key, value in keys.items():
                 constant = pyarrow().repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
-            batch = rules.apply(batch)
+            batch = apply_rules(rules, batch)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
     def _key_number(self, key: str, value: str) -> float:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import load_cupy
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.errors import ParameterError, show
-from matrixdp.records.file_rules import FileRules
 from matrixdp.records.ids import IdentifiedBlock
 from matrixdp.records.on_device import OnDevice
 from matrixdp.records.records import Blocks, Records, require_public_order

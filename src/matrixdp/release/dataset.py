@@ -17,7 +17,7 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries.checks import check_count
+from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import Account, describe_design, open_account
 from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
@@ -173,10 +173,9 @@ def release_dataset(
     check_design(design)
     check_flag(clip, "clip")
     check_flag(force, "force")
-    check_rowwise(design)
+    query = check_rowwise(design)
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
-    query = design.query
     account = open_account(
         design,
         ledger,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from matrixdp.checks import power_of_two
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (

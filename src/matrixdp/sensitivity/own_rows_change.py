@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.checks import check_integer
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import Distance, Sensitivity
 from matrixdp.serialise import builtin_kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
     ROUND_DOWN,

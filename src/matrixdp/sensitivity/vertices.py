@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitude, power_of_two, to_floats
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors

@@ -10,14 +10,14 @@ from matrixdp.adaptive.forecast import Description
 from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.method import find_bounds
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number
+from matrixdp.domain.schema import Schema
 from matrixdp.estimates.result import find_recipe
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments
-from matrixdp.studio.planning import ReleasePlan
+from matrixdp.studio.forecasts import ReleasePlan
 from matrixdp.studio.spec import ReleaseSpec
 
 
@@ -46,7 +46,7 @@ def write_python(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, *, table:
     query = _write_query(plan.design.query)
     if query is None:
         return None
-    options = "" if plan.design.query.places is not None else _write_allocation(plan.design)
+    options = "" if isinstance(plan.design.query, TableMoments) else _write_allocation(plan.design)
     lines = [
         "import matrixdp as mdp",
         "",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from matrixdp.cli.actions.output import write_file
-from matrixdp.cli.actions.schema_file import Schema, read_schema
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.tables import TableFolder
@@ -47,29 +46,15 @@ class SchemaStore:
 
     def check(self, table: str, text: str) -> Schema:
         """The schema that `text` describes, or a `ParameterError` that names the first mistake."""
+        if len(text) > _LARGEST:
+            raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
         schema = parse_schema(text, self.path(table).name)
-        if schema.graph is None or schema.columns is not None:
-            schema.check()
+        schema.check()
         return schema
 
     def write(self, table: str, text: str) -> Schema:
         """Check the text of a schema and keep it, completely or not at all."""
         schema = self.check(table, text)
-        columns = [] if schema.columns is None else list(schema.columns.names)
-        ids = [] if schema.person is None else [schema.person.column]
-        self._tables.open(table, schema.rules.sheet).require([*columns, *ids])
+        self._tables.open(table, schema.rules.sheet).require(schema.required_names())
         write_file(self.path(table), text, option="state")
         return schema
-
-
-def parse_schema(text: str, name: str) -> Schema:
-    """The schema in a text; errors name it `name`, not the place of a file."""
-    if len(text) > _LARGEST:
-        raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schema.toml"
-        path.write_text(text, encoding="utf-8")
-        try:
-            return replace(read_schema(path), path=Path(name))
-        except ParameterError as error:
-            raise ParameterError(str(error).replace(str(path), name)) from None

@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from matrixdp.cli.actions.schema_template import make_template
+from matrixdp.domain.file_rules import FileRules
+from matrixdp.domain.schema_template import make_template
 from matrixdp.errors import DataError, show
-from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import Files, open_files
 from matrixdp.studio.refusals import NotFoundError
 

@@ -13,6 +13,7 @@ from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import DesignOptions, refuse_extremes
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.actions.output import echo_json, wrap_text
+from matrixdp.display import Numbers, format_numbers, format_table
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import ParameterError
@@ -21,7 +22,6 @@ from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
 from matrixdp.report.strength import describe_odds, name_loss
-from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
 _EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -100,7 +100,8 @@ def show_adaptive_design(design: AdaptiveDesign, left: tuple[float, float] | Non
     typical = design.read(found, "typical")
     rows = names if len(typical) > 1 else ("all",)
     subject = {"means": "mean"}.get(design.shown, design.shown)
-    _print_section(f"Predicted error of every {subject}, for typical data", format_matrix(typical, rows, names))
+    table = format_numbers(Numbers(typical, None, rows, names))
+    _print_section(f"Predicted error of every {subject}, for typical data", table)
     ranges = [
         [kind, f"{_median(design.read(found, kind)):.3g}", f"{design.read(found, kind).max():.3g}", look]
         for kind, look in zip(_KINDS, _LOOKS, strict=True)

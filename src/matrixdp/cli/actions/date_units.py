@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.queries import TableMoments
-from matrixdp.records.file_rules import FileRules
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_date
 
@@ -35,5 +35,7 @@ def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, floa
             for name, value, std in zip(estimate.rows, estimate.value[:, place], estimate.std[:, place], strict=True):
                 yield name, (float(value), float(std))
     if content.mean is not None:
-        for name, value, std in zip(content.feature_names, content.mean.value, content.mean.std, strict=True):
+        for name, value, std in zip(
+            content.feature_names, content.mean.value[:, 0], content.mean.std[:, 0], strict=True
+        ):
             yield name, (float(value), float(std))

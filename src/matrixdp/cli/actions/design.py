@@ -18,7 +18,6 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.actions.table_design import (
     collect_predictions,
     list_predictions,
@@ -28,15 +27,17 @@ from matrixdp.cli.actions.table_design import (
 )
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import Numbers, format_numbers, format_table, make_visible
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.report.answer_tables import SUMMARIES
 from matrixdp.report.content import has_equal_rows
 from matrixdp.report.pictures import draw_design
-from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
 _SHOWN = ("median_std", "largest_std")
@@ -103,7 +104,7 @@ def _preview_ledger(
 def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
     """Numbers of the two features of --features; by default the first two, if there are two. None for a table."""
     names = feature_names(design.query)
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         if features is not None:
             raise ParameterError("--features must be left out for the moments of a table, which have no noise ellipse.")
         return None
@@ -123,14 +124,13 @@ def predict_std(options: DesignOptions, design: Design, schema: Schema) -> tuple
     rows, columns = design.query.entry_names
     if options.kind == "matrix" or options.kind in SUMMARIES:
         return design.std, rows, columns
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         answers = list_predictions(options, design, schema)
         found = next(one.estimate for one in answers if one.name == options.kind)
         return found.std, found.rows, found.columns
-    bounds = design.query.moment_bounds
-    assert bounds is not None
+    assert isinstance(design.query, Moments)
     read = covariance if options.kind == "covariance" else correlation
-    return read(describe_moments(schema, bounds), design).std, rows[1:], columns[1:]
+    return read(describe_moments(schema, design.query.bounds), design).std, rows[1:], columns[1:]
 
 
 def _vary_epsilon(options: DesignOptions, design: Design, schema: Schema) -> list[dict[str, float]]:
@@ -182,7 +182,7 @@ def _collect_facts(
         "std": (std[:1] if equal_rows else std).tolist(),
         "budgets": _vary_epsilon(options, design, schema),
     }
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         facts["answers"] = collect_predictions(options, design, schema)
         facts["asked_alone"] = [
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
@@ -194,7 +194,7 @@ def _collect_facts(
 
 def _print_design(options: DesignOptions, design: Design, schema: Schema, left: tuple[float, float] | None) -> None:
     lines = make_visible(design.explain(), keep="\n").split("\n")
-    if design.query.places is not None:  # what is predicted first, and how the noise was chosen last
+    if isinstance(design.query, TableMoments):  # what is predicted first, and how the noise was chosen last
         click.echo("\n".join(lines[:_GUARANTEE]))
         print_predictions(options, design, schema)
         if options.query == "everything":
@@ -209,7 +209,7 @@ def _print_design(options: DesignOptions, design: Design, schema: Schema, left: 
         header = ["epsilon", "median std", "largest std", "relative to range"]
         print_section("Error at other epsilons", format_table(header, errors))
     print_section("Cost in the ledger", _describe_cost(options, design, left))
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         print_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
 
 
@@ -230,7 +230,9 @@ def _print_std(options: DesignOptions, design: Design, schema: Schema) -> None:
             "\n  for data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables "
             "usually are"
         )
-    print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
+    print_section(
+        f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note
+    )
 
 
 def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.cli.actions.schema_file import Graph, Schema
+from matrixdp.domain.schema import Graph, Schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records import read_array
 from matrixdp.records.arrays import load_npy

@@ -31,11 +31,12 @@ from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin, name_origin
-from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import MatrixQuery, TableMoments
+from matrixdp.queries import Identity, MatrixQuery, TableMoments
 from matrixdp.records import Blocks, as_records, open_records
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.ids import with_ids
@@ -105,7 +106,7 @@ def write_release(design_options: DesignOptions, release_options: ReleaseOptions
     query = build_query(design_options, schema, records)
     warn_about_delta(design_options.privacy, records)
     job = _ReleaseJob(design_options, release_options, schema, source, _plan_design(design_options, query), choice)
-    if query.rowwise and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
+    if isinstance(query, Identity) and query.shape[0] * query.shape[1] > _MAX_IN_MEMORY:
         return _release_dataset(job)
     return _release_matrix(job)
 

@@ -11,17 +11,15 @@ import numpy as np
 
 from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.cli.actions.describe_data import describe_table
 from matrixdp.cli.actions.design_options import DesignOptions, build_design
 from matrixdp.cli.actions.method import parse_features
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
-from matrixdp.display.numbers import format_number, make_visible
+from matrixdp.display import Numbers, format_number, format_numbers, format_table, make_visible
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
 from matrixdp.report.answer_tables import MODELS, AnswerTable, make_answers
 from matrixdp.report.model_tables import make_model
-from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
 DESCRIBED = (
@@ -42,7 +40,7 @@ def list_predictions(
 
     `data` is 'friendly', 'typical' or 'hostile': what is assumed where the schema has no guess.
     """
-    forecast = TableForecast(design, describe_table(schema), data)
+    forecast = TableForecast(design, schema.guesses, data)
     if options.kind in MODELS:
         found = make_model(forecast, options.kind, options.target, parse_features(options))
         return [found[0]]  # how much a regression explains has no error bar
@@ -55,9 +53,8 @@ def print_predictions(options: DesignOptions, design: Design, schema: Schema) ->
     for answer in ranges["typical"][:_MOST_TABLES]:
         estimate = answer.estimate
         columns = 1 if answer.name == "regression" else None  # the second one is the sampling error
-        names = estimate.columns[:columns]
-        table = format_matrix(estimate.std[:, :columns], estimate.rows, names, undefined=estimate.reason)
-        print_section(make_visible(f"Predicted error of: {answer.title}"), table)
+        shown = Numbers(estimate.std[:, :columns], None, estimate.rows, estimate.columns[:columns], estimate.reason)
+        print_section(make_visible(f"Predicted error of: {answer.title}"), format_numbers(shown))
     table = _tabulate_medians(design, list(ranges), list(ranges.values()))
     print_section("Median error, by how easy the data are where the schema has no guess", table)
     click.echo(f"  {DESCRIBED}")

@@ -11,15 +11,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from matrixdp.cli.actions.schema_file import TYPES
+from matrixdp.domain.fields import quote_line, unquote_line
+from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, TYPES
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
-from matrixdp.records.file_rules import UNITS
-from matrixdp.studio.field_text import quote_line, unquote_line
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import render
-from matrixdp.studio.schema_checks import find_mistakes
 from matrixdp.studio.schema_form import (
     SchemaForm,
+    find_mistakes,
     fold_column,
     form_from_toml,
     form_to_toml,
@@ -94,7 +93,7 @@ def change_schema(request: Request, studio: CurrentStudio, table: str, sent: Sen
         return _show(request, studio, table, form if number is None else form.without_column(number))
     if action.startswith("open."):
         return _show(request, studio, table, form, opened=_read_place(action.removeprefix("open.")))
-    fields, _ = _find_columns(studio, table, form.sheet)
+    fields, _ = _find_columns(studio, table, form)
     if action == "add" and sent.get("new"):
         name = unquote_line(sent["new"])
         if name not in fields:
@@ -173,9 +172,10 @@ def _show(
 ) -> Response:
     """The page of the editor."""
     text = studio.schemas.read(table)
-    fields, no_sheet = _find_columns(studio, table, form.sheet)
-    described = {column.name for column in form.columns}
+    fields, no_sheet = _find_columns(studio, table, form)
+    described = {column["name"] for column in form.columns}
     unusable = list_unusable(fields)
+    workbook = table.lower().endswith((".xlsx", ".xls"))
     return render(
         request,
         "schema.html",
@@ -190,7 +190,8 @@ def _show(
         names=[(quote_line(name), name) for name in fields if name],
         more=[(quote_line(name), name) for name in fields if name and name not in described and name not in unusable],
         unusable=unusable,
-        workbook=table.lower().endswith((".xlsx", ".xls")),
+        workbook=workbook,
+        file_fields=[one for one in SECTIONS["files"] if workbook or one.name != "sheet"],
         **_describe_fields(form, {**(mistakes or {}), **no_sheet}, checked=mistakes is not None or bool(no_sheet)),
         **_preview(form, mistakes),
     )
@@ -208,7 +209,8 @@ def _describe_fields(form: SchemaForm, errors: Mapping[str, str], *, checked: bo
         "folded": set(folded) - set(sorted(wrong)[:_MOST_WRONG]),
         "fold_column": fold_column,
         "types": TYPES,
-        "units": UNITS,
+        "column_fields": COLUMN_FIELDS,
+        "sections": SECTIONS,
         "quote_line": quote_line,
     }
 
@@ -218,24 +220,20 @@ def _read_place(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,6}", text) else None
 
 
-def _find_columns(studio: Studio, table: str, sheet: str) -> tuple[Mapping[str, Any], dict[str, str]]:
+def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping[str, Any], dict[str, str]]:
     """The columns of a table by name; if a workbook has no such sheet, those of the first one, and the mistake."""
+    sheet = form.texts.get("files.sheet")
     try:
-        return studio.tables.open(table, sheet.strip() or None).fields(), {}
+        return studio.tables.open(table, sheet).fields(), {}
     except (ParameterError, DataError) as error:
-        if not sheet.strip():
+        if not sheet:
             raise
-        return studio.tables.open(table).fields(), {"sheet": str(error)}
+        return studio.tables.open(table).fields(), {"files.sheet": str(error)}
 
 
 def _preview(form: SchemaForm, mistakes: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The TOML, and the mistakes, which are looked for unless they are known."""
-    found = find_mistakes(form) if mistakes is None else mistakes
-    try:
-        toml = form_to_toml(form)
-    except ParameterError as error:
-        toml = f"# {error}\n"
-    return {"toml": toml, "mistakes": found}
+    return {"toml": form_to_toml(form), "mistakes": find_mistakes(form) if mistakes is None else mistakes}
 
 
 def _find_version(text: str | None) -> str:

@@ -1,0 +1,281 @@
+"""Who is signed in: tokens of persons, cookies of browsers, printed addresses, and a count of wrong tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from sqlite3 import Connection, Row
+from threading import Lock
+
+from matrixdp.errors import ParameterError, show
+from matrixdp.ledger.entries import check_name
+from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.roles import Role, Viewer
+from matrixdp.studio.state import State, insert, now
+
+_BYTES = 32
+_LONGEST_NAME = 100
+_LINK = "link-"  # begins the ids of printed addresses
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token: never the token itself.
+
+    Attributes
+    ----------
+    id : str
+        Names it in `revoke_token`. That of a printed address begins with ``link-``.
+    name : str
+        The person.
+    roles : frozenset of Role
+    created, expires, revoked : str or None
+        Times in UTC.
+    """
+
+    id: str
+    name: str
+    roles: frozenset[Role]
+    created: str
+    expires: str | None
+    revoked: str | None
+
+    @property
+    def viewer(self) -> Viewer:
+        """The person."""
+        return Viewer(self.name, self.roles)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it was the token of a printed address, which is used up and stands for the browser that used it."""
+        return self.id.startswith(_LINK)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or now() < self.expires)
+
+
+def make_secret() -> str:
+    """A random text of 256 bits that can be a part of a URL."""
+    return secrets.token_urlsafe(_BYTES)
+
+
+def hash_secret(secret: str) -> str:
+    """SHA-256 of a text with 256 random bits, which cannot be guessed, so no slow hash is needed."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def create_token(state: State, name: str, roles: Iterable[Role], days: float | None = None) -> tuple[str, Token]:
+    """A new token for a person, and what is stored of it. The token cannot be shown again.
+
+    Parameters
+    ----------
+    state : State
+    name : str
+        The person, as the ledger and the pages will name them.
+    roles : iterable of Role
+    days : float, optional
+        When it expires; by default never.
+    """
+    name, given = check_name(name, "name"), frozenset(roles)
+    if len(name) > _LONGEST_NAME:
+        raise ParameterError(f"name must have at most {_LONGEST_NAME} characters, got {len(name)} instead.")
+    if not given:
+        raise ParameterError("roles must name a role: curator, analyst or both.")
+    if days is not None and not 0 < days <= 36500:
+        raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.")
+    secret = make_secret()
+    expires = None if days is None else now(timedelta(days=days))
+    token = Token(secrets.token_hex(4), name, given, now(), expires, None)
+    with state.writing() as connection:
+        taken = connection.execute(
+            "SELECT 1 FROM tokens WHERE name = ? AND roles <> ? AND revoked IS NULL AND id NOT LIKE ?",
+            (name, write_roles(given), f"{_LINK}%"),
+        ).fetchone()
+        if taken:
+            raise ParameterError(f"name: {name!r} has a token with other roles. Revoke it first, or use another name.")
+        _insert(connection, token, secret)
+    return secret, token
+
+
+def note_link(state: State, viewer: Viewer, hours: float) -> Token:
+    """An entry for a browser that has signed in with a printed address; no text is its token."""
+    expires = now(timedelta(hours=hours))
+    token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), expires, None)
+    with state.writing() as connection:
+        connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
+        _insert(connection, token, make_secret())
+    return token
+
+
+def forget_link(connection: Connection, token_id: str) -> None:
+    """Remove the entry of a printed address whose browser has signed out."""
+    connection.execute("DELETE FROM tokens WHERE id = ? AND id LIKE ?", (token_id, f"{_LINK}%"))
+
+
+def _insert(connection: Connection, token: Token, secret: str) -> None:
+    values = {**vars(token), "roles": write_roles(token.roles), "hash": hash_secret(secret)}
+    insert(connection, "tokens", **values)
+
+
+def list_tokens(state: State) -> list[Token]:
+    """All tokens, in the order in which they were made."""
+    return [_read_token(row) for row in state.select("SELECT * FROM tokens ORDER BY created, id")]
+
+
+def find_token(state: State, secret: str) -> Token | None:
+    """The token with this text, if it is valid."""
+    found = map(_read_token, state.select("SELECT * FROM tokens WHERE hash = ?", hash_secret(secret)))
+    return next((token for token in found if token.is_valid), None)
+
+
+def revoke_token(state: State, token_id: str) -> tuple[Token, int]:
+    """Revoke a token, and end the sessions that began with it, whose number is returned, too.
+
+    A second time changes nothing.
+    """
+    with state.writing() as connection:
+        connection.execute("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", (now(), token_id))
+        live = connection.execute("DELETE FROM sessions WHERE token = ? AND expires > ?", (token_id, now())).rowcount
+        row = connection.execute("SELECT * FROM tokens WHERE id = ?", (token_id,)).fetchone()
+    if row is None:
+        raise NotFoundError(f"there is no token {show(token_id)}. See: matrixdp studio token list")
+    return _read_token(row), live
+
+
+def write_roles(roles: Iterable[Role]) -> str:
+    """Roles as text.
+
+    Examples
+    --------
+    >>> write_roles([Role.CURATOR, Role.ANALYST])
+    'analyst,curator'
+    """
+    return ",".join(sorted(role.value for role in roles))
+
+
+def read_roles(text: str) -> frozenset[Role]:
+    """Roles from their text."""
+    return frozenset(Role(name) for name in text.split(","))
+
+
+def _read_token(row: Row) -> Token:
+    return Token(row["id"], row["name"], read_roles(row["roles"]), row["created"], row["expires"], row["revoked"])
+
+
+@dataclass(frozen=True)
+class Session:
+    """A browser that is signed in, and the token that its forms carry."""
+
+    viewer: Viewer
+    csrf: str
+
+
+class OneTimeLinks:
+    """The tokens in the addresses that the command prints: each signs in one browser, and is forgotten then."""
+
+    def __init__(self) -> None:
+        self._viewers: dict[str, Viewer] = {}
+        self._lock = Lock()
+
+    def create(self, viewer: Viewer) -> str:
+        """A new token for an address."""
+        secret = make_secret()
+        with self._lock:
+            self._viewers[hash_secret(secret)] = viewer
+        return secret
+
+    def take(self, secret: str) -> Viewer | None:
+        """The person that the token signs in; None if it is unknown, or was taken before."""
+        with self._lock:
+            return self._viewers.pop(hash_secret(secret), None)
+
+
+def enter_by_link(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
+    """The text of the cookie for the token of a printed address; None if it is unknown, or was used."""
+    viewer = links.take(secret)
+    return None if viewer is None else _start_session(state, note_link(state, viewer, hours), hours)
+
+
+def enter_by_token(state: State, secret: str, hours: float) -> str | None:
+    """The text of the cookie for a person's token; None if it is not valid."""
+    token = find_token(state, secret)
+    return None if token is None else _start_session(state, token, hours)
+
+
+def _start_session(state: State, token: Token, hours: float) -> str:
+    cookie, expires = make_secret(), now(timedelta(hours=hours))
+    values = {
+        "hash": hash_secret(cookie),
+        "token": token.id,
+        "name": token.name,
+        "roles": write_roles(token.roles),
+        "csrf": make_secret(),
+        "expires": expires if token.expires is None else min(expires, token.expires),
+    }
+    with state.writing() as connection:
+        connection.execute("DELETE FROM sessions WHERE expires <= ?", (now(),))
+        insert(connection, "sessions", **values)
+    return cookie
+
+
+def find_session(state: State, cookie: str) -> Session | None:
+    """The session of a cookie, unless it or its token has expired or was revoked."""
+    rows = state.select(
+        "SELECT sessions.* FROM sessions LEFT JOIN tokens ON tokens.id = sessions.token "
+        "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
+        hash_secret(cookie),
+        now(),
+    )
+    return next((Session(Viewer(row["name"], read_roles(row["roles"])), row["csrf"]) for row in rows), None)
+
+
+def sign_out(state: State, cookie: str) -> None:
+    """End a session, and forget the printed address that it began with."""
+    with state.writing() as connection:
+        row = connection.execute("SELECT token FROM sessions WHERE hash = ?", (hash_secret(cookie),)).fetchone()
+        if row is not None:
+            forget_link(connection, row["token"])
+        connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(cookie),))
+
+
+_WINDOW = 60.0  # seconds
+_MOST_ADDRESSES = 10_000  # that are remembered; the oldest is forgotten first
+
+
+class WrongTokens:
+    """Counts wrong tokens by the address that sent them.
+
+    A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones.
+
+    Parameters
+    ----------
+    most : int
+        Wrong tokens in a minute; later ones are answered with 429.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._lock = Lock()
+
+    def add(self, address: str) -> bool:
+        """Count a wrong token; returns whether there were too many."""
+        present = self._clock()
+        with self._lock:
+            times = self._times.setdefault(address, deque(maxlen=self._most + 1))
+            self._times.move_to_end(address)
+            while times and times[0] <= present - _WINDOW:
+                times.popleft()
+            times.append(present)
+            while len(self._times) > _MOST_ADDRESSES:
+                self._times.popitem(last=False)
+            return len(times) > self._most
