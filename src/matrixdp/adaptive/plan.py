@@ -18,6 +18,7 @@ from matrixdp.adaptive.shrinkage import shrink_spectrum
 from matrixdp.types import Floats
 
 _BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+_FEWEST = 0.05  # smallest share that is worth a release
 _GAIN = 0.05  # smallest gain, in the sum of two logarithms of squared errors, for which a share is spent
 _BOX_RATIOS = 1 / 32, 0.9  # limits of `box_ratio`
 _TARGET_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -204,8 +205,9 @@ def box_share(
     """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
 
     Both moments are averaged by their precisions, so the share minimises the expected error of that average: the sum of
-    logarithms for the second moment about the midpoint and the covariance. It is at least `settings.check_share` where
-    noise is small, so that clipping cannot remain unseen.
+    logarithms for the second moment about the midpoint and the covariance. It is at least `settings.box` over the
+    squared number of features, and at least `settings.check_share` where noise is small, so that clipping cannot remain
+    unseen.
 
     Parameters
     ----------
@@ -224,7 +226,10 @@ def box_share(
     best = min(_BOX_SHARES, key=log_error)
     if log_error(0.0) - log_error(best) < _GAIN:
         best = 0.0
-    return max(best, settings.check_share if rough.mean.size < settings.check_below * reach else 0.0)
+    d = rough.mean.size
+    least = min(settings.box / d**2, _BOX_SHARES[-1])
+    check = settings.check_share if d < settings.check_below * reach else 0.0
+    return max(best, check, least if least > _FEWEST else 0.0)
 
 
 def _moment_errors(

@@ -56,9 +56,9 @@ class Settings:
         Share of ``mu^2`` for the mean excess of clipped records, which is added back: only variances need it.
     tail_noise : float
         Noise of the excess, relative to that of the final moment: sets the largest excess of one record.
-    box : bool
-        Whether a moment of the whole box is measured, too, where it is expected to help; not for aims that need
-        directions alone.
+    box : float
+        Least share of what remains for a moment of the whole box, times the squared number of features: the fewer there
+        are, the less is gained by clipping, and the more it can cost. None for aims that need directions alone.
     check_share, check_below : float
         Least share of what remains for that moment where ``features/(records mu)`` is below the second number: noise is
         small then, and what clipping takes may be more.
@@ -79,7 +79,7 @@ class Settings:
     coarse_counts: int = 3
     scarce: float = 0.5
     rough_share: float = 0.15
-    ratio: float = 1 / 12
+    ratio: float = 1 / 8
     about_mean: bool = False
     one_sided: float = 0.3
     scaled: bool = False
@@ -87,7 +87,7 @@ class Settings:
     pull: float = 0.4
     tail_share: float = 0.02
     tail_noise: float = 0.15
-    box: bool = True
+    box: float = 2.0
     check_share: float = 0.1
     check_below: float = 0.002
     shrink: bool = True
@@ -95,8 +95,8 @@ class Settings:
 
 
 _COVARIANCE = Settings()
-_CORRELATION = replace(_COVARIANCE, clip_factor=4.0, pull=0.0, about_mean=True, box=False, scaled=True)
-_REGRESSION = replace(_COVARIANCE, clip_factor=4.0, pull=0.0, about_mean=True, box=False, tail_share=0.0)
+_CORRELATION = replace(_COVARIANCE, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, scaled=True, floor=1.0)
+_REGRESSION = replace(_COVARIANCE, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, tail_share=0.0)
 SETTINGS = {
     "covariance": _COVARIANCE,
     "correlation": _CORRELATION,
