@@ -154,7 +154,7 @@ def _attack(
 
 def _replay(name: str, estimator: Any, chosen: AuditOptions) -> Finding:
     from matrixdp.audit.campaign import replay_fits  # needs scikit-learn
-    from matrixdp.audit.random_fits import estimator_case
+    from matrixdp.audit.random_cases import estimator_case
 
     limits: dict[str, Any] = {"replays": chosen.replays, "seconds": chosen.seconds}
     tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(estimator, rng))
