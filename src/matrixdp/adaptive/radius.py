@@ -11,18 +11,12 @@ from matrixdp.adaptive.settings import Settings
 def find_first_radius(measure: Measurements, settings: Settings) -> float:
     """Step 1: clipping norm about the midpoint that balances clipping error and noise.
 
-    Spends `radius_share`. Where the counts would be lost in their noise the radius is public, unless a few coarse
-    counts tell that the box is far too wide.
+    Spends `radius_share`; nothing where the counts would be lost in their noise, and the radius is public.
     """
     d, mu, longest = measure.size, measure.mu, math.sqrt(measure.size)
-    lost = settings.lost_counts * measure.public
-    if count_std(settings.bisections, settings.radius_share, mu) <= lost:
-        return find_radius("radius", measure, d / mu, (longest / settings.span, longest), settings)
-    radius = settings.public_radius * longest
-    if count_std(1, settings.coarse_share, mu) > lost:
-        return radius
-    cuts = [longest / 4 ** (k + 1) for k in range(settings.coarse_counts)]
-    return step_down("radius", measure, radius, cuts, settings.coarse_share)
+    if count_std(settings.bisections, settings.radius_share, mu) > settings.lost_counts * measure.public:
+        return settings.public_radius * longest
+    return find_radius("radius", measure, d / mu, (longest / settings.span, longest), settings)
 
 
 def find_radius(
@@ -40,7 +34,7 @@ def find_radius(
 
 def count_std(counts: int, share: float, mu: float) -> float:
     """Standard deviation of the noise in each of some counts that together spend `share` of ``mu^2``."""
-    return math.sqrt(counts / share) / mu if share else math.inf
+    return math.sqrt(counts / share) / mu
 
 
 def bisect_radius(
@@ -86,20 +80,3 @@ def bisection_cuts(low: float, high: float, steps: int) -> list[float]:
     middle = (low + high) / 2
     halves = (bisection_cuts(*half, steps - 1) for half in ((low, middle), (middle, high)))
     return [math.exp(middle), *(cut for half in halves for cut in half)]
-
-
-def step_down(name: str, measure: Measurements, radius: float, cuts: list[float], share: float) -> float:
-    """`radius`, or 1.5 times the last of the falling `cuts` which fewer than half of the records exceed.
-
-    Stops at the first cut-off that more exceed; every count spends `share`.
-
-    Privacy
-    -------
-    As `bisect_radius`; how many counts are taken depends on noisy ones alone.
-    """
-    count = measure.counter(name, cuts, share)
-    for cut in cuts:
-        if count(cut) > measure.public / 2:
-            break
-        radius = 1.5 * cut
-    return radius

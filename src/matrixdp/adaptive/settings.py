@@ -30,8 +30,6 @@ class Settings:
         Noise of a count, as a share of the records, above which the first radius is public: counts would be lost in it.
     public_radius : float
         That radius, as a fraction of the longest possible record.
-    coarse_share, coarse_counts : float, int
-        Share of ``mu^2`` for each of a few counts that then look for a much shorter radius, and their largest number.
     scarce : float
         ``features/(records mu)`` above which one moment gets the whole budget: a rough moment would be noise.
     rough_share : float
@@ -75,8 +73,6 @@ class Settings:
     search_precision: float = 2.25
     lost_counts: float = 0.25
     public_radius: float = 0.5
-    coarse_share: float = 0.04
-    coarse_counts: int = 3
     scarce: float = 0.5
     rough_share: float = 0.15
     ratio: float = 1 / 8

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
 from matrixdp.adaptive.queries import TracedMoments
-from matrixdp.audit.families import Domain, Family
-from matrixdp.audit.people import OwnRowsDomain, PersonDomain
-=======
-from matrixdp.adaptive.trace_query import TracedMoments
->>>>>>> main
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours

@@ -8,15 +8,9 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD:src/matrixdp/audit/random_designs.py
-from matrixdp.adaptive.queries import TracedMoments
-from matrixdp.audit.domains import BoxDomain, find_domain
-from matrixdp.audit.families import Domain
-=======
 from matrixdp.adaptive import principal_directions, private_moment, private_scales
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit.domains import BoxDomain, Domain, find_domain, give_rows
->>>>>>> main:src/matrixdp/audit/random_cases.py
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.calibration import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo

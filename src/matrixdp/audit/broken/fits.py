@@ -7,10 +7,10 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from matrixdp.audit.broken.registry import BOX, PRIVACY, broken
 
 from matrixdp.adaptive import private_moment, queries
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.audit.broken.registry import BOX, PRIVACY, broken
 from matrixdp.audit.replay import replay
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain import Bounds
