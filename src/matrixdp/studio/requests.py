@@ -16,9 +16,9 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.schemas import SchemaStore
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State, insert, now
+from matrixdp.studio.tables import SchemaStore
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
@@ -140,9 +140,7 @@ class RequestBook:
         if (earlier := self._find_form(viewer, form_id)) is not None:
             return _require_same(earlier, dataset, table, spec)
         self._datasets.require_table(dataset, table)
-        schema = self._schemas.read(table)
-        if schema is None:
-            raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
+        schema = self._schemas.require(table)
         self._require_affordable(dataset, spec, self._schemas.parse(table))
         values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
         values |= {"table_name": table, "spec": spec.to_json(), "purpose": purpose, "schema": schema}

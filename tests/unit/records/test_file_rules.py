@@ -11,9 +11,9 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import DateRule, FileRules, open_records
-from matrixdp.records.delimited import CsvReader
 from matrixdp.records.file_values import count_dates
 from matrixdp.records.files import open_files
+from matrixdp.records.untyped_formats import CsvReader
 
 RECORDS = 200
 NAMES = ["pay", "birth", "start", "ward", "smoker", "score"]
@@ -324,7 +324,7 @@ def test_errors_of_workbooks_show_no_cell(tmp_path, monkeypatch, rows, words):
 def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
     with pytest.raises(mdp.DataError, match="has no sheet 'None such'; it has Sheet, Data"):
         integers(folder / "t.xlsx", FileRules(sheet="None such"))
-    monkeypatch.setattr("matrixdp.records.excel._LARGEST_BYTES", 1000)
+    monkeypatch.setattr("matrixdp.records.untyped_formats._LARGEST_BYTES", 1000)
     with pytest.raises(mdp.DataError, match="Save it as CSV"):
         integers(folder / "t.xlsx", PLAIN)
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
