@@ -2,7 +2,7 @@
 
 from matrixdp.answers.described_table import TableDescription
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.moments import correlation, covariance, mean, second_moment
+from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.answers.table_forecast import TableForecast
 
@@ -12,7 +12,7 @@ __all__ = [
     "TableForecast",
     "correlation",
     "covariance",
-    "mean",
+    "means",
     "nearest_psd",
     "second_moment",
     "shrink_psd",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.moments import ALL
 from matrixdp.display import choose_decimals, join_estimate, join_words
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.certainty import find_limit

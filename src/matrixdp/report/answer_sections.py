@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import TOO_FEW, Estimate
+from matrixdp.answers.moments import ALL
 from matrixdp.display import escape_text
 from matrixdp.domain.columns import Number
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable

@@ -188,7 +188,7 @@ def make_content(
         scale=query.scale if own_shape else np.full((1, 1), np.abs(release.matrix).max() or 1.0),
         release=release,
         mechanism=mechanism,
-        mean=release.mean() if isinstance(release, Release) and isinstance(query, Moments) else None,
+        mean=release.means().column("mean") if isinstance(release, Release) and isinstance(query, Moments) else None,
         ledger=ledger,
         notes=notes,
     )
@@ -230,7 +230,7 @@ def _show_fit(
         release=release,
         mechanism=mechanism,
         kind=kind,
-        mean=Estimate(means.value[:, :1], means.std[:, :1], means.rows, means.columns[:1]),
+        mean=means.column("mean"),
         ledger=ledger,
         notes=notes,
         answers=answers,

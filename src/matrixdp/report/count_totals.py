@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.moments import ALL
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable

@@ -78,8 +78,6 @@ def answer_means(release: Answerable, by: str | None = None, group: Group = None
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,))
-    if not isinstance(release.design.query, TableMoments):
-        return Answer("Means", "column", release.mean(), (_BARS,))
     return Answer("Means", "column", release.means(group=group), (_BARS,))
 
 
