@@ -22,7 +22,7 @@ from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.types import Floats
 
 _REPETITIONS = 3

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.answers.described_table import SHAPES, TableDescription, TableShape, describe_moments
+from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
 from matrixdp.answers.moments import (
@@ -37,6 +37,7 @@ from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
 from matrixdp.design.design import Design
 from matrixdp.domain.columns import Columns
+from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import ContingencyTable, TableMoments
 from matrixdp.types import Floats

@@ -19,8 +19,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Privacy, check_privacy
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import check_query
+from matrixdp.queries.base import MatrixQuery, check_query
 from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 

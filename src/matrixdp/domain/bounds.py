@@ -97,12 +97,14 @@ class Bounds:
         if inverted.size:
             i = int(inverted[0])
             raise ParameterError(
-                f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead."
+                f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead.",
+                parameter="upper",
             )
         sizes = np.abs([self.lower / 2, self.upper / 2, self.upper / 2 - self.lower / 2])
         if sizes.max() > LARGEST or sizes[2].min() < 1 / LARGEST:
             raise ParameterError(
-                f"bounds must be at most {LARGEST:g}, and at least {1 / LARGEST:g} apart; change the units."
+                f"bounds must be at most {LARGEST:g}, and at least {1 / LARGEST:g} apart; change the units.",
+                parameter="upper",
             )
         if self.names is not None:
             kinds = {type(name).__name__ for name in self.names}

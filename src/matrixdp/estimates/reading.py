@@ -21,7 +21,7 @@ from matrixdp.estimates.result import CovarianceRelease, check_aim
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.release import MechanismRelease, Release
 from matrixdp.release.result import reading
 from matrixdp.serialise import from_json_content

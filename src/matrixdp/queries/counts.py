@@ -15,10 +15,8 @@ from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import parse_person, parse_records
-from matrixdp.queries.people import find_people, person_change
-from matrixdp.queries.people_sums import BITS
+from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
+from matrixdp.queries.people import BITS, find_people, person_change
 from matrixdp.records import Records, as_records, is_columnar
 from matrixdp.records.people import People, changed
 from matrixdp.records.tables import column_names, library_of

@@ -17,7 +17,7 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries.checks import check_count
+from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import Account, describe_design, open_account
 from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing

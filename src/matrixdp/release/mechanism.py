@@ -21,7 +21,7 @@ from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
 from matrixdp.queries import Identity
-from matrixdp.queries.checks import check_answer, check_count
+from matrixdp.queries.base import check_answer, check_count
 from matrixdp.release.device_rows import read_device_rows
 from matrixdp.types import Floats
 

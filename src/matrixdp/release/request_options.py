@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from matrixdp.design.design import Design
-from matrixdp.ledger.differences import find_differences
-from matrixdp.ledger.request import changed_request_error
+from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.records import Records
 from matrixdp.release.charging import Account
 from matrixdp.release.result import Guaranteed

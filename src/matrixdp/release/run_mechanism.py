@@ -14,7 +14,7 @@ from matrixdp.ledger import Gaussian, Ledger, Pure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.queries.checks import check_answer
+from matrixdp.queries.base import check_answer
 from matrixdp.release.charging import Account, digest, open_account_for, rehearse_finish
 from matrixdp.release.matrix import check_stream
 from matrixdp.release.mechanism_release import MechanismRelease, check_content

@@ -9,10 +9,10 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
-from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
 from matrixdp.report.ledger_summary import LedgerSummary

@@ -11,8 +11,8 @@ from typing import Any
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.display import format_estimate
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
-from matrixdp.records.file_rules import DateRule
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times
 _FORMAT = "matrixdp dates 1"

@@ -9,7 +9,7 @@ import numpy as np
 from matrixdp.display import escape_text, format_number, join_words
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import Identity, TableMoments
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release import DatasetRelease, Release
 from matrixdp.report.answer_sections import render_answers
 from matrixdp.report.content import ReportContent

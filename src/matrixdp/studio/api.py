@@ -13,12 +13,10 @@ from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
 from matrixdp.privacy import Privacy
 from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
 from matrixdp.studio.spec import ReleaseSpec
-from matrixdp.studio.studio import Studio
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 
@@ -324,7 +322,8 @@ def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
     from matrixdp.studio.forecasts import open_forecaster, preview_ledger  # slow to import
 
     spec = ReleaseSpec.from_mapping(body.release)
-    found = open_forecaster(_read_schema(studio, body), body.table).predict(spec)
+    studio.datasets.require_table(body.dataset, body.table)
+    found = open_forecaster(studio.schemas.require(body.table), body.table).predict(spec)
     with studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice
@@ -387,11 +386,3 @@ def list_files(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) ->
 def read_file(request_id: str, name: str, viewer: CurrentViewer, studio: CurrentStudio) -> FileResponse:
     """One of a release's files, such as ``release.json``."""
     return FileResponse(studio.results.path(viewer, request_id, name), filename=name)
-
-
-def _read_schema(studio: Studio, body: NewForecast) -> str:
-    studio.datasets.require_table(body.dataset, body.table)
-    text = studio.schemas.read(body.table)
-    if text is None:
-        raise NotFoundError(f"{body.table} has no schema yet. A curator writes it first.")
-    return text

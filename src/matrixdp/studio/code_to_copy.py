@@ -10,10 +10,10 @@ from matrixdp.adaptive.forecast import Description
 from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.method import find_bounds
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number
+from matrixdp.domain.schema import Schema
 from matrixdp.estimates.result import find_recipe
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments

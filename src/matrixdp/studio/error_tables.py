@@ -9,11 +9,10 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.cli.actions.describe_data import describe_table
 from matrixdp.cli.actions.design import predict_std
 from matrixdp.cli.actions.design_options import DesignOptions
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
 from matrixdp.report.answer_tables import make_answers
@@ -114,7 +113,7 @@ def predict_tables(options: DesignOptions, design: Design, schema: Schema) -> It
 def _predict_table_answers(
     options: DesignOptions, design: Design, query: TableMoments, schema: Schema
 ) -> Iterator[ErrorTable]:
-    numbers, forecast = len(query.used.numbers), TableForecast(design, describe_table(schema))
+    numbers, forecast = len(query.used.numbers), TableForecast(design, schema.guesses)
     if options.query == "table":
         first = make_answers(forecast, "table", groups=False)[0]
         yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True)

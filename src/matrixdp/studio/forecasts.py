@@ -23,17 +23,17 @@ from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.cli.actions.table_query import choose_columns, choose_numbers
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Event, Gaussian, Ledger
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.studio.error_tables import ErrorTable, predict_tables
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.schemas import parse_schema
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.types import Floats
 

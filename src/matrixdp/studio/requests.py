@@ -11,14 +11,14 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 
-from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.schemas import SchemaStore
 from matrixdp.studio.spec import ReleaseSpec
-from matrixdp.studio.state import State, now
+from matrixdp.studio.state import State, insert, now
+from matrixdp.studio.tables import SchemaStore
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
@@ -140,34 +140,30 @@ class RequestBook:
         if (earlier := self._find_form(viewer, form_id)) is not None:
             return _require_same(earlier, dataset, table, spec)
         self._datasets.require_table(dataset, table)
-        schema = self._schemas.read(table)
-        if schema is None:
-            raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
+        schema = self._schemas.require(table)
         self._require_affordable(dataset, spec, self._schemas.parse(table))
-        row = (uuid.uuid4().hex, viewer.name, form_id, dataset, table, spec.to_json(), purpose, schema, now())
+        values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
+        values |= {"table_name": table, "spec": spec.to_json(), "purpose": purpose, "schema": schema}
         with self._state.writing() as connection:
             (waiting,) = connection.execute(
                 "SELECT count(*) FROM requests WHERE asker = ? AND status = 'pending'", (viewer.name,)
             ).fetchone()
             if waiting >= _MOST_PENDING:
                 raise ConflictError(f"{waiting:,} of your requests wait for a curator already. Wait for an answer.")
-            connection.execute(
-                "INSERT OR IGNORE INTO requests (id, asker, form_id, dataset, table_name, spec, purpose, schema, "
-                "asked, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending')",
-                row,
-            )
+            insert(connection, "requests", **values, asked=now(), status="pending")
         found = self._find_form(viewer, form_id)
         assert found is not None  # this thread or another has just written it
         return _require_same(found, dataset, table, spec)
 
     def list_all(self, viewer: Viewer, status: Status | None = None) -> list[StoredRequest]:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
-        with self._state.reading() as connection:
-            rows = connection.execute(
-                f"SELECT {_LISTED} FROM requests WHERE (? OR asker = ?) AND (? IS NULL OR status = ?) "  # noqa: S608
-                "ORDER BY asked DESC, id",
-                (viewer.is_curator, viewer.name, status and status.value, status and status.value),
-            ).fetchall()
+        rows = self._state.select(
+            f"SELECT {_LISTED} FROM requests WHERE (? OR asker = ?) AND status = coalesce(?, status) "  # noqa: S608
+            "ORDER BY asked DESC, id",
+            viewer.is_curator,
+            viewer.name,
+            status and status.value,
+        )
         return [_read_row(row) for row in rows]
 
     def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
@@ -238,9 +234,8 @@ def load_request(state: State, request_id: str) -> StoredRequest:
 
 
 def _find_row(state: State, condition: str, *values: str) -> StoredRequest | None:
-    with state.reading() as connection:
-        row = connection.execute(f"SELECT * FROM requests WHERE {condition}", values).fetchone()  # noqa: S608
-    return None if row is None else _read_row(row)
+    rows = state.select(f"SELECT * FROM requests WHERE {condition}", *values)  # noqa: S608
+    return next(map(_read_row, rows), None)
 
 
 def _read_row(row: Row) -> StoredRequest:

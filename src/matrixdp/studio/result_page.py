@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.cli.actions.schema_file import parse_schema
 from matrixdp.display import format_estimate, format_number, write_csv
+from matrixdp.domain.fields import quote_line, unquote_line
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
-from matrixdp.release import Release
 from matrixdp.report.mechanism_facts import read_mechanism
 from matrixdp.report.questions import (
     Answer,
@@ -34,7 +32,6 @@ from matrixdp.report.questions import (
 )
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.answer_charts import draw_answer
-from matrixdp.studio.field_text import quote_line, unquote_line
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
@@ -245,9 +242,7 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
 
 def to_python(question: Question, stored: Any) -> str:
     """Lines of Python that print the same answer from the downloaded file of `stored`, the whole release."""
-    plain = isinstance(stored, Release) and not isinstance(stored.design.query, TableMoments)
     calls: dict[str, tuple[str, list[Any]]] = {
-        "means": ("mean" if plain else "means", []),
         "means_by": ("means", [question.by]),
         "table": ("table", [question.rows, question.columns]),
         "regression": ("regression", [question.target, *([list(question.on)] if question.on else [])]),
@@ -367,6 +362,6 @@ def _describe_answer(request: Request, release: Answerable, stored: Any, choices
 
 def _describe_dates(schema: str, answer: Answer) -> list[str]:
     """What the numbers of those columns of an answer count that are dates or times."""
-    rules = parse_schema(Path("schema"), tomllib.loads(schema)).rules
+    rules = parse_schema(schema).rules
     names = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
     return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates if rule.name in names]

@@ -270,9 +270,8 @@ class Runner:
             return None
 
     def _list_approved(self) -> list[str]:
-        with self._state.reading() as connection:
-            rows = connection.execute("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
-            return [row["id"] for row in rows]
+        rows = self._state.select("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
+        return [row["id"] for row in rows]
 
     def _release(self, request_id: str) -> None:
         if not self._settings.isolated:

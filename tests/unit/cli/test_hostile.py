@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import matrixdp as matrixdp_package
 from matrixdp.cli.actions import release as releasing
 from matrixdp.cli.actions import release_output
-from matrixdp.cli.actions.schema_file import read_schema
-from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import run
+from matrixdp.domain.schema_file import read_schema
+from matrixdp.domain.schema_template import make_template
 from unit.cli.conftest import BUDGET, SCHEMA, TABLE, argv, make_table, read_charges
 
 USAGE, DATA = 2, 3

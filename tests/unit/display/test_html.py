@@ -14,8 +14,8 @@ import matrixdp
 from matrixdp import estimators
 from matrixdp.answers.estimate import Estimate
 from matrixdp.baselines import release_mechanism
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.display import MOST_COLUMNS, MOST_ROWS, Numbers, render_numbers, render_table
+from matrixdp.domain.schema import Schema
 from matrixdp.estimators import PrivateCovariance, PrivateRidge, PrivateScaler
 from matrixdp.release.notebook import COMPARISON_ONLY, SIMULATION
 
@@ -82,7 +82,7 @@ def shown_things(moments, table):
     yield COLUMNS
     yield moments.design
     yield moments
-    yield moments.mean()
+    yield moments.means()
     yield moments.covariance()
     yield table.design
     yield table
@@ -200,10 +200,10 @@ def test_a_restored_ledger_asks_to_be_settled(tmp_path):
 
 
 def test_schemas_show_their_columns(tmp_path):
-    text = read(Schema(tmp_path / "s.toml", COLUMNS, records=300))
+    text = read(Schema(COLUMNS, records=300, path=tmp_path / "s.toml"))
     assert "300" in text
     assert "may be missing" in text
-    assert "s.toml" in read(Schema(tmp_path / "s.toml"))
+    assert "s.toml" in read(Schema(path=tmp_path / "s.toml"))
 
 
 @pytest.mark.parametrize("name", [name for name in estimators.__all__ if name.startswith("Private")])

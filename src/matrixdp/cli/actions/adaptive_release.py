@@ -18,6 +18,7 @@ from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOption
 from matrixdp.cli.actions.release_output import print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.person import Person
 from matrixdp.estimates import AdaptiveRelease
 from matrixdp.estimates.release_covariance import describe_adaptive, release_adaptive
@@ -25,7 +26,6 @@ from matrixdp.estimates.sample import make_sample_release
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments
-from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import Files
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content

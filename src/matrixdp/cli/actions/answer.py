@@ -11,12 +11,12 @@ import click
 import numpy as np
 
 from matrixdp.cli.actions.output import echo_json, write_file
-from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.estimates.reading import read_release
 from matrixdp.estimates.result import CovarianceRelease
-from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report import questions
 from matrixdp.report.dates import read_dates, show_dates

@@ -20,8 +20,7 @@ from matrixdp.cli.exits import ChargedError
 from matrixdp.design import Design
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
 from matrixdp.ledger import Allowance, Event, Gaussian, Head, Ledger
-from matrixdp.ledger.differences import Difference
-from matrixdp.ledger.request import changed_request_error
+from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release import DatasetRelease
 from matrixdp.release.charging import describe_design

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.queries import TableMoments
-from matrixdp.records.file_rules import FileRules
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_date
 

@@ -18,7 +18,6 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.method import choose_method_for, find_bounds
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.actions.table_design import (
     collect_predictions,
     list_predictions,
@@ -29,6 +28,8 @@ from matrixdp.cli.actions.table_design import (
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display import Numbers, format_numbers, format_table, make_visible
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian

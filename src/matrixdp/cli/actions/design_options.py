@@ -13,7 +13,6 @@ import numpy as np
 from matrixdp.checks import check_integer, check_number
 from matrixdp.cli.actions.input_files import read_matrix, read_points
 from matrixdp.cli.actions.person_options import ROW_PER_RECORD, counts_people, find_person, require_number
-from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import (
     MATRICES,
     MODELS,
@@ -26,6 +25,7 @@ from matrixdp.cli.actions.table_query import (
 )
 from matrixdp.cli.query_options import QueryOptions
 from matrixdp.design import Allocation, Design, make_design, optimal
+from matrixdp.domain.schema import MAX_SIDE, Schema
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import (

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.cli.actions.schema_file import Graph, Schema
+from matrixdp.domain.schema import Graph, Schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records import read_array
 from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import Files, open_files
-from matrixdp.records.stored import StoredRecords
-from matrixdp.records.threads import Threads
+from matrixdp.records.opening import Threads
+from matrixdp.records.records import StoredRecords
 from matrixdp.types import Floats
 
 

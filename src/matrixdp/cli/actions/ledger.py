@@ -15,7 +15,7 @@ from matrixdp.ledger import Gaussian, Ledger, Summary
 from matrixdp.ledger.events import event_to_json
 from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
-from matrixdp.ledger.postgres.roles import roles_sql
+from matrixdp.ledger.schema import roles_sql
 from matrixdp.privacy import Privacy, Unit
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import choose_columns, choose_numbers, split_names
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.schema import MAX_SIDE, Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.estimates.result import AIMS, choose_for
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 
 _PLAIN_OPTIONS = {"importance": None, "directions": "standard", "calibration": "exact"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from matrixdp.checks import check_integer
-from matrixdp.cli.actions.schema_file import Schema, quote_key
 from matrixdp.domain.person import Person
+from matrixdp.domain.schema import Schema, quote_key
 from matrixdp.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -31,14 +31,14 @@ from matrixdp.cli.actions.person_options import counts_people, find_person
 from matrixdp.cli.actions.release_options import MonitoredRecords, ReleaseOptions
 from matrixdp.cli.actions.release_output import print_dataset, print_release, print_remarks, write_results
 from matrixdp.cli.actions.report_origin import add_origin, name_origin
-from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.design import Design
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Identity, MatrixQuery, TableMoments
-from matrixdp.records import Blocks, as_records, open_records
+from matrixdp.records import Blocks, as_records, open_records, with_ids
 from matrixdp.records.files import Files, open_files
-from matrixdp.records.ids import with_ids
 from matrixdp.records.people import number_of_people
 from matrixdp.release import DatasetRelease, Release, release_dataset
 from matrixdp.release.matrix import release_with_options

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from matrixdp.cli.actions.interrupts import DeferredInterrupts
 from matrixdp.cli.actions.progress import Progress
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.ledger.location import Location
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records, open_records
-from matrixdp.records.file_rules import FileRules
 from matrixdp.records.files import open_files
 
 T = TypeVar("T")

@@ -11,12 +11,11 @@ import numpy as np
 
 from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.cli.actions.describe_data import describe_table
 from matrixdp.cli.actions.design_options import DesignOptions, build_design
 from matrixdp.cli.actions.method import parse_features
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, make_visible
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
 from matrixdp.report.answer_tables import MODELS, AnswerTable, make_answers
@@ -41,7 +40,7 @@ def list_predictions(
 
     `data` is 'friendly', 'typical' or 'hostile': what is assumed where the schema has no guess.
     """
-    forecast = TableForecast(design, describe_table(schema), data)
+    forecast = TableForecast(design, schema.guesses, data)
     if options.kind in MODELS:
         found = make_model(forecast, options.kind, options.target, parse_features(options))
         return [found[0]]  # how much a regression explains has no error bar

@@ -6,8 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.domain.columns import Columns, YesNo
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import TableMoments
