@@ -32,7 +32,7 @@ from matrixdp.answers.models import Regression, RegressionFit, simulate
 from matrixdp.answers.noise_law import robust_spread
 from matrixdp.answers.view import view_moments
 from matrixdp.noise.table_noise import TableNoise
-from matrixdp.report.answer_tables import make_answers
+from matrixdp.report.answers import make_answers
 from matrixdp.types import Floats
 
 DELTA = 1e-6

@@ -23,11 +23,16 @@ from matrixdp import (
     binary,
     make_design,
 )
-from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.noise.matrix import triangle_to_vector
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import EdgeChange, FrobeniusBall, RankOneChange
-from matrixdp.sensitivity.best_covariance import best_covariance
-from matrixdp.sensitivity.limit import dual_weights, least_ball_error, least_moment_error, weighted_bound
+from matrixdp.sensitivity.limit import (
+    best_covariance,
+    dual_weights,
+    least_ball_error,
+    least_moment_error,
+    weighted_bound,
+)
 
 PRIVACY = Privacy(1, 1e-6)
 

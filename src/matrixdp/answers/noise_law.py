@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from matrixdp.design.design import Design
-from matrixdp.noise.matrix import MatrixGaussian, apply_factors
+from matrixdp.noise.matrix import MatrixGaussian, apply_factors, vector_to_triangle
 from matrixdp.noise.structure import Squares
 from matrixdp.noise.table_noise import LEVEL, OBSERVED, VALUE, TableNoise
-from matrixdp.noise.triangle import vector_to_triangle
 from matrixdp.types import Floats
 
 Places = Any  # an index, or an int array of indices of entries

@@ -14,7 +14,7 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.view import view_moments
 from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
-from matrixdp.report.answer_tables import make_answers
+from matrixdp.report.answers import make_answers
 
 COLUMNS = mdp.Columns(
     [
