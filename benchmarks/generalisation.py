@@ -17,6 +17,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def our_moment(data: DataSet, privacy: Privacy, seed: int, aim: str) -> Errors:
 
 
 def _our_regression(data: DataSet, privacy: Privacy, seed: int) -> Floats:
-    options = {"aim": "regression", "stream": Stream(seed=seed), "simulation": True}
+    options: dict[str, Any] = {"aim": "regression", "stream": Stream(seed=seed), "simulation": True}
     coefficients, intercepts = solve_regression(private_moment(data.scaled, data.unit, privacy, **options), 1)
     return np.append(intercepts, coefficients)
 

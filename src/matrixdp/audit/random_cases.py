@@ -12,7 +12,7 @@ from matrixdp.adaptive import principal_directions, private_moment, private_scal
 from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit.domains import BoxDomain, Domain, find_domain, give_rows
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
-from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import (

@@ -12,7 +12,7 @@ import matrixdp as package
 from matrixdp.cli import options
 from matrixdp.cli.actions import design_options
 from matrixdp.cli.main import cli
-from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.domain.schema_template import make_template
 from matrixdp.estimates import METHODS
