@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from matrixdp.answers.single_question import compare_questions
+from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.actions.design_options import refuse_extremes
 from matrixdp.cli.actions.table_design import list_predictions
 from matrixdp.display import format_number
@@ -20,7 +20,7 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta
 from matrixdp.queries import TableMoments
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table
 from matrixdp.studio.code_to_copy import write_command, write_python, write_release_command
 from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset

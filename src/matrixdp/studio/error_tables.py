@@ -12,11 +12,11 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.cli.actions.design import predict_std
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.design import Design
+from matrixdp.display import has_equal_rows
 from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
-from matrixdp.report.answer_tables import make_answers
-from matrixdp.report.content import has_equal_rows
+from matrixdp.report.answers import make_answers
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"

@@ -17,9 +17,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
-from matrixdp.release import Release
-from matrixdp.report.mechanism_facts import read_mechanism
-from matrixdp.report.questions import (
+from matrixdp.report.answers import (
     Answer,
     Answerable,
     answer_components,
@@ -31,7 +29,7 @@ from matrixdp.report.questions import (
     list_notes,
     to_facts,
 )
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
@@ -243,9 +241,7 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
 
 def to_python(question: Question, stored: Any) -> str:
     """Lines of Python that print the same answer from the downloaded file of `stored`, the whole release."""
-    plain = isinstance(stored, Release) and not isinstance(stored.design.query, TableMoments)
     calls: dict[str, tuple[str, list[Any]]] = {
-        "means": ("mean" if plain else "means", []),
         "means_by": ("means", [question.by]),
         "table": ("table", [question.rows, question.columns]),
         "regression": ("regression", [question.target, *([list(question.on)] if question.on else [])]),

@@ -14,7 +14,7 @@ import matrixdp as mdp
 from matrixdp.cli.actions import release as releasing
 from matrixdp.cli.actions import release_output
 from matrixdp.records.files import FilePart, open_files
-from matrixdp.report.dataset_page import DATASET_PAGE
+from matrixdp.report.release_page import DATASET_PAGE
 from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
 
 FILES = {

@@ -21,7 +21,7 @@ from matrixdp.estimates.result import find_recipe
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.types import Floats
 
 _EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)

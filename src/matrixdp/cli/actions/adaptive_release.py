@@ -30,7 +30,7 @@ from matrixdp.records.files import Files
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.files import rehearse_folder
-from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.guarantee import LedgerSummary
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release import DatasetRelease
 from matrixdp.release.charging import describe_design
-from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.guarantee import LedgerSummary
 
 _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 DIRECTIONS = "-directions"  # added to the request id of the release that learns directions

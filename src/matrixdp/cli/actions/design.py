@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from matrixdp.answers.moments import correlation, covariance
-from matrixdp.answers.single_question import compare_questions
+from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.actions.adaptive_design import AdaptiveDesign, show_adaptive_design
 from matrixdp.cli.actions.describe_data import describe_data, describe_moments
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
@@ -27,7 +27,7 @@ from matrixdp.cli.actions.table_design import (
 )
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display import Numbers, format_numbers, format_table, make_visible
+from matrixdp.display import Numbers, format_numbers, format_table, has_equal_rows, make_visible
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
@@ -35,8 +35,7 @@ from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.queries import Moments, TableMoments
-from matrixdp.report.answer_tables import SUMMARIES
-from matrixdp.report.content import has_equal_rows
+from matrixdp.report.answers import SUMMARIES
 from matrixdp.report.pictures import draw_design
 from matrixdp.types import Floats
 

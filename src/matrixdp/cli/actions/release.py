@@ -44,9 +44,9 @@ from matrixdp.release import DatasetRelease, Release, release_dataset
 from matrixdp.release.matrix import release_with_options
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.files import rehearse_folder
-from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.guarantee import LedgerSummary
+from matrixdp.report.release_page import DATASET_PAGE, render_dataset
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 
@@ -276,7 +276,7 @@ def _release_dataset(job: _ReleaseJob) -> Callable[[], None]:
 def _write_dataset_page(released: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
     """Write the report of a data set, which is complete and stays so if this fails."""
     table, written = name_origin(options)
-    page = render_dataset_page(released, ledger=ledger, table=table, written=written)
+    page = render_dataset(released, ledger=ledger, table=table, written=written)
     try:
         (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
     except OSError as error:

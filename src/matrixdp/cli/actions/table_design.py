@@ -18,8 +18,7 @@ from matrixdp.display import Numbers, format_number, format_numbers, format_tabl
 from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
-from matrixdp.report.answer_tables import MODELS, AnswerTable, make_answers
-from matrixdp.report.model_tables import make_model
+from matrixdp.report.answers import MODELS, Answer, make_answers, make_model
 from matrixdp.types import Floats
 
 DESCRIBED = (
@@ -33,9 +32,7 @@ _EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _NUMBER_COLUMNS = ("mean", "standard deviation")
 
 
-def list_predictions(
-    options: DesignOptions, design: Design, schema: Schema, *, data: str = "typical"
-) -> list[AnswerTable]:
+def list_predictions(options: DesignOptions, design: Design, schema: Schema, *, data: str = "typical") -> list[Answer]:
     """What a report shows of all records, and of all groups in one table, with predicted errors.
 
     `data` is 'friendly', 'typical' or 'hostile': what is assumed where the schema has no guess.
@@ -80,7 +77,7 @@ def print_section(title: str, text: str) -> None:
     click.echo(f"\n{click.style(title, bold=True)}\n{text}")
 
 
-def _tabulate_medians(design: Design, header: list[str], found: list[list[AnswerTable]]) -> str:
+def _tabulate_medians(design: Design, header: list[str], found: list[list[Answer]]) -> str:
     """Median errors of each table, in one column for each list of tables."""
     rows: list[list[str]] = []
     for answers in list(zip(*found, strict=True))[:_MOST_TABLES]:
@@ -102,7 +99,7 @@ class _Part(NamedTuple):
     relative: bool = False  # to the width of the bounds
 
 
-def _list_parts(answer: AnswerTable, design: Design) -> list[_Part]:
+def _list_parts(answer: Answer, design: Design) -> list[_Part]:
     """The errors of a table, in units in which they can be compared."""
     std, title = answer.estimate.std, answer.title
     widths = np.array([[number.upper - number.lower for number in _table(design).used.numbers]])
