@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from matrixdp.answers.moments import correlation, covariance
-from matrixdp.answers.single_question import compare_questions
+from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.actions.adaptive_design import AdaptiveDesign, show_adaptive_design
 from matrixdp.cli.actions.describe_data import describe_data, describe_moments
 from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
