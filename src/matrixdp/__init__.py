@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         RequestPendingError,
         StreamError,
     )
-    from matrixdp.estimates import CovarianceRelease, read_release, release_covariance
+    from matrixdp.release import CovarianceRelease, read_release, release_covariance
     from matrixdp.gdp import gdp_delta, gdp_epsilon, gdp_mu
     from matrixdp.ledger import Ledger
     from matrixdp.noise import Covariance, MatrixGaussian, Stream, draw_gaussian
@@ -170,7 +170,7 @@ _HOMES = {
         "ParameterError",
         "StreamError",
     ),
-    "matrixdp.estimates": ("CovarianceRelease", "read_release", "release_covariance"),
+    "matrixdp.release": ("CovarianceRelease", "read_release", "release_covariance"),
     "matrixdp.gdp": ("gdp_delta", "gdp_epsilon", "gdp_mu"),
     "matrixdp.ledger": ("Ledger",),
     "matrixdp.noise": ("Covariance", "MatrixGaussian", "Stream", "draw_gaussian"),

@@ -12,7 +12,7 @@ from matrixdp import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.records.ids import with_ids
-from matrixdp.release.mechanism import prepare, round_answer
+from matrixdp.mechanisms.mechanism import prepare, round_answer
 from matrixdp.sensitivity import KernelChange, OwnRowsChange, RecordChange
 from nightly import examples
 

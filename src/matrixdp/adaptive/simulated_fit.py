@@ -21,7 +21,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.release.interception import pass_releases
+from matrixdp.mechanisms.interception import pass_releases
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from matrixdp.display.short_repr import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.release.mechanism import prepare, round_answer
+from matrixdp.mechanisms.mechanism import prepare, round_answer
 
 SLACK = 1e-12  # relative; rounding of the measured distance itself
 _COUNT = 4  # records of a data set where the query does not say how many

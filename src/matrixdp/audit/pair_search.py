@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matrixdp.audit.families import Family
 from matrixdp.design import Design
 from matrixdp.domain import Bounds
-from matrixdp.release.mechanism import prepare, round_answer
+from matrixdp.mechanisms.mechanism import prepare, round_answer
 
 _ROUNDS = 6  # of local search from the worst pair of a family
 

@@ -19,8 +19,8 @@ from matrixdp.gdp import compose_mu
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.release import Guaranteed
-from matrixdp.release.interception import intercept_releases
-from matrixdp.release.mechanism import add_noise, draw_noise, round_answer, unwhiten
+from matrixdp.mechanisms.interception import intercept_releases
+from matrixdp.mechanisms.mechanism import add_noise, draw_noise, round_answer, unwhiten
 from matrixdp.types import Floats
 
 

@@ -24,7 +24,10 @@ from matrixdp.device import is_on_device, load_cupy
 from matrixdp.display.short_repr import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
+from matrixdp.ledger.differences import find_differences
+from matrixdp.ledger.request import changed_request_error
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.release.charging import Account
 from matrixdp.release.notebook import ShownRelease
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -248,6 +251,14 @@ class Release(ShownRelease, Guaranteed):
 def _refuse_group(group: Any) -> None:
     if group is not None:
         raise ParameterError("group must be left out: groups are those of TableMoments with by.")
+
+
+def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
+    """Raise a `LedgerError` if a stored release has other options; ledgers of earlier versions did not keep them."""
+    old = {"missing": released.missing, "structured": released.design.structure is not None}
+    new = {"missing": missing, "structured": design.structure is not None}
+    if differences := find_differences(old, new):
+        raise changed_request_error(account.dataset, account.request, "", differences)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 from matrixdp.answers.moments import Estimate
 from matrixdp.domain.columns import Number
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.release import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, TableMoments
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release

@@ -8,7 +8,7 @@ from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
 from matrixdp.display.numbers import format_number
 from matrixdp.domain.bounds import Bounds
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.release import AdaptiveRelease
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.release import MechanismRelease, Release
 

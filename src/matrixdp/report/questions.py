@@ -12,9 +12,9 @@ import numpy as np
 
 from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
-from matrixdp.estimates.error_parts import error_parts
-from matrixdp.estimates.result import CovarianceRelease
+from matrixdp.release import AdaptiveRelease, PlainRelease
+from matrixdp.release.error_parts import error_parts
+from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 from matrixdp.report.content import REPLACED

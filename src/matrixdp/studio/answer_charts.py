@@ -14,7 +14,7 @@ import numpy as np
 from matrixdp.answers.named import relate_to_diagonal
 from matrixdp.display.numbers import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.release import AdaptiveRelease
 from matrixdp.queries import TableMoments
 from matrixdp.report.questions import Answer, Answerable
 from matrixdp.studio.explorer import Question

@@ -14,7 +14,7 @@ from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number
-from matrixdp.estimates.result import find_recipe
+from matrixdp.release.covariance_release import find_recipe
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.studio.planning import ReleasePlan

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.display.numbers import format_estimate, format_number
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
+from matrixdp.release import AdaptiveRelease, PlainRelease
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 from matrixdp.report.questions import (

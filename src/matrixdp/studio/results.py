@@ -11,7 +11,7 @@ from matrixdp.studio.requests import FullRequest, Request, RequestBook, Status
 from matrixdp.studio.roles import Role, Viewer
 
 if TYPE_CHECKING:
-    from matrixdp.estimates import CovarianceRelease
+    from matrixdp.release import CovarianceRelease
     from matrixdp.release import MechanismRelease, Release
 
 _ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
@@ -47,7 +47,7 @@ class Results:
 
     def load(self, viewer: Viewer, request_id: str) -> Release | MechanismRelease | CovarianceRelease:
         """The release, from its ``release.json``, for post-processing, which costs nothing."""
-        from matrixdp.estimates import read_release
+        from matrixdp.release import read_release
 
         return read_release(self.path(viewer, request_id, "release.json").read_text(encoding="utf-8"))
 

@@ -205,7 +205,7 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interrupt
 
 
 def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
-    import matrixdp.release.mechanism as module
+    import matrixdp.mechanisms.mechanism as module
 
     order = []
     blocks, draw, charge = FilePart.blocks, module.draw_gaussian, mdp.Ledger.charge

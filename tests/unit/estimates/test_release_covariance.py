@@ -12,8 +12,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.errors import DataError, LedgerError, ParameterError
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
-from matrixdp.estimates.adaptive_release import digest_content
+from matrixdp.release import AdaptiveRelease, PlainRelease
+from matrixdp.release.adaptive_release import digest_content
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import LargeDeltaWarning
 

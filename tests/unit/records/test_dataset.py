@@ -17,7 +17,7 @@ from matrixdp.noise import BlockKey
 from matrixdp.release import DatasetRelease, dataset, release_dataset
 from matrixdp.release import dataset_passes as passes
 from matrixdp.release import mechanism as rows
-from matrixdp.release.mechanism import RowMechanism
+from matrixdp.mechanisms.mechanism import RowMechanism
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
 QUERY = mdp.Identity(BOUNDS, RECORDS)

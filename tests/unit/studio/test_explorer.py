@@ -7,8 +7,8 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.sample import make_sample_release
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.sample import make_sample_release
 from matrixdp.privacy import Neighbours
 from matrixdp.report.questions import as_answerable, list_notes, to_csv, to_facts
 from matrixdp.studio.answer_charts import draw_answer

@@ -16,7 +16,7 @@ from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import ParameterError
-from matrixdp.estimates.result import find_recipe
+from matrixdp.release.covariance_release import find_recipe
 from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee

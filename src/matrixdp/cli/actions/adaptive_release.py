@@ -19,9 +19,9 @@ from matrixdp.cli.actions.release_output import print_release, print_remarks, wr
 from matrixdp.cli.actions.report_origin import add_origin
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
-from matrixdp.estimates import AdaptiveRelease
-from matrixdp.estimates.release_covariance import describe_adaptive, release_adaptive
-from matrixdp.estimates.sample import make_sample_release
+from matrixdp.release import AdaptiveRelease
+from matrixdp.release.release_covariance import describe_adaptive, release_adaptive
+from matrixdp.release.sample import make_sample_release
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Moments

@@ -14,8 +14,8 @@ from matrixdp.cli.actions.output import echo_json, write_file
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
-from matrixdp.estimates.reading import read_release
-from matrixdp.estimates.result import CovarianceRelease
+from matrixdp.release.reading import read_release
+from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.records.file_rules import DateRule
 from matrixdp.release import Release
 from matrixdp.report import questions

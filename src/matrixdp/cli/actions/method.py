@@ -9,7 +9,7 @@ from matrixdp.cli.actions.schema_file import MAX_SIDE, Schema
 from matrixdp.cli.actions.table_query import choose_columns, choose_numbers, split_names
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates.result import AIMS, choose_for
+from matrixdp.release.covariance_release import AIMS, choose_for
 from matrixdp.queries.checks import parse_records
 
 _PLAIN_OPTIONS = {"importance": None, "directions": "standard", "calibration": "exact"}

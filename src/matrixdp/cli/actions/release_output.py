@@ -13,7 +13,7 @@ from matrixdp.cli.actions.output import echo_json, wrap_text
 from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.release import AdaptiveRelease
 from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable

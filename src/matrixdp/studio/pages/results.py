@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.cli.actions.schema_file import parse_schema
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import read_release
+from matrixdp.release import read_release
 from matrixdp.privacy import Privacy
 from matrixdp.report.mechanism_facts import read_mechanism
 from matrixdp.report.questions import Answer, Answerable, as_answerable, list_notes, to_csv, to_facts

@@ -14,10 +14,10 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.estimates.adaptive_release import AdaptiveRelease
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.reading import read_release
-from matrixdp.estimates.result import CovarianceRelease, check_aim, check_method, choose_for, find_recipe
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.reading import read_release
+from matrixdp.release.covariance_release import CovarianceRelease, check_aim, check_method, choose_for, find_recipe
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta

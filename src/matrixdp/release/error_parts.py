@@ -10,9 +10,9 @@ from matrixdp.adaptive.error_bars import sampling_bars
 from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates.adaptive_release import AdaptiveRelease
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.result import CovarianceRelease
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.queries import TableMoments
 from matrixdp.release import Release
 from matrixdp.types import Floats

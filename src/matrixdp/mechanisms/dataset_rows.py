@@ -20,7 +20,7 @@ from matrixdp.noise import BlockKey
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import to_array
 from matrixdp.records.formats import pyarrow
-from matrixdp.release.mechanism import RowMechanism
+from matrixdp.mechanisms.mechanism import RowMechanism
 
 ALTERED = "the records were altered while they were read. Nothing was released."
 
