@@ -30,7 +30,7 @@ from benchmarks.accuracy_methods import (
     regression_methods,
 )
 from matrixdp import Privacy
-from matrixdp.release import load_plugins
+from matrixdp.release.registry import load_plugins
 from matrixdp.types import Floats
 
 DELTA = 1e-6

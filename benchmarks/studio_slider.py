@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.studio import FEATURES, Server, make_folder, serve
 from matrixdp.studio.roles import Role
+from matrixdp.studio.sign_in import create_token
 from matrixdp.studio.state import State
-from matrixdp.studio.tokens import create_token
 
 MOVES, FIRST = 60, 5
 _MOVE = """async (step) => {

@@ -15,9 +15,8 @@ import pandas  # noqa: F401 (pyarrow would import it in every fork)
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
-from matrixdp.studio.runner import Runner
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.worker import release_request
+from matrixdp.studio.worker import Runner, release_request
 from studio_site import CURATOR, read_settings
 
 

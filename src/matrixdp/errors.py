@@ -141,3 +141,19 @@ class RequestPendingError(LedgerError):
     """
 
     receipt: Any = None
+
+
+class ChargedError(Exception):
+    """An error after the charge of a release.
+
+    Parameters
+    ----------
+    error : BaseException
+    recovery : str
+        What was spent, and how to get the release.
+    """
+
+    def __init__(self, error: BaseException, recovery: str) -> None:
+        super().__init__(recovery)
+        self.error = error
+        self.recovery = recovery

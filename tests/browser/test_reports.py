@@ -14,7 +14,7 @@ from matrixdp.paper import noise_figure
 from matrixdp.paper.html_page import Section, page
 from matrixdp.paper.report_table import ReportTable
 from matrixdp.records.file_rules import DateRule
-from matrixdp.release import MechanismRelease
+from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_page
 from matrixdp.report.dataset_page import render_dataset_page
 from matrixdp.report.stylesheet import DARK, LIGHT

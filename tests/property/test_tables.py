@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.audit import worst_record_pair
 from matrixdp.audit.random_designs import random_design
-from matrixdp.noise.table_noise import OBSERVED, VALUE
 from matrixdp.mechanisms.mechanism import prepare
+from matrixdp.noise.table_noise import OBSERVED, VALUE
 from nightly import examples
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)

@@ -12,8 +12,8 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.grid_records import PrivateRecords
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
+from matrixdp.mechanisms.mechanism import NoisyAnswer
 from matrixdp.privacy import Neighbours
-from matrixdp.release import Release
 from matrixdp.types import Floats
 
 _BEYOND = 1.01  # radius of a ball that contains the box, in units of its corners' length
@@ -73,7 +73,7 @@ def box_moment(
     return measured(released, public)
 
 
-def measured(released: Release, public: int) -> BallMoment:
+def measured(released: NoisyAnswer, public: int) -> BallMoment:
     """A release of `BoxMoments`, over the noisy number of records where that is private."""
     count, query = 1.0, released.design.query
     if not query.public_number:

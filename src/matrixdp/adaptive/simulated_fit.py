@@ -19,9 +19,9 @@ from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.statistics import Statistics, moments_of, read_off
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
+from matrixdp.mechanisms.interception import pass_releases
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.mechanisms.interception import pass_releases
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:

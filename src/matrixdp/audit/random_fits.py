@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive import principal_directions, private_moment, private_scales
+from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.audit.people import give_rows
 from matrixdp.audit.random_designs import Rng, random_neighbours
 from matrixdp.domain import Bounds
@@ -25,6 +25,7 @@ from matrixdp.estimators import (
 )
 from matrixdp.estimators.inputs import parse_bounds
 from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.release.directions import principal_directions
 from matrixdp.types import Floats
 
 

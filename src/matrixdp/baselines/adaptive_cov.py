@@ -13,7 +13,8 @@ from matrixdp.baselines.unit_records import SharedBudget, moment_release, unit_r
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import gaussian_cost, register_mechanism
 from matrixdp.types import Floats
 
 _SEARCH, _TRACE = 0.125, 0.125  # shares of mu^2 for the radius and the trace

@@ -8,8 +8,8 @@ from matrixdp.design import isotropic, make_design
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, gaussian_cost, register_mechanism
 
 
 @register_mechanism("analytic Gaussian", cost=gaussian_cost, tasks=("records", "second-moment"))

@@ -10,8 +10,8 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, gaussian_cost, register_mechanism
 
 
 def _design(query: MatrixQuery, privacy: Privacy, calibration: str = "exact") -> Design:

@@ -12,7 +12,8 @@ from matrixdp.checks import check_integer
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import gaussian_cost, register_mechanism
 
 _FAILURE = 0.1
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from matrixdp.baselines.answer_vector import answer_to_vector, vector_to_answer
 from matrixdp.baselines.float_samplers import draw_directions, draw_gamma
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, pure_cost, register_mechanism
 from matrixdp.types import Floats
 
 

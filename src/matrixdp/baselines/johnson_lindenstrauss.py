@@ -15,11 +15,12 @@ import numpy as np
 from matrixdp.baselines.sketch import largest_leverage, sketch_epsilon
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Approximate
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import MechanismRelease, check_stream, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 

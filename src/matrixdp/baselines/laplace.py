@@ -10,11 +10,12 @@ import numpy as np
 from matrixdp.baselines.answer_vector import answer_to_vector, vector_to_answer
 from matrixdp.baselines.exact_laplace import draw_laplace
 from matrixdp.errors import ParameterError, show
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, pure_cost, register_mechanism
 from matrixdp.types import Floats
 
 BEST_WEIGHT = 2 ** (1 / 3)

@@ -6,11 +6,12 @@ from typing import Any
 
 from matrixdp.baselines.bingham import draw_bingham
 from matrixdp.errors import ParameterError
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import SecondMoment
-from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, pure_cost, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 
 

@@ -11,7 +11,8 @@ from matrixdp.baselines.unit_records import SharedBudget, clip_rows, moment_rele
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, gaussian_cost, register_mechanism
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import gaussian_cost, register_mechanism
 from matrixdp.types import Floats
 
 

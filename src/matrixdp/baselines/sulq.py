@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from matrixdp.adaptive.directions import principal_directions
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import MechanismRelease, check_stream, gaussian_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.directions import principal_directions
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, gaussian_cost, register_mechanism
 
 SPLITS = ("mu", "epsilon")
 

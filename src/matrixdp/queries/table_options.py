@@ -43,8 +43,8 @@ def check_groups(columns: Columns, by: Any) -> tuple[str, ...]:
     for name in names:
         if columns.category(name).missing:
             raise ParameterError(
-                f"«by» must name columns without missing values, and {name!r} may be missing. Give its missing values a "
-                "level of their own in the data, or do not group by it."
+                f"«by» must name columns without missing values, and {name!r} may be missing. Give its missing values "
+                "a level of their own in the data, or do not group by it."
             )
     return names
 

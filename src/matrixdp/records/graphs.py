@@ -1,24 +1,21 @@
-"""Input files that are not blocks of records: graphs, pairs of categories, public points and directions."""
+"""Graphs and pairs of categories in files, read into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from matrixdp.cli.actions.schema_file import Graph, Schema
-from matrixdp.errors import DataError, ParameterError
-from matrixdp.records import read_array
-from matrixdp.records.arrays import load_npy
-from matrixdp.records.files import Files, open_files
+from matrixdp.errors import DataError
+from matrixdp.records.files import Files
+from matrixdp.records.opening import read_array
 from matrixdp.records.stored import StoredRecords
 from matrixdp.records.threads import Threads
 from matrixdp.types import Floats
 
 
-def read_graph(source: Files, graph: Graph) -> Floats:
+def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
     """Adjacency matrix of shape (nodes, nodes), from a list of edges or from the matrix itself.
 
     A table with columns `source` and `target`, and optionally `weight`, is a list of edges; an edge may be listed in
@@ -26,10 +23,10 @@ def read_graph(source: Files, graph: Graph) -> Floats:
     and one row for each node, in the order of the schema.
     """
     if {"source", "target"} <= set(source.column_names()):
-        return _read_edges(source, graph)
-    matrix = read_numbers(source, graph.nodes)
-    if matrix.shape[0] != len(graph.nodes):
-        raise DataError(f"{source.place} must have one row for each of the {len(graph.nodes)} nodes of the schema.")
+        return _read_edges(source, nodes)
+    matrix = read_numbers(source, nodes)
+    if matrix.shape[0] != len(nodes):
+        raise DataError(f"{source.place} must have one row for each of the {len(nodes)} nodes of the schema.")
     return matrix
 
 
@@ -39,13 +36,13 @@ def read_numbers(source: Files, columns: Sequence[str]) -> Floats:
     return read_array(records, len(columns), columns).astype(np.float64)
 
 
-def _read_edges(source: Files, graph: Graph) -> Floats:
-    numbers = {name: i for i, name in enumerate(graph.nodes)}
+def _read_edges(source: Files, nodes: Sequence[str]) -> Floats:
+    numbers = {name: i for i, name in enumerate(nodes)}
     ends = source.read_columns(["source", "target"], as_text=True)
     weights = np.ones(len(ends[0]))
     if "weight" in source.column_names():
         weights = read_numbers(source, ["weight"])[:, 0]
-    matrix = np.zeros((len(graph.nodes), len(graph.nodes)))
+    matrix = np.zeros((len(nodes), len(nodes)))
     seen = np.zeros(matrix.shape, bool)
     for start, end, weight in zip(*ends, weights, strict=True):
         i, j = (numbers.get(str(node)) for node in (start, end))
@@ -60,11 +57,11 @@ def _read_edges(source: Files, graph: Graph) -> Floats:
     return matrix
 
 
-def read_pairs(source: Files, columns: tuple[str, str], schema: Schema) -> list[tuple[Any, Any]]:
-    """Pairs of categories, one for each record; values are compared with the categories as text."""
+def read_pairs(source: Files, levels: Mapping[str, Sequence[str | int]]) -> list[tuple[Any, ...]]:
+    """Categories of several columns, one tuple for each record; values are compared with `levels` as text."""
     values = []
-    for name, column in zip(columns, source.read_columns(columns, as_text=True), strict=True):
-        categories = {str(category): category for category in schema.pair_levels(name)}
+    for name, column in zip(levels, source.read_columns(list(levels), as_text=True), strict=True):
+        categories = {str(category): category for category in levels[name]}
         try:
             values.append([categories[str(value)] for value in column])
         except KeyError:
@@ -73,25 +70,3 @@ def read_pairs(source: Files, columns: tuple[str, str], schema: Schema) -> list[
                 "category for it, such as 'other', or map it to one."
             ) from None
     return list(zip(*values, strict=True))
-
-
-def read_points(path: Path, names: Sequence[str]) -> Floats:
-    """Public points, of shape (points, features): a table with the columns `names`, or a matrix in a NPY file."""
-    if path.suffix.lower() == ".npy":
-        return read_matrix(path, "points")
-    try:
-        return read_numbers(open_files(path), names)
-    except DataError as error:
-        raise ParameterError(f"--points: {error}") from None
-
-
-def read_matrix(path: Path, option: str) -> Floats:
-    """A public matrix in a NPY file, or in a CSV file without a header; `option` is the one that named the file."""
-    try:
-        if path.suffix.lower() == ".npy":
-            return np.array(load_npy(path), np.float64)
-        return np.loadtxt(path, delimiter=",", ndmin=2, dtype=np.float64)
-    except OSError as error:
-        raise ParameterError(f"--{option}: {path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, TypeError, OverflowError):
-        raise ParameterError(f"--{option}: {path} must be a NPY file, or a CSV file of numbers only.") from None

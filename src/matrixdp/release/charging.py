@@ -1,4 +1,4 @@
-"""What a release costs, where it is charged, and the order in which a release is made: find, check, charge, make, keep."""
+"""What a release costs, where it is charged, and the order of its steps: find, check, charge, make, keep."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from matrixdp.adaptive.budget import FitBudget
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
-from matrixdp.ledger import Event, Ledger, Receipt
+from matrixdp.ledger import Event, Gaussian, Ledger, Receipt
 from matrixdp.mechanisms.interception import current_answer
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records
 from matrixdp.serialise import to_json_content
+from matrixdp.version import __version__
 
 P = TypeVar("P")
 
@@ -170,6 +172,57 @@ def make_once(
     if account is not None and receipt is not None:
         account.complete(receipt, released.to_json)
     return Paid(released, receipt)
+
+
+class PreparedSpending(Protocol):
+    """A fit whose data and parameters have been checked, and which has not spent anything yet."""
+
+    @property
+    def budget(self) -> FitBudget:
+        """What it spends."""
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What is fitted."""
+
+    def fit(self) -> Any:
+        """Spend the budget."""
+
+
+def release_fit(
+    prepared: PreparedSpending,
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    allowance: str | None = None,
+) -> Any:
+    """Charge the whole budget of a prepared fit, and fit.
+
+    Parameters
+    ----------
+    prepared : PreparedFit or PreparedScales
+    ledger : path, optional
+        Not a `Ledger`, so that copies of an estimator charge the same ledger.
+    dataset, allowance : str, optional
+
+    Privacy
+    -------
+    One Gaussian event of the total `mu`, before the first random bit is drawn. A fit that fails after the charge leaves
+    it spent.
+    """
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
+    budget = prepared.budget
+    account = open_account(ledger, dataset, None, allowance, simulation=budget.simulation)
+    if account is None:
+        return prepared.fit()
+    spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
+    price = Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
+    with account.ledger:
+        receipt = account.charge(price)
+        found = prepared.fit()
+        account.complete(receipt, str)
+    return found
 
 
 def open_account(

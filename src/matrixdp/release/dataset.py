@@ -17,12 +17,12 @@ from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
-from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries.checks import check_count
-from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, writing
 from matrixdp.mechanisms.interception import current_answer
 from matrixdp.mechanisms.mechanism import check_rowwise, check_stream
+from matrixdp.noise import BlockKey, Stream
+from matrixdp.queries.checks import check_count
+from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import (
     Account,
     Paid,

@@ -23,7 +23,9 @@ class Question:
 
 
 QUESTIONS = {
-    "everything": Question("Everything", "means, shares, tables and correlations of all chosen columns, in one release"),
+    "everything": Question(
+        "Everything", "means, shares, tables and correlations of all chosen columns, in one release"
+    ),
     "means": Question("Means", "means of numbers and shares of levels"),
     "table": Question("A table of counts", "by two categories"),
     "moments": Question("Means and second moments", "the matrix itself, for your own analysis"),
@@ -156,7 +158,9 @@ class Option:
 
 
 OPTIONS = (
-    Option(name="question", flag="query", kind="choice", choices=tuple(QUESTIONS), required=True, help="What to release."),
+    Option(
+        name="question", flag="query", kind="choice", choices=tuple(QUESTIONS), required=True, help="What to release."
+    ),
     Option(name="epsilon", kind="number", required=True, above=0, help="Privacy loss, greater than 0."),
     Option(
         name="delta",
@@ -223,9 +227,7 @@ OPTIONS = (
         default="exact",
         help="How the size of the noise is determined; all but 'exact' are the paper's.",
     ),
-    Option(
-        name="columns", kind="names", metavar="NAME,...", help="Columns of the schema to release. [default: all]"
-    ),
+    Option(name="columns", kind="names", metavar="NAME,...", help="Columns of the schema to release. [default: all]"),
     Option(
         name="by",
         kind="names",

@@ -21,7 +21,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
-from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import (
     Adjacency,
     ContingencyTable,
@@ -39,8 +39,8 @@ from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import open_files
 from matrixdp.records.opening import make_engine
 from matrixdp.records.stored import StoredRecords
-from matrixdp.release.charging import Price, describe_design, digest, list_options, list_read_options
 from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.charging import Price, describe_design, digest, list_options, list_read_options
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, METHODS, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
@@ -122,6 +122,11 @@ class Plan:
     def public_number(self) -> bool:
         """Whether the number of records is public; where it is private, `records` is an estimate of it."""
         return self.query.public_number
+
+    @property
+    def public_progress(self) -> bool:
+        """Whether it may be shown how many records were read: that of a person's rows is private, too."""
+        return self.records is not None and self.public_number and self.query.count_word != "people"
 
     @property
     def event(self) -> Event:
@@ -295,7 +300,7 @@ def _choose_method(request: Request, records: int | None) -> MethodChoice | None
 def _find_need_of_plain(request: Request) -> str:
     """Why only a plain release can answer, in a sentence; empty if an adaptive fit can as well."""
     if request.by is not None:
-        return "Groups («by») are released together, by a plain release of the moments of each."
+        return "Groups (by) are released together, by a plain release of the moments of each."
     columns = request.choose_columns()
     if columns.categories and request.question not in MATRICES:
         return "The table has categories, which a plain release of its moments can use."
@@ -304,10 +309,10 @@ def _find_need_of_plain(request: Request) -> str:
     if request.missing != "error":
         return "Missing values are replaced by the middle of their bounds, which only a plain release does."
     if not request.clip:
-        return "Records outside of their bounds are errors («clip»), which only a plain release checks."
+        return "Records outside of their bounds are errors (clip=False), which only a plain release checks."
     given = {"importance": request.importance is not None, "directions": not request.standard}
     for name in [name for name, found in given.items() if found] + ["calibration"] * (request.calibration != "exact"):
-        return f"«{name}» shapes the noise of a plain release."
+        return f"{name} shapes the noise of a plain release."
     return ""
 
 
@@ -552,7 +557,7 @@ def read_points(points: Any, names: Sequence[str]) -> Floats | None:
 
 
 def read_matrix(source: Any, option: str) -> Floats:
-    """A public matrix: an array, a NPY file, or a CSV file without a header; `option` is the one that named the file."""
+    """A public matrix: an array, a NPY file, or a CSV file without a header; `option` named the file."""
     if not isinstance(source, str | Path):
         return np.asarray(source, np.float64)
     path = Path(source)

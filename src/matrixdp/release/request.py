@@ -75,7 +75,7 @@ class Request:
     person: str | None = None
     rows: int | None = None
     method: str = "auto"
-    importance: Mapping[str, float] | Sequence[tuple[str, float]] | None = None
+    importance: Any = None
     directions: Any = "standard"
     directions_share: float = 0.2
     calibration: str = "exact"
@@ -120,7 +120,11 @@ class Request:
         if self.columns is not None and (self.question in GRAPHS or self.question == "counts"):
             raise ParameterError(f"«columns» must be left out for «question» {self.question}.")
         for option in OPTIONS:
-            if option.questions and self.question not in option.questions and getattr(self, option.name) != option.default:
+            if (
+                option.questions
+                and self.question not in option.questions
+                and getattr(self, option.name) != option.default
+            ):
                 raise ParameterError(
                     f"«{option.name}» must be left out for «question» {self.question}; it is for "
                     f"{', '.join(option.questions)}."
@@ -277,13 +281,13 @@ class Request:
         """Raise unless the share of the budget for directions is possible, where they are learned."""
         if self.learned:
             option = OPTION["directions_share"]
-            limits = {"at_least": option.at_least, "at_most": option.at_most}
-            check_number(self.directions_share, "«directions_share»", **limits)
+            share = self.directions_share
+            check_number(share, "«directions_share»", at_least=option.at_least, at_most=option.at_most)
 
     def weigh(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """The weights of columns, which must be among `names`."""
         option = OPTION["importance"]
-        pairs = tuple(self.importance or ())
+        pairs: tuple[tuple[str, float], ...] = tuple(self.importance or ())
         for name, weight in pairs:
             if name not in names:
                 known = ", ".join(names[:20])
@@ -304,6 +308,5 @@ def _as_names(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 def _check_choice(option: Option, value: Any) -> None:
-    if value is not None or option.required:
-        if value not in option.choices:
-            raise option.error(f"must be one of {', '.join(option.choices)}, got {show(value)} instead.")
+    if (value is not None or option.required) and value not in option.choices:
+        raise option.error(f"must be one of {', '.join(option.choices)}, got {show(value)} instead.")

@@ -14,18 +14,21 @@ from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.domain.clipping import check_missing
-from matrixdp.errors import RequestPendingError
+from matrixdp.errors import DataError, RequestPendingError
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.ledger.differences import Difference
 from matrixdp.ledger.request import changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream, draw_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.queries import TableMoments
-from matrixdp.records import Blocks, as_records
+from matrixdp.records import Blocks, as_records, is_out_of_core, require_rereadable
 from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
 from matrixdp.records.ids import with_ids
 from matrixdp.records.opening import make_engine
+from matrixdp.records.parts import count_rows
+from matrixdp.records.people import number_of_people
+from matrixdp.records.records import CountTask
 from matrixdp.records.stored import StoredRecords
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, design_price, list_options, make_once, open_account
@@ -34,6 +37,7 @@ from matrixdp.release.directions import PrincipalDirections, principal_direction
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan
 from matrixdp.release.reading import read_release
+from matrixdp.release.request import Request
 from matrixdp.release.result import Release, require_same_release
 
 DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
@@ -118,21 +122,20 @@ def run(
         paid = _release_fit(plan, data, account, **noise)
         return Outcome(paid.release, plan, paid.receipt)
     if plan.in_files:
-        assert out is not None and plan.design is not None  # as of a data set in files
+        assert out is not None  # as of a data set in files
+        assert plan.design is not None
         paid = write_dataset(plan.design, data, account, out, missing=plan.request.missing, force=force, **noise)
         return Outcome(paid.release, plan, paid.receipt)
     learned = _learn_directions(plan, data, account, stream, simulation) if plan.request.learned else None
     design = plan.design if learned is None else plan.with_directions(learned.directions)
     assert design is not None  # of a plain release
     request = plan.request
-    paid = release_design(
-        design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise
-    )
+    paid = release_design(design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise)
     return Outcome(paid.release, plan, paid.receipt, learned)
 
 
 def check_budget(plan: Plan, account: Account) -> bool:
-    """Whether the request was charged before; raises a `LedgerError` if it was not, and the budget does not cover it."""
+    """Whether the request was charged before; a `LedgerError` if it was not, and the budget does not cover it."""
     before = _was_charged(account)
     learned = plan.request.learned and _was_charged(account, DIRECTIONS)
     if before and plan.request.learned and not learned:  # directions would be charged before it is refused
@@ -154,13 +157,12 @@ def _was_charged(account: Account, suffix: str = "") -> bool:
         return True
 
 
-def open_data(
-    plan: Plan, records: Any, *, workers: Any = None, progress: Callable[[int], object] | None = None
-) -> Any:
+def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callable[[int], object] | None = None) -> Any:
     """The private data as the query of a plan takes them; `Files` must have its columns."""
     if not isinstance(records, Files):
         return records
-    request, query, data = plan.request, plan.query, None
+    data: Any
+    request, query = plan.request, plan.query
     ids = () if query.person is None else (query.person.column,)
     if request.question in GRAPHS:
         data = read_graph(records, request.schema.graph.nodes)
@@ -177,6 +179,34 @@ def open_data(
     blocks = as_records(data)
     assert isinstance(blocks, Blocks)  # they are in memory
     return replace(blocks, read_options=records.read_options)
+
+
+def count_units(request: Request, records: Any) -> int:
+    """The public number of people where each counts once, otherwise that of the records.
+
+    Raises a `DataError` if there are none.
+    """
+    rows = records.count() if isinstance(records, Files) else count_rows_of(records, request)
+    if rows == 0:
+        found = f"{records.place} has no records." if isinstance(records, Files) else ""
+        raise DataError(found or "data must have at least one record.")
+    if not request.counts_people:
+        return rows
+    whose = request.whose
+    assert whose is not None  # as people count
+    if isinstance(records, Files):
+        records.require([whose.column])
+        records = StoredRecords(records, make_engine(None))
+    return number_of_people(as_records(records), whose, rows=rows)
+
+
+def count_rows_of(data: Any, request: Request) -> int:
+    """The number of records in memory, or in parts, of which one column is read."""
+    if not is_out_of_core(data):
+        return count_rows(data)
+    columns = request.choose_columns().names if request.question not in GRAPHS else ()
+    named = request.schema.named
+    return sum(require_rereadable(as_records(data)).select(columns[:1] if named else None).map(CountTask()))
 
 
 def _release_fit(

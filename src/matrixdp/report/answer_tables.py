@@ -12,7 +12,7 @@ import numpy as np
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.queries import TableMoments
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 
 MODELS = ("components", "regression")
 SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix

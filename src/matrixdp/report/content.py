@@ -10,10 +10,10 @@ import numpy as np
 from matrixdp.answers.moments import Estimate
 from matrixdp.domain.columns import Number
 from matrixdp.errors import ParameterError, show
-from matrixdp.release import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, TableMoments
 from matrixdp.records.file_rules import DateRule
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
 from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism

@@ -9,7 +9,7 @@ from matrixdp.answers.named import NamedEstimate
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.display.html import escape_text
 from matrixdp.display.numbers import format_number
-from matrixdp.release import DatasetRelease
+from matrixdp.release.dataset import DatasetRelease
 from matrixdp.report.content import REPLACED
 from matrixdp.report.html import list_warnings, render_guarantee
 from matrixdp.report.ledger_summary import LedgerSummary

@@ -6,7 +6,7 @@ import numpy as np
 
 from matrixdp.answers.named import NamedEstimate
 from matrixdp.display.numbers import format_number
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 from matrixdp.report.answer_findings import read_answers
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent

@@ -11,7 +11,8 @@ from matrixdp.display.numbers import format_number
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import TableMoments
 from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.release import DatasetRelease, Release
+from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answer_sections import render_answers
 from matrixdp.report.content import ReportContent
 from matrixdp.report.count_totals import add_totals

@@ -8,9 +8,10 @@ from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
 from matrixdp.display.numbers import format_number
 from matrixdp.domain.bounds import Bounds
-from matrixdp.release import AdaptiveRelease
 from matrixdp.queries import MatrixQuery, Moments
-from matrixdp.release import MechanismRelease, Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.result import Release
 
 AnyRelease = Release | MechanismRelease | AdaptiveRelease
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
-from matrixdp.release import AdaptiveRelease, PlainRelease
-from matrixdp.release.error_parts import error_parts
-from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.queries import TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.error_parts import error_parts
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.result import Release
 from matrixdp.report.content import REPLACED
 from matrixdp.report.files import quote_formula
 

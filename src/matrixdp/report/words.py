@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 from matrixdp.report.content import ReportContent
 from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import MechanismFacts

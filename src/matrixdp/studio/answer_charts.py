@@ -14,10 +14,9 @@ import numpy as np
 from matrixdp.answers.named import relate_to_diagonal
 from matrixdp.display.numbers import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
-from matrixdp.release import AdaptiveRelease
 from matrixdp.queries import TableMoments
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.questions import Answer, Answerable
-from matrixdp.studio.explorer import Question
 
 _MOST_BARS = 60
 _MOST_SIDE = 40  # rows or columns of a heat map
@@ -45,26 +44,26 @@ class Chart:
     caption: str
 
 
-def draw_answer(release: Answerable, question: Question, answer: Answer) -> tuple[Chart, ...]:
+def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, ...]:
     """The pictures of an answer; none where they would be too large to read."""
     estimate = answer.estimate
-    if question.kind == "means":
+    if kind == "means":
         return tuple(_draw_means(answer, _find_bounds(release)))
-    if question.kind == "means_by":
+    if kind == "means_by":
         panels = range(min(len(estimate.columns), _MOST_PANELS))
         return tuple(chart for j in panels for chart in _draw_levels(answer, j))
-    if question.kind == "regression":
+    if kind == "regression":
         return tuple(_draw_coefficients(answer))
     if max(estimate.value.shape) > _MOST_SIDE:
         return ()
-    if question.kind == "table":
+    if kind == "table":
         return (_draw_counts(answer),)
-    if question.kind == "components":
+    if kind == "components":
         caption = "Loadings from -1 to 1. Empty: not separated from another component by the noise."
         return (_draw_heat(answer, estimate.value, estimate.rows[:-1], caption),)
     shade, _ = relate_to_diagonal(estimate.value, estimate.std)
     caption = "From -1 to 1. Empty: hidden by noise."
-    if question.kind == "covariance":
+    if kind == "covariance":
         caption = "Covariances relative to the variances of their columns, from -1 to 1. Empty: hidden by noise."
     return (_draw_heat(answer, shade, estimate.rows, caption),)
 

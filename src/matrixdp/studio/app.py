@@ -1,42 +1,47 @@
-"""The web application: routes, checks and errors."""
+"""The web application: routes, errors and the server. Routes that are slow to import are added once it has started."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+from asyncio import CancelledError
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+import uvicorn
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio.late_routes import LateRoutes, import_routers
 from matrixdp.studio.refusals import SignInError, find_status
 from matrixdp.studio.rendering import STATIC, CachedStatic, render
+from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, Guard, authorise, check_form
-from matrixdp.studio.settings import Settings
+from matrixdp.studio.state import Settings
 from matrixdp.studio.studio import Studio
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
 _LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
-
-
-EARLY = ("matrixdp.studio.pages.sign_in", "matrixdp.studio.pages.datasets")
+EARLY = ("matrixdp.studio.security", "matrixdp.studio.dataset_page")
 LATE = (
     "matrixdp.studio.pages.schema",
-    "matrixdp.studio.pages.design",
-    "matrixdp.studio.pages.requests",
-    "matrixdp.studio.pages.results",
+    "matrixdp.studio.design_page",
+    "matrixdp.studio.request_page",
+    "matrixdp.studio.result_page",
     "matrixdp.studio.api",
 )
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
+_PAUSE = 0.5  # seconds
 
 
 def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
@@ -80,6 +85,52 @@ def _is_early(path: str) -> bool:
     return path in _EARLY_PATHS or path.startswith("/static/")
 
 
+class LateRoutes:
+    """Adds the routers of some modules to an app once they are imported; a request for their addresses waits for it.
+
+    Parameters
+    ----------
+    modules : sequence of str
+        Modules with a `router` each.
+    """
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._modules = modules
+        self._lock = asyncio.Lock()
+        self._loaded = False
+
+    async def add_soon(self, app: FastAPI) -> None:
+        """Add the routers after a pause, in which the first page is answered undisturbed."""
+        await asyncio.sleep(_PAUSE)
+        await self.add_to(app)
+
+    async def add_to(self, app: FastAPI) -> None:
+        """Import the modules in another thread, and add their routers."""
+        async with self._lock:
+            if not self._loaded:
+                for router in await asyncio.to_thread(import_routers, self._modules):
+                    app.include_router(router)
+                self._loaded = True
+
+    def make_middleware(self, is_early: Callable[[str], bool]) -> Callable[[ASGIApp], ASGIApp]:
+        """Middleware that lets requests for paths that are not early wait until all routes are there."""
+
+        def wrap(inner: ASGIApp) -> ASGIApp:
+            async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+                if not self._loaded and scope["type"] == "http" and not is_early(scope["path"]):
+                    await self.add_to(scope["app"])
+                await inner(scope, receive, send)
+
+            return answer
+
+        return wrap
+
+
+def import_routers(modules: Sequence[str]) -> list[APIRouter]:
+    """The routers of some modules."""
+    return [import_module(name).router for name in modules]
+
+
 async def _answer_error(request: Request, error: Exception) -> Response:
     """A page, or JSON below /api, with the message of an error; of an unforeseen one, only its class.
 
@@ -120,3 +171,64 @@ def _describe_field(problem: Any) -> str:
 
 def _add_challenge(status: int) -> dict[str, str]:
     return {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+
+
+class _AnnouncedServer(uvicorn.Server):
+    """A server that says when it accepts requests."""
+
+    announce: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept requests."""
+        await super().startup(sockets)
+        if not self.should_exit:
+            self.announce()
+
+
+def _is_no_interruption(record: logging.LogRecord) -> bool:
+    """Whether a line of the log is more than a simulation that was interrupted when the server stopped."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
+
+
+def run_server(
+    settings: Settings,
+    listening: socket.socket,
+    certificate: tuple[Path | None, Path | None],
+    user: Viewer,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve on a bound socket until the process is interrupted.
+
+    Parameters
+    ----------
+    settings : Settings
+    listening : socket
+    certificate : tuple of Path or None
+        Files of the TLS certificate and its key.
+    user : Viewer
+        The person whom the printed address signs in.
+    announce : callable
+        Called with the token of that address once the server accepts requests.
+    """
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_interruption)
+    app = create_app(settings, quick=True)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,  # it would contain the tokens of addresses
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        lifespan="on",
+        limit_concurrency=500,
+        timeout_keep_alive=10,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=32 << 10,
+        ssl_certfile=certificate[0],
+        ssl_keyfile=certificate[1],
+    )
+    server = _AnnouncedServer(config)
+    server.announce = lambda: announce(app.state.studio.links.create(user))
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])

@@ -21,9 +21,8 @@ from matrixdp.errors import LedgerError, MissingExtraError, ParameterError, inst
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.location import Location
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.settings import LOCAL_HOSTS, Settings
-from matrixdp.studio.state import State
-from matrixdp.studio.tokens import create_token, list_tokens, revoke_token, write_roles
+from matrixdp.studio.sign_in import create_token, list_tokens, revoke_token, write_roles
+from matrixdp.studio.state import LOCAL_HOSTS, Settings, State
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
@@ -48,7 +47,7 @@ class ServerOptions:
 def start_studio(options: ServerOptions) -> None:
     """Serve until Ctrl-C."""
     _require_extra()
-    from matrixdp.studio.server import run_server
+    from matrixdp.studio.app import run_server
 
     if not options.folder.is_dir():
         raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {options.folder}.")

@@ -1,4 +1,4 @@
-"""Requests for releases: asked by an analyst, approved or refused by a curator, and released in the background."""
+"""Requests for releases: asked by an analyst, approved or refused by a curator; and the folders of their results."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
+from pathlib import Path
 from sqlite3 import Row
-from typing import Any
+from typing import TYPE_CHECKING
 
 from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.refusals import ConflictError, NotFoundError
-from matrixdp.studio.roles import Viewer
+from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.schemas import SchemaStore
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State, now
+
+if TYPE_CHECKING:
+    from matrixdp.release.covariance_release import CovarianceRelease
+    from matrixdp.release.mechanism_release import MechanismRelease
+    from matrixdp.release.result import Release
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
@@ -35,8 +41,8 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request for a release, as lists show it.
+class StoredRequest:
+    """A request for a release, as the studio's file keeps it.
 
     Attributes
     ----------
@@ -60,6 +66,8 @@ class Request:
     payment : str or None
         What the ledger knew when it failed: ``"none"``, ``"directions"``, ``"stored"``, ``"lost"`` or ``"unknown"``.
         Once it is stored or released, it stays ``"stored"``: a ledger without it is another one.
+    schema : str
+        The text of the schema when it was asked, with which it is released; empty in lists.
     """
 
     id: str
@@ -78,6 +86,7 @@ class Request:
     error_kind: str | None
     error: str | None
     payment: str | None
+    schema: str = ""
 
     @property
     def ledger_id(self) -> str:
@@ -98,14 +107,7 @@ class Request:
         return self.error if viewer.is_curator else "It failed. A curator sees why, and can approve it again."
 
 
-@dataclass(frozen=True)
-class FullRequest(Request):
-    """A request with the text of the schema when it was asked, with which it is released."""
-
-    schema: str
-
-
-_LISTED = ", ".join("table_name" if field.name == "table" else field.name for field in fields(Request))
+_LISTED = ", ".join("table_name" if one.name == "table" else one.name for one in fields(StoredRequest)[:-1])
 
 
 class RequestBook:
@@ -122,7 +124,7 @@ class RequestBook:
 
     def submit(
         self, viewer: Viewer, dataset: str, table: str, spec: ReleaseSpec, purpose: str, form_id: str
-    ) -> FullRequest:
+    ) -> StoredRequest:
         """Ask for a release. The same form of the same person is one request, however often it is sent.
 
         Parameters
@@ -160,7 +162,7 @@ class RequestBook:
         assert found is not None  # this thread or another has just written it
         return _require_same(found, dataset, table, spec)
 
-    def list_all(self, viewer: Viewer, status: Status | None = None) -> list[Request]:
+    def list_all(self, viewer: Viewer, status: Status | None = None) -> list[StoredRequest]:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
         with self._state.reading() as connection:
             rows = connection.execute(
@@ -168,22 +170,16 @@ class RequestBook:
                 "ORDER BY asked DESC, id",
                 (viewer.is_curator, viewer.name, status and status.value, status and status.value),
             ).fetchall()
-        return [Request(**_read_values(row)) for row in rows]
+        return [_read_row(row) for row in rows]
 
-    def pending(self, viewer: Viewer) -> list[Request]:
-        """Requests that wait for a curator, the oldest first."""
-        return self.list_all(viewer, Status.PENDING)[::-1]
-
-    def get(self, viewer: Viewer, request_id: str) -> FullRequest:
+    def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """One request, or a `NotFoundError`; an analyst sees her own, and all that are released."""
-        with self._state.reading() as connection:
-            row = connection.execute("SELECT * FROM requests WHERE id = ?", (request_id,)).fetchone()
-        found = None if row is None else read_request(row)
+        found = _find_row(self._state, "id = ?", request_id)
         if found is None or not (viewer.is_curator or found.asker == viewer.name or found.status is Status.RELEASED):
             raise NotFoundError(f"there is no request {show(request_id)}.")
         return found
 
-    def approve(self, viewer: Viewer, request_id: str) -> FullRequest:
+    def approve(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """Approve a request that is pending, or that failed; it is released in the background.
 
         A second time changes nothing. A request that was refused is a `ConflictError`; so is one whose table has
@@ -208,7 +204,7 @@ class RequestBook:
         self._wake()
         return found
 
-    def refuse(self, viewer: Viewer, request_id: str, reason: str) -> FullRequest:
+    def refuse(self, viewer: Viewer, request_id: str, reason: str) -> StoredRequest:
         """Refuse a request that is pending. A second time changes nothing; one that was approved is a conflict."""
         reason = _check_line(reason, "reason", _LONGEST_PURPOSE)
         with self._state.writing() as connection:
@@ -222,16 +218,12 @@ class RequestBook:
             raise ConflictError(f"it was approved by {found.decided_by}, and cannot be refused any more.")
         return found
 
-    def _find_form(self, viewer: Viewer, form_id: str) -> FullRequest | None:
-        with self._state.reading() as connection:
-            row = connection.execute(
-                "SELECT * FROM requests WHERE asker = ? AND form_id = ?", (viewer.name, form_id)
-            ).fetchone()
-        return None if row is None else read_request(row)
+    def _find_form(self, viewer: Viewer, form_id: str) -> StoredRequest | None:
+        return _find_row(self._state, "asker = ? AND form_id = ?", viewer.name, form_id)
 
     def _require_affordable(self, dataset: str, spec: ReleaseSpec, schema: Schema) -> None:
         """Raise unless a release can be made and the ledger covers it."""
-        from matrixdp.studio.planning import plan_release  # imports queries and designs, which are slow to import
+        from matrixdp.studio.forecasts import plan_release  # imports queries and designs, which are slow to import
 
         plan = plan_release(spec, schema)
         if not plan.public_number:
@@ -240,20 +232,26 @@ class RequestBook:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
 
-def read_request(row: Row) -> FullRequest:
-    """A request from its row in the studio's file."""
-    return FullRequest(**_read_values(row))
+def load_request(state: State, request_id: str) -> StoredRequest:
+    """A request that exists, whoever asked for it."""
+    found = _find_row(state, "id = ?", request_id)
+    assert found is not None  # requests are never removed
+    return found
 
 
-def _read_values(row: Row) -> dict[str, Any]:
+def _find_row(state: State, condition: str, *values: str) -> StoredRequest | None:
+    with state.reading() as connection:
+        row = connection.execute(f"SELECT * FROM requests WHERE {condition}", values).fetchone()  # noqa: S608
+    return None if row is None else _read_row(row)
+
+
+def _read_row(row: Row) -> StoredRequest:
     values = {name: row[name] for name in row.keys() if name != "form_id"}  # noqa: SIM118 (a Row has its values)
-    values["table"] = values.pop("table_name")
-    values["spec"] = ReleaseSpec.from_json(values["spec"])
-    values["status"] = Status(values["status"])
-    return values
+    table, spec, status = values.pop("table_name"), ReleaseSpec.from_json(values.pop("spec")), values.pop("status")
+    return StoredRequest(**values, table=table, spec=spec, status=Status(status))
 
 
-def _require_same(found: FullRequest, dataset: str, table: str, spec: ReleaseSpec) -> FullRequest:
+def _require_same(found: StoredRequest, dataset: str, table: str, spec: ReleaseSpec) -> StoredRequest:
     if (found.dataset, found.table, found.spec) != (dataset, table, spec):
         raise ConflictError("this form was sent before with other values. Load the page again to ask for another one.")
     return found
@@ -276,3 +274,47 @@ def _check_line(text: str, name: str, longest: int) -> str:
     if not text or not text.isprintable() or len(text) > longest:
         raise ParameterError(f"{name} must be one line of 1 to {longest:,} printable characters.")
     return text
+
+
+_ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
+
+
+class Results:
+    """Reads the folders of finished releases, as ``matrixdp release`` writes them."""
+
+    def __init__(self, folder: Path, requests: RequestBook) -> None:
+        self._folder, self._requests = folder, requests
+
+    def list_all(self, viewer: Viewer) -> list[StoredRequest]:
+        """All requests that are released, by anybody, the latest first."""
+        return self._requests.list_all(_ANYBODY, Status.RELEASED)
+
+    def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
+        """The request of a finished release, or a `NotFoundError`."""
+        found = self._requests.get(viewer, request_id)
+        if found.status is not Status.RELEASED:
+            raise NotFoundError("this request is not released yet.")
+        return found
+
+    def files(self, viewer: Viewer, request_id: str) -> list[str]:
+        """The names of a release's files: ``report.html``, ``release.json``, ``matrix.csv`` and others."""
+        folder = self._find_folder(viewer, request_id)
+        return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink())
+
+    def path(self, viewer: Viewer, request_id: str, name: str) -> Path:
+        """The path of one of a release's files, or a `NotFoundError`; never one outside of its folder."""
+        if name not in self.files(viewer, request_id):
+            raise NotFoundError(f"this release has no file {show(name)}.")
+        return self._find_folder(viewer, request_id) / name
+
+    def load(self, viewer: Viewer, request_id: str) -> Release | MechanismRelease | CovarianceRelease:
+        """The release, from its ``release.json``, for post-processing, which costs nothing."""
+        from matrixdp.release.reading import read_release
+
+        return read_release(self.path(viewer, request_id, "release.json").read_text(encoding="utf-8"))
+
+    def _find_folder(self, viewer: Viewer, request_id: str) -> Path:
+        folder = self._folder / self.get(viewer, request_id).id
+        if not folder.is_dir():
+            raise NotFoundError("the folder of this release is gone. The ledger has the release: restart the studio.")
+        return folder

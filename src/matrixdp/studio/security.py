@@ -1,4 +1,4 @@
-"""What every request passes: checks of Host, Origin and size, the table of roles, and tokens against forged forms."""
+"""What every request passes: Host, Origin and size, the table of roles, tokens against forged forms; and signing in."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
+from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import ROUTES, Viewer, permits
-from matrixdp.studio.sessions import find_session
-from matrixdp.studio.settings import Settings
+from matrixdp.studio.sign_in import enter_by_link, enter_by_token, find_session, find_token, sign_out
+from matrixdp.studio.state import Settings
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.tokens import find_token
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -37,6 +37,7 @@ _HEADERS = {
 }
 _MOST_FIELDS = 50_000
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+router = APIRouter()
 
 
 def cookie_name(settings: Settings) -> str:
@@ -205,3 +206,50 @@ def _find_bearer(request: Request, studio: Studio) -> Viewer | None:
     if token is None:
         raise refuse_wrong_token(request, studio)
     return token.viewer
+
+
+@router.get("/enter")
+def show_entry(request: Request, studio: CurrentStudio, token: Annotated[str | None, Query()] = None) -> Response:
+    """Exchange the token of a printed address for a cookie; without one, ask for a person's token.
+
+    A person's token is not accepted here: addresses are remembered by browsers and proxies.
+    """
+    if token is not None and "prefetch" not in request.headers.get("sec-purpose", ""):
+        cookie = enter_by_link(studio.state, studio.links, token, studio.settings.session_hours)
+        return _answer(request, studio, cookie)
+    return render(request, "enter.html", problem=None)
+
+
+@router.post("/enter")
+def enter(request: Request, studio: CurrentStudio, token: Annotated[str, Form()]) -> Response:
+    """Sign in with a person's token."""
+    return _answer(request, studio, enter_by_token(studio.state, token.strip(), studio.settings.session_hours))
+
+
+@router.post("/leave")
+def leave(request: Request, studio: CurrentStudio) -> Response:
+    """Sign out."""
+    name = cookie_name(studio.settings)
+    sign_out(studio.state, request.cookies[name])
+    response = RedirectResponse("/enter", 303)
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=studio.settings.secure)
+    return response
+
+
+def _answer(request: Request, studio: Studio, cookie: str | None) -> Response:
+    settings = studio.settings
+    if cookie is None:
+        problem = refuse_wrong_token(request, studio)
+        return render(request, "enter.html", status=problem.status, problem=str(problem))
+    # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
+    foreign = request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
+    response = render(request, "entered.html") if foreign else RedirectResponse("/", 303)
+    response.set_cookie(
+        cookie_name(settings),
+        cookie,
+        max_age=int(settings.session_hours * 3600),
+        httponly=True,
+        samesite="strict",
+        secure=settings.secure,
+    )
+    return response

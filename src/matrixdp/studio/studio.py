@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from matrixdp.studio.datasets import DatasetBook
-from matrixdp.studio.limits import WrongTokens
-from matrixdp.studio.requests import RequestBook
-from matrixdp.studio.results import Results
-from matrixdp.studio.runner import Runner
+from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.schemas import SchemaStore
-from matrixdp.studio.sessions import OneTimeLinks
-from matrixdp.studio.settings import Settings
-from matrixdp.studio.state import State
+from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
+from matrixdp.studio.state import Settings, State
 from matrixdp.studio.tables import TableFolder
+from matrixdp.studio.worker import Runner
 
 
 class Studio:

@@ -1,39 +1,58 @@
-"""The release of one approved request.
+"""Releases in the background: approved requests, each in a process of its own, which finishes even if the server dies.
 
-``python -m matrixdp.studio.worker`` does it in a process of its own, which finishes even if the server is killed. The
-ledger charges the request's id once, so a request may be released again after any fault: what was paid is read from
-the ledger.
+The ledger charges the id of a request once, so a request may be released again after any fault: what was paid is read
+from the ledger. ``python -m matrixdp.studio.worker`` is the process of one release.
 """
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import pickle
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from pathlib import Path
+from threading import Condition, Thread
 
-from matrixdp.cli.actions.output import write_file
-from matrixdp.cli.actions.release import write_release
-from matrixdp.cli.actions.release_options import ReleaseOptions
-from matrixdp.studio.outcomes import (
-    LEDGER_TIMEOUT,
-    STORED,
-    load_request,
-    note_failure,
-    require_stored,
-    update_request,
-)
+from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
+from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.requests import FullRequest, Status
-from matrixdp.studio.settings import Settings
-from matrixdp.studio.state import State, now
+from matrixdp.studio.requests import Status, StoredRequest, load_request
+from matrixdp.studio.schemas import parse_schema
+from matrixdp.studio.state import Settings, State, now
 from matrixdp.studio.tables import TableFolder
 
+LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
+_DIRECTIONS = "-directions"  # as the command adds it to the request id of the release that learns directions
 _PROGRESS_STEP = 0.5  # seconds
+_LOOK = 5.0  # seconds after which approved requests are looked for, even if nobody calls `wake`
+_POLL = 0.1  # seconds between two looks at a process
+_LOG = logging.getLogger("matrixdp.studio")
+
+
+class InterruptedReleaseError(MatrixDPError):
+    """The process of a release ended before it had finished."""
+
+
+class Payment(Enum):
+    """What the ledger knows of a request that failed, and what follows for the person who reads it."""
+
+    NONE = "Nothing was charged."
+    DIRECTIONS = "Its directions are paid and stored. Approve it again: it is not charged for them again."
+    STORED = "It is paid, and the ledger has the release. Approve it again, at no cost."
+    LOST = (
+        "It is paid, but it was interrupted before the release was stored, and noise is not drawn twice. Its charge "
+        "stays spent."
+    )
+    UNKNOWN = "The ledger cannot be read. Approve it again once it can: it is charged at most once."
+
+
+_STORED = Payment.STORED.name.lower()  # as the studio's file has it
 
 
 def release_request(settings: Settings, request_id: str) -> None:
@@ -49,55 +68,102 @@ def release_request(settings: Settings, request_id: str) -> None:
         except Exception as error:
             note_failure(settings, state, request, error)
         else:
-            outcome = {"status": "released", "finished": now(), "payment": STORED}
+            outcome = {"status": "released", "finished": now(), "payment": _STORED}
             update_request(state, request_id, **outcome, progress=None, error=None, error_kind=None)
 
 
-def _write_folder(settings: Settings, state: State, request: FullRequest) -> None:
+def _write_folder(settings: Settings, state: State, request: StoredRequest) -> None:
     """Release to the request's folder, as ``matrixdp release`` does; a folder that is there is complete."""
+    from matrixdp.records.files import open_files  # with all that a release needs, which is slow to import
+    from matrixdp.release.charging import Account
+    from matrixdp.release.plan import plan
+    from matrixdp.release.run import count_units
+    from matrixdp.report.release_folder import write_release
+
     out = settings.releases / request.id
     if (out / "release.json").is_file():
         return
-    if request.payment == STORED:
-        require_stored(settings, request)
-    schema = settings.state / "requests" / f"{request.id}.toml"
-    write_file(schema, request.schema, option="state")
+    if request.payment == _STORED:
+        _require_stored(settings, request)
+    schema = parse_schema(request.schema, f"{request.id}.toml")
     tables = TableFolder(settings.folder)
     tables.open(request.table)  # refuses links that lead out of the folder
-    options = ReleaseOptions(
-        data=(str(tables.path(request.table)),),
-        out=out,
-        ledger=settings.ledger,
-        ledger_timeout=LEDGER_TIMEOUT,
-        dataset=request.dataset,
-        request=request.ledger_id,
-        allowance=request.spec.allowance,
-        wait=0.0,  # this process holds the request's lock: nobody else is releasing it
-        actor=request.asker,
-        purpose=f"{request.purpose} (approved by {request.decided_by})",
-        anchor_to=None,
-        anchor_command=None,
-        missing=request.spec.missing,
-        delimiter=None,
-        workers=None,
-        force=False,
-        as_json=True,
-        report_progress=_ProgressWriter(state, request.id),
-    )
-    write_release(request.spec.to_design_options(schema), options)
+    source = open_files(str(tables.path(request.table)), rules=schema.rules)
+    asked = request.spec.to_request(schema, request.ledger_id)
+    made = plan(asked, lambda: count_units(asked, source))
+    author = {"actor": request.asker, "purpose": f"{request.purpose} (approved by {request.decided_by})"}
+    # No wait: this process holds the request's lock, so that nobody else is releasing it.
+    with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT, wait=0.0, **author) as ledger:
+        account = Account(ledger, request.dataset, allowance=request.spec.allowance)
+        progress = _ProgressWriter(state, request.id, made.records or 1) if made.public_progress else None
+        write_release(made, source, out, account, progress=progress)
+
+
+def note_failure(settings: Settings, state: State, request: StoredRequest, error: BaseException) -> None:
+    """Record why a request failed: the message of a declared error, or the class of any other, and what was paid."""
+    if isinstance(error, ChargedError):
+        error = error.error
+    payment = _find_payment(settings, request)
+    text = f"{_describe_failure(error)} {payment.value}"
+    kind, paid = type(error).__name__, _STORED if request.payment == _STORED else payment.name.lower()
+    update_request(state, request.id, status="failed", finished=now(), error=text, error_kind=kind, payment=paid)
+
+
+def update_request(state: State, request_id: str, **values: str | float | None) -> None:
+    """Set columns of a request in the studio's file."""
+    names = ", ".join(f"{name} = :{name}" for name in values)
+    with state.writing() as connection:
+        connection.execute(f"UPDATE requests SET {names} WHERE id = :id", {**values, "id": request_id})  # noqa: S608
+
+
+def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
+    """What the ledger knows of a request."""
+    try:
+        with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
+            if ledger.stored(request.dataset, request.ledger_id) is not None:
+                return Payment.STORED
+            if ledger.stored(request.dataset, request.ledger_id + _DIRECTIONS) is not None:
+                return Payment.DIRECTIONS
+    except RequestPendingError:
+        return Payment.LOST
+    except MatrixDPError:
+        return Payment.UNKNOWN
+    return Payment.NONE
+
+
+def _require_stored(settings: Settings, request: StoredRequest) -> None:
+    """Raise unless the ledger has the release of a request that it had before: other noise would be another release."""
+    with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
+        if ledger.stored(request.dataset, request.ledger_id) is None:
+            raise LedgerError(
+                "the ledger has no release for this request, though it was released before: it is another ledger, or "
+                "an older copy. Start the studio with the ledger that it was charged to."
+            )
+
+
+def _describe_failure(error: BaseException) -> str:
+    if isinstance(error, MatrixDPError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
+    if isinstance(error, OSError):
+        return f"{error.strerror or type(error).__name__}."
+    return f"internal error ({type(error).__name__})."
 
 
 class _ProgressWriter:
     """Writes the share of the records that were read to the studio's file, twice a second."""
 
-    def __init__(self, state: State, request_id: str) -> None:
-        self._state, self._request_id, self._next = state, request_id, time.monotonic() + _PROGRESS_STEP
+    def __init__(self, state: State, request_id: str, records: int) -> None:
+        self._state, self._request_id, self._records = state, request_id, records
+        self._done, self._next = 0, time.monotonic() + _PROGRESS_STEP
 
-    def __call__(self, share: float) -> None:
+    def __call__(self, records: int) -> None:
+        self._done += records
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _PROGRESS_STEP
             with suppress(UnavailableError):
-                update_request(self._state, self._request_id, progress=share)
+                update_request(self._state, self._request_id, progress=min(1.0, self._done / self._records))
 
 
 @contextmanager
@@ -110,6 +176,127 @@ def _hold_lock(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+class Runner:
+    """Takes approved requests from the studio's file, the first that was approved first, and releases them.
+
+    Requests that a stopped server left unfinished are taken up again. A request is charged under its own id, so it may
+    be started any number of times.
+    """
+
+    def __init__(self, settings: Settings, state: State) -> None:
+        self._settings, self._state = settings, state
+        self._changed = Condition()
+        self._active: set[str] = set()
+        self._unusable: set[str] = set()
+        self._stopping = False
+        self._threads: list[Thread] = []
+
+    def start(self) -> None:
+        """Resume what a stopped server left: approved, running, or paid but not written."""
+        self._resume()
+        self._stopping = False
+        self._threads = [Thread(target=self._work, daemon=True) for _ in range(self._settings.releases_at_once)]
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Look for approved requests."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Start no further release. A process that is releasing finishes by itself."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _resume(self) -> None:
+        with self._state.writing() as connection:
+            released = connection.execute("SELECT id FROM requests WHERE status = 'released'").fetchall()
+            lost = [row["id"] for row in released if not (self._settings.releases / row["id"]).is_dir()]
+            connection.executemany("UPDATE requests SET status = 'approved' WHERE id = ?", [(each,) for each in lost])
+            connection.execute(
+                "UPDATE requests SET status = 'approved', error = NULL, error_kind = NULL "
+                "WHERE status = 'running' OR (status = 'failed' AND payment IN ('stored', 'unknown'))"
+            )
+
+    def _work(self) -> None:
+        while (request_id := self._take()) is not None:
+            try:
+                self._release(request_id)
+            except UnavailableError as error:  # tried again after a while
+                _LOG.error("%s", error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopping, _LOOK)
+            except Exception as error:  # no process could be started, or unforeseen; others are released all the same
+                reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+                _LOG.error("request %s cannot be released: %s", request_id, reason)
+                try:
+                    with suppress(UnavailableError):
+                        note_failure(self._settings, self._state, load_request(self._state, request_id), error)
+                except Exception:  # not tried again by this server, so that it does not keep others waiting
+                    self._unusable.add(request_id)
+            finally:
+                with self._changed:
+                    self._active.discard(request_id)
+
+    def _take(self) -> str | None:
+        """The next approved request; waits for one. None if the studio is stopping."""
+        with self._changed:
+            while not self._stopping:
+                try:
+                    waiting = self._list_approved()
+                except UnavailableError as error:
+                    _LOG.error("%s", error)
+                    waiting = []
+                for request_id in waiting:
+                    if request_id not in self._active | self._unusable:
+                        self._active.add(request_id)
+                        return request_id
+                self._changed.wait(_LOOK)
+            return None
+
+    def _list_approved(self) -> list[str]:
+        with self._state.reading() as connection:
+            rows = connection.execute("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
+            return [row["id"] for row in rows]
+
+    def _release(self, request_id: str) -> None:
+        if not self._settings.isolated:
+            release_request(self._settings, request_id)
+            return
+        code = self._run_process(request_id)
+        if code is None:
+            return
+        request = load_request(self._state, request_id)
+        if request.status in (Status.APPROVED, Status.RUNNING):
+            _LOG.error("the process that released request %s ended with code %d", request_id, code)
+            ended = InterruptedReleaseError("the process that released it ended before it had finished.")
+            note_failure(self._settings, self._state, request, ended)
+
+    def _run_process(self, request_id: str) -> int | None:
+        """The exit code of the process that released a request; None if the studio stopped before it had finished."""
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "matrixdp.studio.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that Ctrl-C stops the server alone
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin as pipe:  # broken if the process has ended by now
+            pipe.write(pickle.dumps((self._settings, request_id)))
+        while not self._stopping:
+            try:
+                return process.wait(_POLL)
+            except subprocess.TimeoutExpired:
+                continue
+        process.returncode = 0  # it finishes by itself; otherwise Python warns that nobody waits for it
+        return None
 
 
 if __name__ == "__main__":

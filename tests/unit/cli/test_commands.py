@@ -15,7 +15,7 @@ from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import cli
 from matrixdp.design.calibration import CALIBRATIONS
-from matrixdp.release import METHODS
+from matrixdp.release.covariance_release import METHODS
 
 
 @pytest.mark.parametrize(("data", "missing"), [("clinic.csv", "type"), ("clinic.parquet", "lower")])

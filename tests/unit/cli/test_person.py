@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from matrixdp import Ledger, Person, Release, read_release
-from matrixdp.release import AdaptiveRelease
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from unit.cli.conftest import BUDGET
 
 USAGE, DATA, REFUSED = 2, 3, 4

@@ -7,8 +7,8 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers import nearest_psd
-from matrixdp.release import release
 from matrixdp.mechanisms.mechanism import _noisy_rows, prepare
+from matrixdp.release.run import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, -1], [4, 3], names=["a", "b"])

@@ -11,8 +11,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.ledger import Reserve
 from matrixdp.records.file_rules import DateRule, FileRules
-from matrixdp.release import release as release_design
 from matrixdp.release.charging import describe_design
+from matrixdp.release.run import release as release_design
 from release_worker import BOUNDS, DATA, release_folder, run_worker
 
 PRIVACY = mdp.Privacy(1, 1e-6)

@@ -14,8 +14,8 @@ import uvicorn
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
 from matrixdp.studio.client import StudioError
-from matrixdp.studio.outcomes import load_request
-from matrixdp.studio.tokens import create_token
+from matrixdp.studio.sign_in import create_token
+from matrixdp.studio.worker import load_request
 from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, SPEC, TABLE, Site
 
 ASKED = {"dataset": "clinic", "table": TABLE, "release": SPEC, "purpose": "a test", "form_id": "1"}

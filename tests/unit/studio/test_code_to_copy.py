@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from matrixdp.cli.main import cli
 from matrixdp.studio.code_to_copy import write_command, write_python, write_release_command
-from matrixdp.studio.forecasts import open_forecaster
-from matrixdp.studio.simulations import Simulator
+from matrixdp.studio.forecasts import Simulator, open_forecaster
 from unit.studio.test_forecasts import GRAPH, MIXED, NUMBERS, make_spec
 
 PEOPLE = MIXED.replace("records = 5000", "records = 500") + '[person]\ncolumn = "patient"\n'

@@ -9,7 +9,7 @@ import time
 import pytest
 from starlette.datastructures import QueryParams
 
-from matrixdp.studio import simulations
+from matrixdp.studio import forecasts
 from matrixdp.studio.design_form import DesignForm, write_address
 from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError
@@ -87,7 +87,7 @@ class TestDatasets:
     def test_history_says_what_by_whom_and_what_for(self, site):
         client = site.browser()
         ask(client, purpose=EVIL)
-        found = site.studio.requests.pending(BOTH)[0]
+        found = site.studio.requests.list_all(BOTH, Status.PENDING)[0]
         with site.browser() as running:
             running.post(f"/requests/{found.id}/approve")
             wait_until_over(site, found.id)
@@ -158,10 +158,10 @@ class TestDesign:
         assert re.search(r"Epsilon [0-9.]+ gives ± 0\.\d+ for typical data", needed)
 
     def test_simulations_that_wait_do_not_hold_all_threads(self, site, monkeypatch):
-        monkeypatch.setattr("matrixdp.studio.simulations._PLACES", threading.BoundedSemaphore(1))
+        monkeypatch.setattr("matrixdp.studio.forecasts._PLACES", threading.BoundedSemaphore(1))
         form = {**FORM, "query": "correlation", "column": ALL, "method": "adaptive", "epsilon": "1.1"}
         client = site.browser(ANALYST)
-        with simulations._PLACES:
+        with forecasts._PLACES:
             assert "too many simulations" in client.post("/design/details", data=form).text
         assert "Hostile data" in client.post("/design/details", data=form).text
 

@@ -7,12 +7,12 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
+from matrixdp.privacy import Neighbours
 from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.sample import make_sample_release
-from matrixdp.privacy import Neighbours
 from matrixdp.report.questions import as_answerable, list_notes, to_csv, to_facts
 from matrixdp.studio.answer_charts import draw_answer
-from matrixdp.studio.explorer import KINDS, ask, list_choices, read_question, show_cells, to_python
+from matrixdp.studio.result_page import KINDS, ask, list_choices, read_question, show_cells, to_python
 
 PRIVACY = mdp.Privacy(4, 1e-6)
 HOSTILE = '</script><b "x"'
@@ -64,7 +64,7 @@ def test_a_table_answers_every_kind_of_question(table):
         answer = ask(table, asked)
         cells = show_cells(answer)
         assert len(cells) == len(answer.estimate.rows)
-        charts = draw_answer(table, asked, answer)
+        charts = draw_answer(table, asked.kind, answer)
         assert charts
         for chart in charts:
             spec = json.loads(json.dumps(chart.spec, allow_nan=False))
@@ -138,7 +138,7 @@ def test_hidden_answers_are_dashes_with_reasons():
     assert hidden
     assert {cell.reason for cell in hidden} <= {"too few", "hidden by noise"}
     asked = question(release, kind="correlation")
-    (chart,) = draw_answer(release, asked, ask(release, asked))
+    (chart,) = draw_answer(release, asked.kind, ask(release, asked))
     assert [cell["hidden"] for cell in chart.spec["datasets"]["cells"]].count(True) == len(hidden)
 
 
@@ -152,7 +152,7 @@ def test_moments_answer_means_and_matrices():
         asked = question(release, kind=kind)
         answer = ask(release, asked)
         assert answer.estimate.rows == ("a", "b")
-        assert draw_answer(release, asked, answer)
+        assert draw_answer(release, asked.kind, answer)
     assert "release.mean()" in to_python(question(release, kind="means"), release)
 
 
@@ -166,7 +166,7 @@ def test_an_adaptive_release_answers_questions_about_numbers():
         answer = ask(release, asked)
         assert answer.estimate.rows == ("a", "b", "c")
         assert "simulation" in answer.notes[0]
-        assert draw_answer(release, asked, answer)
+        assert draw_answer(release, asked.kind, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
         ask(release, replace_kind(question(release, kind="means"), "table"))
 
@@ -219,4 +219,4 @@ def test_pictures_that_nobody_could_read_are_left_out():
     )
     for kind in ("means_by", "table"):
         asked = question(release, kind=kind)
-        assert draw_answer(release, asked, ask(release, asked)) == ()
+        assert draw_answer(release, asked.kind, ask(release, asked)) == ()

@@ -22,15 +22,14 @@ from matrixdp import BudgetExceededError, Ledger
 from matrixdp.errors import LedgerError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
-from matrixdp.studio import outcomes, runner, worker
-from matrixdp.studio.outcomes import load_request
+from matrixdp.studio import worker
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.worker import _hold_lock, release_request
+from matrixdp.studio.worker import _hold_lock, load_request, release_request
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
 VICTIM = Path(__file__).parents[2] / "studio_victim.py"
@@ -142,7 +141,7 @@ def test_a_process_that_cannot_run_is_noted(folder, monkeypatch, caplog):
     request = site.ask()
     for program, kind in ((shutil.which("false"), "InterruptedReleaseError"), ("missing", "FileNotFoundError")):
         approve(site, request)
-        monkeypatch.setattr("matrixdp.studio.runner.sys.executable", program)
+        monkeypatch.setattr("matrixdp.studio.worker.sys.executable", program)
         run_until_over(site.studio, request)
         found = load_request(site.studio.state, request.id)
         assert (found.status, found.error_kind, found.payment) == (Status.FAILED, kind, "none")
@@ -172,7 +171,7 @@ def test_the_studios_own_file_may_be_unusable_for_a_while(site, monkeypatch, cap
             raise failures.pop()
         return whole(self)
 
-    monkeypatch.setattr(runner, "_LOOK", 0.01)
+    monkeypatch.setattr(worker, "_LOOK", 0.01)
     monkeypatch.setattr(State, "reading", read_later)
     with pytest.raises(UnavailableError):
         load_request(site.studio.state, request.id)
@@ -195,7 +194,7 @@ def test_a_release_whose_outcome_cannot_be_written_is_tried_again(site, monkeypa
             raise failures.pop()
         release_request(settings, request_id)
 
-    monkeypatch.setattr(runner, "_LOOK", 0.01)
+    monkeypatch.setattr(worker, "_LOOK", 0.01)
     monkeypatch.setattr(worker, "release_request", release_later)
     run_until_over(site.studio, request)
     assert load_request(site.studio.state, request.id).status is Status.RELEASED
@@ -261,7 +260,7 @@ def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
         patch.setattr(OutputFolder, "finish", lambda self: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
         assert release(site, request).payment == "stored"
     running = site.ask(form_id="running")
-    outcomes.update_request(site.studio.state, running.id, status="running", decided_by="cara")
+    worker.update_request(site.studio.state, running.id, status="running", decided_by="cara")
     run_until_over(Studio(site.settings), request, running)
     assert load_request(site.studio.state, running.id).status is Status.RELEASED
     assert load_request(site.studio.state, request.id).status is Status.RELEASED
@@ -318,8 +317,7 @@ def test_another_ledger_does_not_release_again_what_was_released(site):
 def test_a_locked_ledger_costs_nothing(site, monkeypatch):
     request = site.ask()
     approve(site, request)
-    for module in (worker, outcomes):
-        monkeypatch.setattr(module, "LEDGER_TIMEOUT", 0.05)
+    monkeypatch.setattr(worker, "LEDGER_TIMEOUT", 0.05)
     with closing(sqlite3.connect(site.settings.ledger, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         release_request(site.settings, request.id)
@@ -405,7 +403,7 @@ def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
     def fail(*arguments, **options):
         raise KeyError("secret-4711")
 
-    monkeypatch.setattr(worker, "write_release", fail)
+    monkeypatch.setattr("matrixdp.cli.actions.release.write_release", fail)
     assert "internal error (KeyError)" in release(site, site.ask()).error
     monkeypatch.setattr(type(site.studio.datasets), "list_all", fail)
     answer = site.browser().get("/datasets")

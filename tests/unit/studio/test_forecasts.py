@@ -9,11 +9,17 @@ import pytest
 
 from matrixdp import Ledger, Privacy
 from matrixdp.errors import ParameterError
-from matrixdp.studio import simulations
+from matrixdp.studio import forecasts
 from matrixdp.studio.error_tables import LARGEST, TYPICAL, ErrorTable
-from matrixdp.studio.forecasts import CURVE_EPSILONS, EPSILONS, open_forecaster, preview_ledger, search_epsilon
+from matrixdp.studio.forecasts import (
+    CURVE_EPSILONS,
+    EPSILONS,
+    Simulator,
+    open_forecaster,
+    preview_ledger,
+    search_epsilon,
+)
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.simulations import Simulator
 from matrixdp.studio.spec import ReleaseSpec
 
 NUMBERS = """\
@@ -182,7 +188,7 @@ class TestSimulations:
         simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
         known = simulator.simulate(self.spec)
         places = BoundedSemaphore(1)
-        monkeypatch.setattr(simulations, "_PLACES", places)
+        monkeypatch.setattr(forecasts, "_PLACES", places)
         with places:
             assert simulator.simulate(self.spec) is known
             with pytest.raises(UnavailableError, match="too many"):

@@ -19,9 +19,10 @@ from cryptography.x509.oid import NameOID
 
 from matrixdp import Ledger
 from matrixdp.cli.main import run
-from matrixdp.studio import launch, server
+from matrixdp.studio import app as server
+from matrixdp.studio import launch
+from matrixdp.studio.sign_in import find_token
 from matrixdp.studio.state import State
-from matrixdp.studio.tokens import find_token
 
 
 @pytest.fixture

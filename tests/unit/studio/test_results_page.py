@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from matrixdp.studio.pages import results
+from matrixdp.studio import result_page as results
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
 

@@ -6,8 +6,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Mount
 
-from matrixdp.studio.app import EARLY, LATE, create_app
-from matrixdp.studio.late_routes import import_routers
+from matrixdp.studio.app import EARLY, LATE, create_app, import_routers
 from matrixdp.studio.roles import ROUTES, Access, Role, Viewer, permits
 from studio_site import ANALYST, CURATOR, TABLE, Site
 

@@ -4,8 +4,8 @@ import pytest
 
 from matrixdp.cli.actions.charge_target import DIRECTIONS
 from matrixdp.errors import LedgerError, ParameterError
-from matrixdp.studio import outcomes, requests
-from matrixdp.studio.planning import plan_release
+from matrixdp.studio import requests, worker
+from matrixdp.studio.forecasts import plan_release
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.requests import Status
 from matrixdp.studio.spec import ReleaseSpec
@@ -65,7 +65,7 @@ def test_the_number_of_records_must_be_public(site):
 
 
 def test_the_suffix_of_directions_is_that_of_the_command():
-    assert outcomes._DIRECTIONS == DIRECTIONS
+    assert worker._DIRECTIONS == DIRECTIONS
 
 
 def test_data_sets_are_registered_once(site):
@@ -106,8 +106,8 @@ def test_a_person_has_a_limited_number_of_open_requests(site, monkeypatch):
     with pytest.raises(ConflictError, match="wait for a curator"):
         site.ask(form_id="2")
     site.ask(BOTH, form_id="2")
-    assert len(site.studio.requests.pending(CURATOR)) == 3
-    assert [one.asker for one in site.studio.requests.pending(ANALYST)] == ["ann", "ann"]
+    assert len(site.studio.requests.list_all(CURATOR, Status.PENDING)) == 3
+    assert [one.asker for one in site.studio.requests.list_all(ANALYST, Status.PENDING)] == ["ann", "ann"]
 
 
 def test_an_unknown_error_of_the_library_is_a_fault_of_the_server():

@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from matrixdp.errors import ParameterError
+from matrixdp.studio import sign_in as tokens_module
 from matrixdp.studio import state as state_module
-from matrixdp.studio import tokens as tokens_module
-from matrixdp.studio.limits import WrongTokens
 from matrixdp.studio.refusals import NotFoundError, UnavailableError
 from matrixdp.studio.roles import Role
+from matrixdp.studio.sign_in import WrongTokens, create_token, find_token, list_tokens, revoke_token
 from matrixdp.studio.state import State
-from matrixdp.studio.tokens import create_token, find_token, list_tokens, revoke_token
 from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, TABLE, Site
 
 
@@ -78,7 +77,7 @@ def test_an_expired_token_and_its_session_end(site, monkeypatch):
     later = (datetime.now(UTC) + timedelta(hours=7)).isoformat()
     for module in (state_module, tokens_module):
         monkeypatch.setattr(module, "now", lambda: later)
-    monkeypatch.setattr("matrixdp.studio.sessions.now", lambda: later)
+    monkeypatch.setattr("matrixdp.studio.sign_in.now", lambda: later)
     assert not token.is_valid
     assert find_token(site.studio.state, secret) is None
     assert client.get("/datasets").url.path == "/enter"

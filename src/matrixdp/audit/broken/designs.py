@@ -19,7 +19,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, Moments, Query, SecondMoment
 from matrixdp.records import with_ids
-from matrixdp.release import release
+from matrixdp.release.run import release
 from matrixdp.sensitivity import (
     FrobeniusBall,
     MomentsChange,

@@ -18,7 +18,7 @@ from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Moments
 from matrixdp.records import with_ids
-from matrixdp.release import release
+from matrixdp.release.run import release
 from matrixdp.sensitivity import (
     FrobeniusBall,
 )

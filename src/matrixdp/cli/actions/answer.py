@@ -14,10 +14,10 @@ from matrixdp.cli.actions.output import echo_json, write_file
 from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.display.numbers import make_visible
 from matrixdp.errors import ParameterError
-from matrixdp.release.reading import read_release
-from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.records.file_rules import DateRule
-from matrixdp.release import Release
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.reading import read_release
+from matrixdp.release.result import Release
 from matrixdp.report import questions
 from matrixdp.report.dates import read_dates, show_dates
 from matrixdp.report.decimals import align_rows

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form
-from fastapi import Request as HttpRequest
+from fastapi import APIRouter, Form, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio.design_form import write_address
-from matrixdp.studio.design_view import describe_code, describe_details, describe_forecast, describe_left
+from matrixdp.studio.design_page import (
+    describe_code,
+    describe_details,
+    describe_forecast,
+    describe_left,
+    read_filled,
+    show_form,
+)
 from matrixdp.studio.forecasts import Forecaster, open_forecaster
-from matrixdp.studio.pages.design import read_filled, show_form
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.rendering import render
-from matrixdp.studio.requests import FullRequest, Request, Status
+from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.security import CurrentStudio, CurrentViewer, receive_form
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.wording import STATES, name_query, write_plainly
@@ -26,7 +31,7 @@ _SHOWN = 200  # requests of a list
 
 
 @router.get("/requests")
-def list_requests(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
+def list_requests(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """For an analyst her own requests; for a curator all, those that wait for her first."""
     found = studio.requests.list_all(viewer)
     waiting = Status.PENDING if viewer.is_curator else None
@@ -44,7 +49,7 @@ def list_requests(request: HttpRequest, studio: CurrentStudio, viewer: CurrentVi
 
 
 @router.post("/requests")
-async def ask(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
+async def ask(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
     form = await receive_form(request)
     form_id = str(form.get("form_id", ""))
@@ -70,14 +75,14 @@ async def ask(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer
 
 
 @router.get("/requests/{request_id}")
-def show_request(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
+def show_request(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """One request: what would be spent and published, and what became of it."""
     return _show(request, studio, viewer, studio.requests.get(viewer, request_id))
 
 
 @router.get("/requests/{request_id}/progress")
 def show_progress(
-    request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str, seen: str = ""
+    request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str, seen: str = ""
 ) -> Response:
     """The state of a request, which its page asks for while it waits or runs.
 
@@ -91,17 +96,17 @@ def show_progress(
     return render(request, "request_state.html", **_describe_state(found, viewer))
 
 
-def _describe_state(found: Request, viewer: CurrentViewer) -> dict[str, Any]:
+def _describe_state(found: StoredRequest, viewer: CurrentViewer) -> dict[str, Any]:
     return {"found": found, "states": STATES, "explained": found.explain(viewer), "seen": _name_step(found)}
 
 
-def _name_step(found: Request) -> str:
+def _name_step(found: StoredRequest) -> str:
     """The state of a request as far as its page shows it."""
     return found.status.value if found.progress is None else f"{found.status.value} {found.progress:.2f}"
 
 
 @router.get("/requests/{request_id}/forecast")
-def show_simulation(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
+def show_simulation(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """The simulated range of an adaptive fit, which takes longer."""
     found = studio.requests.get(viewer, request_id)
     context = describe_details(_open(found), found.spec)
@@ -109,7 +114,7 @@ def show_simulation(request: HttpRequest, studio: CurrentStudio, viewer: Current
 
 
 @router.post("/requests/{request_id}/approve")
-def approve(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
+def approve(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """Approve a request; it is released in the background. A second time changes nothing."""
     try:
         studio.requests.approve(viewer, request_id)
@@ -122,7 +127,7 @@ def approve(request: HttpRequest, studio: CurrentStudio, viewer: CurrentViewer, 
 
 @router.post("/requests/{request_id}/refuse")
 def refuse(
-    request: HttpRequest,
+    request: Request,
     studio: CurrentStudio,
     viewer: CurrentViewer,
     request_id: str,
@@ -140,10 +145,10 @@ def refuse(
 
 
 def _show(
-    request: HttpRequest,
+    request: Request,
     studio: Studio,
     viewer: CurrentViewer,
-    found: FullRequest,
+    found: StoredRequest,
     *,
     error: MatrixDPError | None = None,
     reason: str = "",
@@ -162,7 +167,7 @@ def _show(
     )
 
 
-def _forecast(studio: Studio, found: FullRequest) -> dict[str, Any]:
+def _forecast(studio: Studio, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         forecaster = _open(found)
@@ -182,6 +187,6 @@ def _forecast(studio: Studio, found: FullRequest) -> dict[str, Any]:
     }
 
 
-def _open(found: FullRequest) -> Forecaster:
+def _open(found: StoredRequest) -> Forecaster:
     """Forecasts for the schema with which a request was asked."""
     return open_forecaster(found.schema, f"{found.table}.toml")

@@ -1,16 +1,16 @@
-"""Tokens of persons: random texts that are shown once, stored as hashes, and can be revoked.
-
-A browser that signs in with the printed address has an entry in the same list, so that it can be revoked as well.
-"""
+"""Who is signed in: tokens of persons, cookies of browsers, printed addresses, and a count of wrong tokens."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection, Row
+from threading import Lock
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger.request import check_name
@@ -172,3 +172,120 @@ def read_roles(text: str) -> frozenset[Role]:
 
 def _read_token(row: Row) -> Token:
     return Token(row["id"], row["name"], read_roles(row["roles"]), row["created"], row["expires"], row["revoked"])
+
+
+@dataclass(frozen=True)
+class Session:
+    """A browser that is signed in, and the token that its forms carry."""
+
+    viewer: Viewer
+    csrf: str
+
+
+class OneTimeLinks:
+    """The tokens in the addresses that the command prints: each signs in one browser, and is forgotten then."""
+
+    def __init__(self) -> None:
+        self._viewers: dict[str, Viewer] = {}
+        self._lock = Lock()
+
+    def create(self, viewer: Viewer) -> str:
+        """A new token for an address."""
+        secret = make_secret()
+        with self._lock:
+            self._viewers[hash_secret(secret)] = viewer
+        return secret
+
+    def take(self, secret: str) -> Viewer | None:
+        """The person that the token signs in; None if it is unknown, or was taken before."""
+        with self._lock:
+            return self._viewers.pop(hash_secret(secret), None)
+
+
+def enter_by_link(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
+    """The text of the cookie for the token of a printed address; None if it is unknown, or was used."""
+    viewer = links.take(secret)
+    return None if viewer is None else _start_session(state, note_link(state, viewer, hours), hours)
+
+
+def enter_by_token(state: State, secret: str, hours: float) -> str | None:
+    """The text of the cookie for a person's token; None if it is not valid."""
+    token = find_token(state, secret)
+    return None if token is None else _start_session(state, token, hours)
+
+
+def _start_session(state: State, token: Token, hours: float) -> str:
+    cookie = make_secret()
+    expires = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
+    if token.expires is not None:
+        expires = min(expires, token.expires)
+    row = (
+        hash_secret(cookie),
+        token.id,
+        token.name,
+        write_roles(token.roles),
+        secrets.token_urlsafe(32),
+        expires,
+    )
+    with state.writing() as connection:
+        connection.execute("DELETE FROM sessions WHERE expires <= ?", (now(),))
+        connection.execute(
+            "INSERT INTO sessions (hash, token, name, roles, csrf, expires) VALUES (?, ?, ?, ?, ?, ?)", row
+        )
+    return cookie
+
+
+def find_session(state: State, cookie: str) -> Session | None:
+    """The session of a cookie, unless it or its token has expired or was revoked."""
+    with state.reading() as connection:
+        row = connection.execute(
+            "SELECT sessions.* FROM sessions LEFT JOIN tokens ON tokens.id = sessions.token "
+            "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
+            (hash_secret(cookie), now()),
+        ).fetchone()
+    return None if row is None else Session(Viewer(row["name"], read_roles(row["roles"])), row["csrf"])
+
+
+def sign_out(state: State, cookie: str) -> None:
+    """End a session, and forget the printed address that it began with."""
+    with state.writing() as connection:
+        row = connection.execute("SELECT token FROM sessions WHERE hash = ?", (hash_secret(cookie),)).fetchone()
+        if row is not None:
+            forget_link(connection, row["token"])
+        connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(cookie),))
+
+
+_WINDOW = 60.0  # seconds
+_MOST_ADDRESSES = 10_000  # that are remembered; the oldest is forgotten first
+
+
+class WrongTokens:
+    """Counts wrong tokens by the address that sent them.
+
+    A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones.
+
+    Parameters
+    ----------
+    most : int
+        Wrong tokens in a minute; later ones are answered with 429.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._lock = Lock()
+
+    def add(self, address: str) -> bool:
+        """Count a wrong token; returns whether there were too many."""
+        present = self._clock()
+        with self._lock:
+            times = self._times.setdefault(address, deque(maxlen=self._most + 1))
+            self._times.move_to_end(address)
+            while times and times[0] <= present - _WINDOW:
+                times.popleft()
+            times.append(present)
+            while len(self._times) > _MOST_ADDRESSES:
+                self._times.popitem(last=False)
+            return len(times) > self._most

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.gauges import measure_allowance, measure_dataset
+from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset
 from matrixdp.studio.refusals import find_status
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
