@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.mechanisms import mechanism
 from matrixdp.noise import BlockKey
-from matrixdp.release import mechanism
 from matrixdp.release.charging import describe_design
 from matrixdp.release.run import release
 

@@ -91,7 +91,7 @@ class TestDesigns:
 
         account = {"ledger": ledger, "dataset": "clinic", "request": "r"}
         with monkeypatch.context() as patch:
-            patch.setattr("matrixdp.release.matrix.add_noise", stop)
+            patch.setattr("matrixdp.mechanisms.mechanism.add_noise", stop)
             with pytest.raises(KeyboardInterrupt):
                 release(**account)
         ledger.wait = 1e9
