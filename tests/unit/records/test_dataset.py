@@ -14,10 +14,10 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.mechanisms import dataset_rows as passes
+from matrixdp.mechanisms import mechanism as rows
 from matrixdp.mechanisms.mechanism import RowMechanism
 from matrixdp.noise import BlockKey
 from matrixdp.release import dataset
-from matrixdp.release import mechanism as rows
 from matrixdp.release.dataset import DatasetRelease, release_dataset
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
