@@ -15,7 +15,7 @@ from matrixdp.adaptive import PrivateMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.baselines import registered_mechanisms, release_mechanism
-from matrixdp.baselines.unit_records import SharedBudget
+from matrixdp.baselines.covariances import SharedBudget
 from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
 from matrixdp.types import Floats
 

@@ -28,7 +28,7 @@ from matrixdp.adaptive import principal_components, private_moment, solve_regres
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.baselines.unit_records import SharedBudget
+from matrixdp.baselines.covariances import SharedBudget
 from matrixdp.types import Floats
 
 DELTA = 1e-6

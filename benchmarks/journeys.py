@@ -1,8 +1,8 @@
-"""``python -m benchmarks.journeys``: how often three journeys through the library pass from one package to another.
+"""``python -m benchmarks.journeys``: how often journeys through the library pass from one package to another.
 
 A switch is a call into another package of matrixdp, or the return from it. Calls of the lowest layer (errors, checks,
 types, version), which every package uses, do not count. Each journey runs once before it is counted, so that imports
-and caches are warm; work in other processes is not seen.
+and caches are warm; work in other processes is not seen. Files are those of which a function is called.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ def package(frame: FrameType | None) -> str | None:
     return None
 
 
-def count_switches(journey: Callable[[], object]) -> Counter[tuple[str, str]]:
-    """How often each package calls each other one during a journey."""
+def count_switches(journey: Callable[[], object]) -> tuple[Counter[tuple[str, str]], set[str]]:
+    """How often each package calls each other one during a journey, and the files that it passes through."""
     calls: Counter[tuple[str, str]] = Counter()
+    files: set[str] = set()
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_globals.get("__name__", "")
         if event == "call" and name.startswith("matrixdp.") and name.split(".")[1] not in LOWEST:
+            files.add(frame.f_code.co_filename)
             caller = package(frame.f_back)
             if caller is not None and caller != name.split(".")[1]:
                 calls[caller, name.split(".")[1]] += 1
@@ -54,7 +56,7 @@ def count_switches(journey: Callable[[], object]) -> Counter[tuple[str, str]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return calls
+    return calls, files
 
 
 @contextmanager
@@ -103,10 +105,57 @@ def regression_with_ledger(folder: Path) -> Iterator[Callable[[], object]]:
     yield lambda: mdp.estimators.PrivateRidge(**options).fit(X, y)
 
 
+@contextmanager
+def studio_request(folder: Path) -> Iterator[Callable[[], object]]:
+    """A request in the studio: forecast, asked, approved, released, and read on its page and in its report."""
+    import itertools
+
+    from starlette.testclient import TestClient
+
+    from matrixdp.studio.app import create_app
+    from matrixdp.studio.roles import Role, Viewer
+    from matrixdp.studio.state import Settings
+
+    place = "http://127.0.0.1:8765"
+    (folder / "tables").mkdir()
+    table = np.random.default_rng(0).uniform(20, 80, (2000, 2))
+    rows = "".join(f"{age:.1f},{weight:.1f},{'ab'[int(age > 50)]}\n" for age, weight in table)
+    (folder / "tables" / "clinic.csv").write_text("age,weight,ward\n" + rows)
+    mdp.Ledger.create(folder / "ledger.db").close()
+    app = create_app(
+        Settings(folder=folder / "tables", ledger=folder / "ledger.db", state=folder / "state", isolated=False)
+    )
+    studio, desk = app.state.studio, Viewer("desk", frozenset(Role))
+    columns = "".join(f"[columns.{name}]\ntype = 'number'\nlower = 0\nupper = 100\n" for name in ("age", "weight"))
+    ward = "[columns.ward]\ntype = 'category'\nlevels = ['a', 'b']\n"
+    studio.schemas.write("clinic.csv", f"records = 2000\n{columns}{ward}")
+    studio.datasets.register(desk, "clinic", "clinic.csv", epsilon=40.0, delta=1e-6)
+    numbers = itertools.count()
+    form = {"dataset": "clinic", "table": "clinic.csv", "query": "everything", "epsilon": "1", "delta": "1e-6"}
+    form |= {"column": ["0", "1", "2"], "records": "2000", "purpose": "a journey"}
+
+    def journey() -> None:
+        client.post("/design/forecast", data=form).raise_for_status()
+        asked = client.post("/requests", data={**form, "form_id": str(next(numbers))}, follow_redirects=False)
+        address = asked.headers["location"]
+        client.post(f"{address}/approve")
+        studio.runner._release(address.rpartition("/")[2])
+        result = address.replace("requests", "results")
+        for page in (result, f"{result}/report"):
+            client.get(page).raise_for_status()
+
+    client = TestClient(app, base_url=place, headers={"Origin": place})
+    client.get("/enter", params={"token": studio.links.create(desk)}, follow_redirects=False)
+    with studio.state.reading() as connection:
+        client.headers["X-CSRF-Token"] = connection.execute("SELECT csrf FROM sessions").fetchone()["csrf"]
+    yield journey
+
+
 JOURNEYS = {
     "moments in memory": in_memory,
     "a folder of Parquet on Dask": folder_on_dask,
     "a regression with a ledger": regression_with_ledger,
+    "a studio request, from page to report": studio_request,
 }
 
 
@@ -114,8 +163,8 @@ def main() -> None:
     for title, prepare in JOURNEYS.items():
         with tempfile.TemporaryDirectory() as name, redirect_stdout(StringIO()), prepare(Path(name)) as journey:
             journey()
-            calls = count_switches(journey)
-        print(f"{title}: {2 * sum(calls.values())} switches")
+            calls, files = count_switches(journey)
+        print(f"{title}: {2 * sum(calls.values())} switches, {len(files)} files")
         for (caller, callee), number in calls.most_common(8):
             print(f"    {caller} -> {callee}: {2 * number}")
 

@@ -18,10 +18,9 @@ from matrixdp.errors import BudgetExceededError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
-from matrixdp.ledger.chain import next_entry
-from matrixdp.ledger.entry_content import amount_to_json
+from matrixdp.ledger.entries import amount_to_json, next_entry
 from matrixdp.ledger.request import ChargeRequest
-from matrixdp.ledger.sqlite.store import connect
+from matrixdp.ledger.sqlite import connect
 from matrixdp.privacy import Privacy
 
 TOTAL = Privacy(1, 1e-6)

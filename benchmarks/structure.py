@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import matrixdp as mdp
-from matrixdp.sensitivity.best_covariance import best_covariance
+from matrixdp.sensitivity.limit import best_covariance
 from matrixdp.types import Floats
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)

@@ -29,9 +29,8 @@ import numpy as np
 import matrixdp
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.schemas import SchemaStore
 from matrixdp.studio.state import State
-from matrixdp.studio.tables import TableFolder
+from matrixdp.studio.tables import SchemaStore, TableFolder
 
 FEATURES, MOVES, STARTS = 20, 100, 5
 _BARE = "import fastapi, uvicorn, numpy"

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 
-from matrixdp.ledger.chain import ORIGIN, next_entry
+from matrixdp.ledger.entries import ORIGIN, next_entry
 
 
 @contextlib.contextmanager

@@ -9,15 +9,16 @@ import json
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
-
-import pandas  # noqa: F401 (pyarrow would import it in every fork)
-import pyarrow.csv
-import pyarrow.parquet  # noqa: F401
 
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import Runner, release_request
 from studio_site import CURATOR, read_settings
+
+# What a release imports when it needs it; imported here, so that not every fork does.
+for _name in ("pandas", "pyarrow.csv", "pyarrow.parquet", "matrixdp.cli.actions.release", "matrixdp.studio.forecasts"):
+    import_module(_name)
 
 
 class Moments:

@@ -130,9 +130,8 @@ def check_magnitude(value: Any, name: str) -> float:
     """
     number = check_number(value, name, above=0)
     if not 1 / LARGEST <= number <= LARGEST:
-        raise ParameterError(
-            f"{name} must be from {1 / LARGEST:g} to {LARGEST:g}, got {show(_scalar(value))} instead; change the units."
-        )
+        rule = f"must be from {1 / LARGEST:g} to {LARGEST:g}, got {show(_scalar(value))} instead; change the units."
+        raise ParameterError(f"{name} {rule}", parameter=name)
     return number
 
 
@@ -242,7 +241,7 @@ def check_flag(value: Any, name: str) -> bool:
 
 
 def _reject(name: str, rule: str, value: Any) -> NoReturn:
-    raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.")
+    raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.", parameter=name)
 
 
 def _scalar(value: Any) -> Any:

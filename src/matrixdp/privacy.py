@@ -27,7 +27,9 @@ class Neighbours(StrEnum):
             return cls(value)
         except ValueError:
             names = " or ".join(repr(str(member)) for member in cls)
-            raise ParameterError(f"neighbours must be {names}, got {show(value)} instead.") from None
+            raise ParameterError(
+                f"neighbours must be {names}, got {show(value)} instead.", parameter="neighbours"
+            ) from None
 
 
 _UNITS = {
@@ -60,17 +62,20 @@ class Unit:
 
     def __post_init__(self) -> None:
         if self.kind not in _UNITS:
-            raise ParameterError(f"unit must be 'record', 'person', 'edge' or 'node', got {show(self.kind)} instead.")
+            known = "'record', 'person', 'edge' or 'node'"
+            raise ParameterError(f"unit must be {known}, got {show(self.kind)} instead.", parameter="unit")
         if self.kind == "person" and (not isinstance(self.column, str) or not self.column.isprintable()):
             raise ParameterError(
                 "unit 'person' needs the column that says whose each row is, as printable text: person='patient_id', "
-                "or --person patient_id."
+                "or --person patient_id.",
+                parameter="person",
             )
         if self.kind == "person" and not self.column:
-            raise ParameterError("person must name a column, got '' instead.")
+            raise ParameterError("person must name a column, got '' instead.", parameter="person")
         if self.kind != "person" and self.column is not None:
             raise ParameterError(
-                f"unit must be 'person' where a column of persons is named, got {self.kind!r} instead."
+                f"unit must be 'person' where a column of persons is named, got {self.kind!r} instead.",
+                parameter="unit",
             )
 
     @classmethod

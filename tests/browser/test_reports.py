@@ -10,10 +10,10 @@ import matrixdp as mdp
 from browser.checks import AXE
 from matrixdp.audit import attack, measure
 from matrixdp.audit.page import describe_attack, describe_measurement, render_audit
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.paper import noise_figure
 from matrixdp.paper.html_page import Section, page
 from matrixdp.paper.report_table import ReportTable
-from matrixdp.records.file_rules import DateRule
 from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_page
 from matrixdp.report.dataset_page import render_dataset_page

@@ -1,4 +1,4 @@
-"""docs/cli.md is true: it has every command and option, and what it shows can be run."""
+"""docs/cli.md is true: it names every command and no option that is not there, and what it shows can be run."""
 
 import re
 import shlex
@@ -27,33 +27,28 @@ def commands(group=cli, path="matrixdp"):
 COMMANDS = dict(commands())
 
 
-def section(path):
-    found = re.search(rf"^### {re.escape(path)}\n(.*?)(?=^##|\Z)", TEXT, re.DOTALL | re.MULTILINE)
-    assert found, f"docs/cli.md has no section '### {path}'"
-    return found[1]
-
-
 @pytest.mark.parametrize("path", COMMANDS)
-def test_every_command_and_option_is_documented(path):
-    text = section(path)
-    if path in ("matrixdp release", "matrixdp audit"):  # say that they take these of design
-        text += section("matrixdp design")
-    for parameter in COMMANDS[path].params:
-        for name in parameter.opts if isinstance(parameter, click.Option) else ():
-            assert re.search(rf"`[^`]*(?<![\w-]){re.escape(name)}(?![\w-])", text), f"{path} {name} is not documented"
+def test_every_command_and_option_has_help(path):
+    """The reference of commands is what ``--help`` prints."""
+    command = COMMANDS[path]
+    assert (command.help or "").strip(), path
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and not parameter.hidden:
+            assert parameter.help, f"{path} {parameter.opts}"
 
 
-@pytest.mark.parametrize("path", COMMANDS)
-def test_no_option_is_documented_that_is_not_there(path):
-    parameters = COMMANDS[path].params
-    known = {name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)}
-    known |= {"--debug", "--help"}
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section(path)))
-    assert named <= known, f"{path} has no {named - known}"
+def test_every_command_is_in_the_guide():
+    for path in COMMANDS:
+        first, *rest = path.removeprefix("matrixdp ").split(" ")
+        rows = [line for line in TEXT.splitlines() if line.startswith("| `matrixdp")]
+        last = " ".join(rest) or first
+        assert any(first in row and last in row for row in rows), path
 
 
-def test_no_command_is_documented_that_is_not_there():
-    assert set(re.findall(r"^### (.*)$", TEXT, re.MULTILINE)) == set(COMMANDS)
+def test_no_option_is_in_the_guide_that_is_not_there():
+    known = {name for command in COMMANDS.values() for option in command.params for name in option.opts}
+    known |= {name for command in COMMANDS.values() for option in command.params for name in option.secondary_opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", TEXT)) <= known | {"--debug", "--help"}
 
 
 def test_queries_and_exit_codes_are_documented():

@@ -1,4 +1,4 @@
-"""Code blocks of the documents run, their output is as shown, links lead somewhere, and decisions are indexed."""
+"""Code blocks of the documents run, their output is as shown, and links lead somewhere."""
 
 import importlib
 import re
@@ -17,7 +17,6 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(ROOT.glob("docs/**/*.md")),
 ]
-DECISIONS = ROOT / "docs" / "decisions"
 LESSONS = [ROOT / "docs" / "index.md", *sorted(ROOT.glob("docs/tutorials/*.md")), *sorted(ROOT.glob("docs/howto/*.md"))]
 
 
@@ -91,14 +90,6 @@ def test_commands_of_the_documents_are_targets_of_the_makefile(document):
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"(?:^    |`)make ([\w-]+)", (ROOT / document).read_text(), re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-
-
-def test_every_decision_is_listed_and_has_its_four_parts():
-    index = re.findall(r"\((\d{4}-[\w-]+\.md)\)", (DECISIONS / "README.md").read_text())
-    assert index == sorted(path.name for path in DECISIONS.glob("[0-9]*.md"))
-    for path in map(DECISIONS.joinpath, index):
-        headings = re.findall(r"^## (.*)$", path.read_text(), re.MULTILINE)
-        assert headings == ["Context", "Decision", "Consequences", "Alternatives considered"], path.name
 
 
 def test_ci_runs_the_readme_s_test_command():

@@ -16,7 +16,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.estimators import PrivateCovariance, PrivateKernelRidge, PrivateScaler
 from matrixdp.records import opening, run_part
-from matrixdp.records.fingerprint import RUN_BY_WORKERS
+from matrixdp.records.parts import RUN_BY_WORKERS
 
 ROOT = Path(mdp.__file__).parent
 NAMES = ("a", "b", "c")
@@ -115,14 +115,14 @@ def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
     }
-    # The first wraps a task for Spark, the second is a base class, the third wraps a task for a GPU of this process.
-    assert engine.tasks == written - {"PartitionTask", "_GridTask", "_MovingTask"}
+    # The first wraps a task for Spark, the second is a base class.
+    assert engine.tasks == written - {"PartitionTask", "_GridTask"}
     assert {"adaptive", "domain", "noise", "queries", "records", "release"} <= engine.packages <= RUN_BY_WORKERS
 
 
 def fingerprint_of(package):
     """Fingerprint of a copy of the package, in a process of its own."""
-    code = "from matrixdp.records.fingerprint import code_fingerprint; print(code_fingerprint())"
+    code = "from matrixdp.records.parts import code_fingerprint; print(code_fingerprint())"
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return done.stdout

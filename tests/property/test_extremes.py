@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 import matrixdp.noise.covariance as covariance_module
 import matrixdp.queries.graphs as graph_queries
-import matrixdp.sensitivity.edge_change as graph_changes
+import matrixdp.sensitivity.graph_change as graph_changes
 from matrixdp.checks import check_number
 from matrixdp.design import builder
 from matrixdp.mechanisms.mechanism import _EntrywiseRows, prepare

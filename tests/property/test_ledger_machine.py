@@ -28,8 +28,7 @@ from ledger_stores import PostgresSchemas
 from matrixdp.errors import BudgetExceededError, LedgerError
 from matrixdp.gdp import gdp_mu, pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Reserve
-from matrixdp.ledger.allowance import AllowanceBalance
-from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.balance import AllowanceBalance, Balance
 from matrixdp.privacy import Privacy
 from nightly import examples
 

@@ -11,7 +11,7 @@ import matrixdp as mdp
 from matrixdp.audit import attack
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.queries.degree_bound import FINE, bound_degrees, tolerance
+from matrixdp.queries.graphs import FINE, bound_degrees, tolerance
 from matrixdp.sensitivity import NodeChange
 from nightly import examples
 

@@ -12,7 +12,7 @@ from matrixdp import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.mechanisms.mechanism import prepare, round_answer
 from matrixdp.noise.covariance import Covariance
-from matrixdp.records.ids import with_ids
+from matrixdp.records import with_ids
 from matrixdp.sensitivity import KernelChange, OwnRowsChange, RecordChange
 from nightly import examples
 

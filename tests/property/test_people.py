@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.domain.person import Person
-from matrixdp.queries import people_sums
+from matrixdp.queries.people import UNIT, weight_left
 from nightly import examples
 from property.test_rounding import apart
 
@@ -147,8 +147,8 @@ def test_a_number_of_people_that_is_not_public_needs_noise_of_its_own():
 
 def test_what_rounding_takes_from_weights_is_given_to_a_public_record():
     """Without it, the constant of a person with many rows is smaller than that of others."""
-    left = people_sums.weight_left(np.array([1, 3]), np.array([5, 2]), Person("id"))
-    assert left == 2 * (people_sums.UNIT % 3)
+    left = weight_left(np.array([1, 3]), np.array([5, 2]), Person("id"))
+    assert left == 2 * (UNIT % 3)
     bounds = mdp.Bounds([-1], [1], names=["x"])
     answer = mdp.Moments(bounds, 2, person="id").evaluate(all_ones(3), clip=True, missing="error")
     assert answer[0, 0] == 1.0

@@ -15,8 +15,8 @@ from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.audit import replay
 from matrixdp.privacy import Neighbours
 from matrixdp.records import Blocks
-from matrixdp.records.ids import IdentifiedBlock
 from matrixdp.records.people import People
+from matrixdp.records.records import IdentifiedBlock
 
 D = 4
 BOUNDS = mdp.Bounds(-np.ones(D), np.ones(D))

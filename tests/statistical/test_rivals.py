@@ -20,13 +20,10 @@ from matrixdp.audit import Count
 from matrixdp.audit import is_caught as is_caught_at
 from matrixdp.audit import measured_epsilon as epsilon_at
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian, laplace, sulq
-from matrixdp.baselines.bingham import draw_bingham
-from matrixdp.baselines.exact_laplace import draw_laplace
-from matrixdp.baselines.exponential import draw_radial
-from matrixdp.baselines.float_samplers import draw_gamma
+from matrixdp.baselines.components import concentration, draw_bingham
+from matrixdp.baselines.exponential import draw_gamma, draw_radial
 from matrixdp.baselines.johnson_lindenstrauss import draw_sketch, threshold
-from matrixdp.baselines.laplace import BEST_WEIGHT
-from matrixdp.baselines.ppca import concentration
+from matrixdp.baselines.laplace import BEST_WEIGHT, draw_laplace
 
 LEVEL = 1e-8
 BOX = Bounds([-1, -1], [1, 1])

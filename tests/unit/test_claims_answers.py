@@ -99,7 +99,7 @@ def test_a_covariance_is_unbiased(case):
 def test_means_and_covariances_without_noise_are_those_of_the_data():
     for design in CASES.values():
         matrix = answer(design)
-        assert mean(matrix, design).value == pytest.approx(DATA.mean(axis=0), abs=1e-4)
+        assert mean(matrix, design).value[:, 0] == pytest.approx(DATA.mean(axis=0), abs=1e-4)
         assert covariance(matrix, design).value == pytest.approx(np.cov(DATA.T, bias=True), abs=1e-3)
         assert correlation(matrix, design).value == pytest.approx(np.corrcoef(DATA.T), abs=1e-2)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.sensitivity.best_covariance import best_covariance
+from matrixdp.sensitivity.limit import best_covariance
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, 0, 0], [1, 4, 2], names=["a", "b", "c"])

@@ -26,8 +26,13 @@ from matrixdp import (
 from matrixdp.noise.triangle import triangle_to_vector
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import EdgeChange, FrobeniusBall, RankOneChange
-from matrixdp.sensitivity.best_covariance import best_covariance
-from matrixdp.sensitivity.limit import dual_weights, least_ball_error, least_moment_error, weighted_bound
+from matrixdp.sensitivity.limit import (
+    best_covariance,
+    dual_weights,
+    least_ball_error,
+    least_moment_error,
+    weighted_bound,
+)
 
 PRIVACY = Privacy(1, 1e-6)
 

@@ -132,7 +132,7 @@ def test_correlations_keep_their_ones():
     value = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     std = np.full((3, 3), 0.2)
     np.fill_diagonal(std, 0.0)
-    estimate = Estimate(value, std)
+    estimate = Estimate(value, std, ("a", "b", "c"), ("a", "b", "c"))
     assert np.allclose(np.diagonal(estimate.nearest_psd()), 1, atol=1e-4)
     assert np.allclose(estimate.shrunk(), estimate.nearest_psd())
 

@@ -11,7 +11,7 @@ from matrixdp.design.noise_ellipse import pair_covariance
 from matrixdp.design.public_total import adjust_total, adjusted_covariance, adjusted_std
 from matrixdp.report import make_content
 from matrixdp.report.words import explain_error_bars
-from matrixdp.sensitivity.best_covariance import best_covariance
+from matrixdp.sensitivity.limit import best_covariance
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 PAIRS = [("a", 1), ("b", 3), ("a", 2), ("b", 3), ("a", 1)]

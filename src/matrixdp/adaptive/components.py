@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_integer
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.types import Floats
 
 

@@ -28,7 +28,7 @@ from matrixdp.adaptive.simulated_fit import (
     simulated_number,
 )
 from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.types import Floats
 

@@ -17,12 +17,12 @@ from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
 from matrixdp.answers.described_table import factor_loadings
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.types import Floats
 
 _REPETITIONS = 3

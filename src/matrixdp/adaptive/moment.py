@@ -25,7 +25,7 @@ from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
-from matrixdp.queries.checks import check_domain, parse_records
+from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
 

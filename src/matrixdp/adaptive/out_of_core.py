@@ -104,27 +104,6 @@ def validate_records(data: Any, bounds: Bounds) -> tuple[int, Callable[[int], Pr
 
 
 @dataclass(frozen=True, eq=False)
-class MappedParts(Records):
-    """Records computed from others by a function, block by block."""
-
-    parts: Records
-    function: Callable[[Any], Any]
-
-    def map(self, task: Callable[[int, Iterable[Any]], T], *, whole: bool = False) -> Iterator[T]:
-        """Results of the task on the mapped records."""
-        return self.parts.map(_MappedTask(task, self.function), whole=whole)
-
-
-@dataclass(frozen=True, eq=False)
-class _MappedTask:
-    task: Callable[[int, Iterable[Any]], Any]
-    function: Callable[[Any], Any]
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> Any:
-        return self.task(number, map(self.function, blocks))
-
-
-@dataclass(frozen=True, eq=False)
 class CheckTask:
     """Counts the records of one part, and raises for unsuitable ones."""
 

@@ -24,7 +24,7 @@ from matrixdp.domain.person import Person
 from matrixdp.domain.row_arithmetic import square_lengths
 from matrixdp.errors import ParameterError
 from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.people_sums import UNIT, PeopleSum
+from matrixdp.queries.people import UNIT, PeopleSum
 from matrixdp.records import Records, as_records, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats

@@ -16,14 +16,14 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.people_records import read_people
 from matrixdp.design import isotropic, make_design
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import MatrixQuery, Query
-from matrixdp.queries.people_sums import rows_by_count
+from matrixdp.queries.people import rows_by_count
 from matrixdp.records import Records, as_records, to_array
 from matrixdp.records.people import People
 from matrixdp.sensitivity import FrobeniusBall

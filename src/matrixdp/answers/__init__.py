@@ -1,9 +1,10 @@
 """Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
-from matrixdp.answers.described_table import TableDescription
-from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
+from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.moments import correlation, covariance, mean, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.domain.description import TableDescription
 
 __all__ = [
     "Estimate",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable
 from matrixdp.answers.table_view import select_groups
@@ -18,7 +18,7 @@ from matrixdp.types import Floats
 SEPARATION = 6.0  # of two components, in standard deviations of the noise that mixes them
 
 
-def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> NamedEstimate:
+def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> Estimate:
     """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row.
 
     A component is given if its variance differs from that of each other one by at least `SEPARATION` standard
@@ -55,4 +55,4 @@ def components(matrix: Floats, design: Design, count: int | None = None, group: 
         if gaps[k, other] < SEPARATION * mixing[k, other]:
             value[:, k], std[:, k], reasons[:, k] = np.nan, np.nan, f"not separated from PC{other + 1}"
     titles = tuple(f"PC{k + 1}" for k in range(number))
-    return NamedEstimate(value[:, :number], std[:, :number], (*names, "variance"), titles, reasons[:, :number])
+    return Estimate(value[:, :number], std[:, :number], (*names, "variance"), titles, reasons[:, :number])

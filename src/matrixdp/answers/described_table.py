@@ -8,15 +8,13 @@ not depend on the data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from matrixdp.domain.columns import Category, Columns, Number, YesNo
-from matrixdp.errors import ParameterError, show
+from matrixdp.domain.columns import Category, Number, YesNo
+from matrixdp.domain.description import TableDescription, spread_shares
 from matrixdp.types import Floats
 
 _SEED = 1
@@ -52,64 +50,6 @@ FRIENDLY = TableShape(spread=0.25, position=0.5, correlation=0.1, level=1.0, mis
 TYPICAL = TableShape(spread=0.15, position=0.3, correlation=0.3, level=0.5, missing=0.1)
 HOSTILE = TableShape(spread=0.05, position=0.05, correlation=0.5, level=0.1, missing=0.3)
 SHAPES = {"friendly": FRIENDLY, "typical": TYPICAL, "hostile": HOSTILE}
-
-
-@dataclass(frozen=True)
-class TableDescription:
-    """Public guesses about a table, for forecasts alone; all are optional.
-
-    Parameters
-    ----------
-    means, stds : mapping of names of numbers to float
-        Mean and standard deviation, in the data's units.
-    correlation : float, optional
-        Root mean square of the correlations of the numbers, from 0 to 1.
-    shares : mapping of names of categories to mapping of levels to float
-        Shares of the records, or of the people if they count once. Levels that are not named share the rest equally.
-    missing : mapping of names of numbers to float
-        Share of the values that are missing.
-
-    Examples
-    --------
-    >>> guess = TableDescription(stds={"age": 12}, shares={"ward": {"north": 0.6, "south": 0.35}})
-    """
-
-    means: Mapping[str, float] = field(default_factory=dict)
-    stds: Mapping[str, float] = field(default_factory=dict)
-    correlation: float | None = None
-    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    missing: Mapping[str, float] = field(default_factory=dict)
-
-    def check(self, columns: Columns) -> None:
-        """Raise a `ParameterError` unless the guesses are possible for these columns; others may be described, too."""
-        if self.correlation is not None:
-            _check_range("correlation", self.correlation, 0.0, 1.0)
-        for number in columns.numbers:
-            half = (number.upper - number.lower) / 2
-            _check_range(f"means of {number.name!r}", self.means.get(number.name), number.lower, number.upper)
-            _check_range(f"stds of {number.name!r}", self.stds.get(number.name), 0.0, half)
-            _check_range(f"missing of {number.name!r}", self.missing.get(number.name), 0.0, 1.0)
-        for category in columns.categories:
-            spread_shares(category, self.shares.get(category.name, {}))
-
-
-def spread_shares(category: Category | YesNo, shares: Mapping[str, float]) -> Floats:
-    """Share of each level, of shape (levels,), if those of some are given and the others share the rest equally.
-
-    Examples
-    --------
-    >>> spread_shares(Category("ward", ["north", "south", "west"]), {"north": 0.5}).tolist()
-    [0.5, 0.25, 0.25]
-    """
-    names, what = category.level_names, f"shares of {category.name!r}"
-    for level, share in shares.items():
-        if level not in names:
-            raise ParameterError(f"{what} must be of levels among {', '.join(names[:20])}, got {show(level)}.")
-        _check_range(f"{what}, level {level!r},", share, 0.0, 1.0)
-    rest, others = 1 - sum(shares.values()), len(names) - len(shares)
-    if rest < -1e-6 or (not others and rest > 1e-6):
-        raise ParameterError(f"{what} must sum to {'at most ' * bool(others)}1, got {1 - rest:g} instead.")
-    return np.array([shares.get(name, max(rest, 0.0) / max(others, 1)) for name in names])
 
 
 def describe_moments(query: Any, description: TableDescription, shape: TableShape, *, rare: bool = False) -> Floats:
@@ -219,11 +159,3 @@ def _multiply(layout: Any, given: Floats, squares: Floats, weights: Floats) -> F
     values = layout.of_kind("value")
     moments[values, values] = weights @ squares[:, values]
     return np.asarray(moments)
-
-
-def _check_range(what: str, value: Any, low: float, high: float) -> None:
-    if value is None:
-        return
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
-        raise ParameterError(f"{what} must be a number from {low:g} to {high:g}, got {show(value)} instead.")

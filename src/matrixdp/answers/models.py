@@ -14,19 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from matrixdp.answers.named import HIDDEN, NOISE_NOTE, NamedEstimate
+from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
 from matrixdp.answers.table_view import TableView, select_groups
 from matrixdp.checks import check_number
 from matrixdp.design.design import Design
-from matrixdp.display.frames import load_pandas
-from matrixdp.display.html import render_card, render_note, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import clean_label, plot_bars
-from matrixdp.display.short_repr import table_repr
+from matrixdp.display import format_number, load_pandas, render_card, render_note, render_table, table_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
+from matrixdp.plots import clean_label, plot_bars
 from matrixdp.types import Floats
 
 _NORMAL = 1.96
@@ -98,7 +95,7 @@ class Regression:
         low, high = self.interval()
         value = np.column_stack([self.coefficients, self.noise_std, self.sampling_std, low, high])
         columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
-        table = NamedEstimate(value, np.zeros_like(value), self.names, columns, np.full(value.shape, HIDDEN, object))
+        table = Estimate(value, np.zeros_like(value), self.names, columns, np.full(value.shape, HIDDEN, object))
         return f"{self.target}, R^2 {self.r_squared:.3f}\n{table}"
 
 
@@ -128,19 +125,19 @@ class Discriminant:
     intercept_std: Floats
 
     @property
-    def named(self) -> NamedEstimate:
+    def named(self) -> Estimate:
         """Coefficients and intercepts with their names, of shape (features + 1, classes)."""
         value = np.column_stack([self.intercepts, self.coefficients]).T
         std = np.column_stack([self.intercept_std, self.coefficient_std]).T
-        return NamedEstimate(value, std, ("intercept", *self.names), self.classes)
+        return Estimate(value, std, ("intercept", *self.names), self.classes)
 
     def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
-        """The coefficients as a pandas data frame, one column a class; as `NamedEstimate.to_frame`."""
+        """The coefficients as a pandas data frame, one column a class; as `Estimate.to_frame`."""
         return self.named.to_frame(long=long, level=level)
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """The coefficients without the intercepts, a panel of error bars for each class; returns matplotlib axes."""
-        estimate = NamedEstimate(self.coefficients.T, self.coefficient_std.T, self.names, self.classes)
+        estimate = Estimate(self.coefficients.T, self.coefficient_std.T, self.names, self.classes)
         return estimate.plot(kind="bars", ax=ax, level=level)
 
     def _repr_html_(self) -> str:

@@ -6,108 +6,28 @@ Error bars are the standard deviation of the noise alone, to first order; sampli
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate, format_cell
-from matrixdp.answers.psd import nearest_psd, shrink_psd
+from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.design.design import Design
-from matrixdp.display.frames import make_bars_frame
-from matrixdp.display.plots import plot_bars
-from matrixdp.display.short_repr import table_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.errors import ParameterError
 from matrixdp.noise.structure import Squares
+from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
 
-_MOST_BESIDE = 8  # numbers of a vector that are printed beside each other
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """A value and the standard deviation of the noise in it, of the same shape.
-
-    Attributes
-    ----------
-    value, std : float64 arrays of shape (m,) or (m, m)
-        The standard deviation covers the privacy noise only, not sampling error or the bias of clipping.
-    names : tuple of str or None
-        Of the features.
-    """
-
-    value: Floats
-    std: Floats
-    names: tuple[str, ...] | None = None
-
-    def nearest_psd(self) -> Floats:
-        """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
-        return nearest_psd(self.value, self.std)
-
-    def shrunk(self) -> Floats:
-        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
-        return shrink_psd(self.value, self.std)
-
-    @property
-    def named(self) -> NamedEstimate:
-        """The same with names for rows and columns; a vector becomes one column."""
-        names = self.names or tuple(str(i) for i in range(self.value.shape[-1]))
-        matrix = self.value.ndim == 2
-        value, std = (self.value, self.std) if matrix else (self.value[:, None], self.std[:, None])
-        return NamedEstimate(value, std, names, names if matrix else ("value",), np.full(value.shape, HIDDEN, object))
-
-    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
-        """A pandas data frame: of a vector value, std, low and high of each name; of a matrix its values.
-
-        `long` and `level` are those of `NamedEstimate.to_frame`.
-        """
-        named = self.named
-        if self.value.ndim == 1 and not long:
-            return make_bars_frame(self.value, self.std, named.rows, level)
-        return named.to_frame(long=long, level=level)
-
-    def plot(self, *, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
-        """Error bars of a vector, or a heat map of a matrix in which uncertain values fade; returns matplotlib axes."""
-        if self.value.ndim == 1:
-            return plot_bars(self.value, self.std, self.named.rows, title=title, level=level, numbers=True, ax=ax)
-        return self.named.plot(ax=ax, title=title)
-
-    def _repr_html_(self) -> str:
-        return self.named._repr_html_()
-
-    def __repr__(self) -> str:
-        return table_repr(self, *self.named.value.shape)
-
-    def __str__(self) -> str:
-        """A table, each value with its error bar; of a long vector with one value to a line."""
-        if self.value.ndim == 1 and self.value.size > _MOST_BESIDE:
-            return str(self.named)
-        size = self.value.shape[-1]
-        names = self.names or tuple(str(i) for i in range(size))
-        cells = np.array(
-            [format_cell(v, s) if np.isfinite(v) else "–" for v, s in zip(self.value.flat, self.std.flat, strict=True)]
-        )
-        rows = cells.reshape(-1, size)
-        width = max(len(text) for text in (*cells, *names))
-        margin = max(map(len, names)) if self.value.ndim == 2 else 0
-        lines = [" " * margin + "".join(f"  {name:>{width}}" for name in names)]
-        for i, row in enumerate(rows):
-            label = f"{names[i]:<{margin}}" if margin else ""
-            lines.append(label + "".join(f"  {cell:>{width}}" for cell in row))
-        return "\n".join(lines)
-
 
 def mean(matrix: Floats, design: Design) -> Estimate:
-    """Mean of each feature in the data's units, of shape (m,)."""
+    """Mean of each feature in the data's units, of shape (m, 1)."""
     bounds = _bounds(design)
     count = matrix[0, 0]
     average = matrix[0, 1:] / count
     std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
-    return Estimate(bounds.midpoint + average, std, bounds.names)
+    return _name((bounds.midpoint + average)[:, None], std[:, None], design, ("mean",))
 
 
 def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
@@ -125,14 +45,14 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
     value = matrix[1:, 1:] + mean[:, None] * e + mean[None, :] * d + d * e * matrix[0, 0]
     own = np.diagonal(v)
     variance = design.std[1:, 1:] ** 2 + own[:, None] * e**2 + own[None, :] * d**2 + 2 * d * e * v
-    return Estimate(value, np.sqrt(variance + (d * e * design.std[0, 0]) ** 2), design.query.names)
+    return _name(value, np.sqrt(variance + (d * e * design.std[0, 0]) ** 2), design)
 
 
 def covariance(matrix: Floats, design: Design) -> Estimate:
     """Covariance about the mean, of shape (m, m): second moment less squared mean, with the noise bias removed."""
     _bounds(design)
     std = np.sqrt(_entry_covariance(matrix, design, "ij", "ij"))
-    return Estimate(_covariance_value(matrix, design), std, design.query.names)
+    return _name(_covariance_value(matrix, design), std, design)
 
 
 def correlation(matrix: Floats, design: Design) -> Estimate:
@@ -153,7 +73,7 @@ def correlation(matrix: Floats, design: Design) -> Estimate:
         + 2 * half * half.T * _entry_covariance(matrix, design, "ii", "jj")
     )
     np.fill_diagonal(spread, 0.0)
-    return Estimate(*hide_uncertain(value, np.sqrt(np.maximum(spread, 0.0))), design.query.names)
+    return _name(*hide_uncertain(value, np.sqrt(np.maximum(spread, 0.0))), design)
 
 
 def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
@@ -202,12 +122,17 @@ def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan
     return result
 
 
+def _name(value: Floats, std: Floats, design: Design, columns: tuple[str, ...] | None = None) -> Estimate:
+    """An answer with the names of the features, or their numbers."""
+    rows = _bounds(design).names or tuple(map(str, range(len(value))))
+    return Estimate(value, std, rows, columns or rows, np.full(value.shape, HIDDEN, object))
+
+
 def _bounds(design: Design) -> Bounds:
     """Bounds of the features; a `ParameterError` unless the answer is a matrix of moments."""
-    bounds = design.query.moment_bounds
-    if bounds is None:
+    if not isinstance(design.query, Moments):
         raise ParameterError(f"means and covariances follow from Moments, got {type(design.query).__name__} instead.")
-    return bounds
+    return design.query.bounds
 
 
 def _covariance_value(matrix: Floats, design: Design) -> Floats:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import LARGEST_BAR
-from matrixdp.answers.named import NamedEstimate
 from matrixdp.answers.psd import shrink_psd
 from matrixdp.answers.table_view import TableView, select_groups
 from matrixdp.answers.tables import pair_covariance
@@ -108,7 +108,7 @@ def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats
     return np.clip(shrink_psd(value, firm), -1.0, 1.0), np.minimum(bars, LARGEST_BAR)
 
 
-def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> NamedEstimate:
+def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> Estimate:
     """Share of the records and shrunk mean of each number for each level; like `tables.means_by`, without gaps."""
     query: Any = design.query
     if by in query.by:
@@ -124,7 +124,7 @@ def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> 
         views = [(whole, place.value + k) for k in range(len(levels))]
     rows = [_shrink_row(view, row, whole) for view, row in views]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
-    return NamedEstimate(value, std, tuple(levels), (f"share of {query.count_word}", *whole.numbers))
+    return Estimate(value, std, tuple(levels), (f"share of {query.count_word}", *whole.numbers))
 
 
 def _shrink_row(view: TableView, row: int, whole: TableView) -> tuple[list[float], list[float]]:
@@ -144,13 +144,13 @@ def _shrink_row(view: TableView, row: int, whole: TableView) -> tuple[list[float
     return values, stds
 
 
-def shrink_table(table: NamedEstimate) -> NamedEstimate:
+def shrink_table(table: Estimate) -> Estimate:
     """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
     total = max(float(table.value[-1, -1]), 0.0)
     rows, columns = _totals(table.value[:-1, -1], total), _totals(table.value[-1, :-1], total)
     cells = shrink_cells(table.value[:-1, :-1], rows, columns, table.std[:-1, :-1])
     value = np.block([[cells, rows[:, None]], [columns, np.full((1, 1), total)]])
-    return NamedEstimate(value, table.std, table.rows, table.columns)
+    return Estimate(value, table.std, table.rows, table.columns)
 
 
 def _totals(shares: Floats, size: float) -> Floats:
@@ -159,11 +159,11 @@ def _totals(shares: Floats, size: float) -> Floats:
     return np.asarray(positive * (size / max(float(positive.sum()), _TINY)))
 
 
-def shrunk_correlation(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+def shrunk_correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     """Correlations of the numbers, shrunk; like `tables.correlation_table`, without gaps."""
     view = select_groups(matrix, design, group)
     places = [view.number(name) for name in view.numbers]
     pairs = [[pair_covariance(view, one, other) for other in places] for one in places]
     value = np.array([[pair.value for pair in row] for row in pairs]).reshape(len(places), -1)
     std = np.array([[view.std(pair.gradients) if pair.known else np.nan for pair in row] for row in pairs])
-    return NamedEstimate(*shrink_correlations(value, std.reshape(value.shape)), view.numbers, view.numbers)
+    return Estimate(*shrink_correlations(value, std.reshape(value.shape)), view.numbers, view.numbers)

@@ -15,15 +15,17 @@ import numpy as np
 
 from matrixdp.answers.components import components
 from matrixdp.answers.cross_tables import cross_table
-from matrixdp.answers.described_table import SHAPES, TableDescription, TableShape, describe_moments
+from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
+from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate
 from matrixdp.answers.models import Regression, RegressionFit
-from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
 from matrixdp.answers.table_view import LEAST_SIZE, TableView, read_other_groups, select_groups
 from matrixdp.design.design import Design
+from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError, show
+from matrixdp.queries import TableMoments
 from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
@@ -72,7 +74,7 @@ class TableForecast:
     def __post_init__(self) -> None:
         if self.data not in SHAPES:
             raise ParameterError(f"data must be one of {', '.join(SHAPES)}, got {show(self.data)} instead.")
-        if self.design.query.places is None:
+        if not isinstance(self.design.query, TableMoments):
             raise ParameterError(
                 f"design must be of TableMoments, got one of {type(self.design.query).__name__} instead."
             )
@@ -92,7 +94,7 @@ class TableForecast:
         return describe_moments(self._query, self.description, self.shape)
 
     @np.errstate(all="ignore")
-    def means(self, by: str | None = None, group: Any = None) -> NamedEstimate:
+    def means(self, by: str | None = None, group: Any = None) -> Estimate:
         """As `Release.means`."""
         if by is None:
             return self._summarise(group)
@@ -102,37 +104,37 @@ class TableForecast:
         judge = self._judge_groups if by in self._query.by else self._judge_levels
         value, error = judge(by, group)
         names = (f"share of {self._query.count_word}", *numbers)
-        return NamedEstimate(value + np.append(0.0, middles), error, levels, names)
+        return Estimate(value + np.append(0.0, middles), error, levels, names)
 
-    def shares(self, by: str) -> NamedEstimate:
+    def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
         view = self._view(None)
         place = view.category(by)
         value, error = self._judge_shares(view, by, view.matrix[0, place.value : place.value + len(place.levels)])
         names = (f"share of {self._query.count_word}",)
-        return NamedEstimate(value[:, None], error[:, None], place.levels, names)
+        return Estimate(value[:, None], error[:, None], place.levels, names)
 
-    def table(self, first: str, second: str, group: Any = None) -> NamedEstimate:
+    def table(self, first: str, second: str, group: Any = None) -> Estimate:
         """As `Release.table`; the noise in a share of the records does not depend on the data."""
         return cross_table(self.moments, self.design, first, second, group)
 
     @np.errstate(all="ignore")
-    def covariance(self, group: Any = None) -> NamedEstimate:
+    def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
         numbers = self._simulate(group)
         found = numbers.block.find_covariances(numbers.released)
         value, error = judge_errors(found, numbers.exact.find_covariances(numbers.truth)[..., 0])
-        return NamedEstimate(value, error, numbers.view.numbers, numbers.view.numbers)
+        return Estimate(value, error, numbers.view.numbers, numbers.view.numbers)
 
     @np.errstate(all="ignore")
-    def correlation(self, group: Any = None) -> NamedEstimate:
+    def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
         numbers = self._simulate(group)
         found, _ = numbers.block.find_correlations(numbers.released)
         value, error = judge_errors(found, numbers.exact.find_correlations(numbers.truth)[0][..., 0])
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
         reasons = np.where(numbers.block.find_known(numbers.truth)[..., 0], HIDDEN, TOO_FEW).astype(object)
-        return NamedEstimate(value, error, numbers.view.numbers, numbers.view.numbers, reasons)
+        return Estimate(value, error, numbers.view.numbers, numbers.view.numbers, reasons)
 
     @np.errstate(all="ignore")
     def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
@@ -148,7 +150,7 @@ class TableForecast:
         _, error = judge_errors(shown, fit.solve(view.matrix, noisy=False))
         return fit.describe(view.matrix, error, noisy=False)
 
-    def components(self, count: int | None = None, group: Any = None) -> NamedEstimate:
+    def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """As `Release.components`."""
         return components(self.moments, self.design, count, group)
 
@@ -174,7 +176,7 @@ class TableForecast:
     def _simulate(self, group: Any) -> _Numbers:
         return self._whole if group is None else _Numbers(self._view(group))
 
-    def _summarise(self, group: Any) -> NamedEstimate:
+    def _summarise(self, group: Any) -> Estimate:
         numbers = self._simulate(group)
         found = numbers.block.summarise(numbers.released)
         value, error = judge_errors(found, numbers.exact.summarise(numbers.truth)[..., 0])
@@ -183,7 +185,7 @@ class TableForecast:
         reasons[np.isfinite(value[:, 0]), 1] = HIDDEN
         value[:, 0] += middle
         columns = ("mean", "standard deviation", "share observed")
-        return NamedEstimate(value, error, numbers.view.numbers, columns, reasons)
+        return Estimate(value, error, numbers.view.numbers, columns, reasons)
 
     def _judge_levels(self, by: str, group: Any) -> tuple[Floats, Floats]:
         """Share of the records and means of each level of a category, and their errors, of shape (levels, 1 + n)."""

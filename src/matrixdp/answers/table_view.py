@@ -13,6 +13,7 @@ from matrixdp.answers.consistent import ConsistentMoments, Gradient
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import Place, TableNoise
+from matrixdp.queries import TableMoments
 from matrixdp.types import Floats
 
 LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
@@ -46,8 +47,7 @@ class TableView:
     @property
     def places(self) -> Mapping[str, Place]:
         """Where each column is in z."""
-        places = self.design.query.places
-        assert places is not None
+        places: Mapping[str, Place] = self.query.places
         return places
 
     def middle(self, column: str) -> float:
@@ -163,9 +163,9 @@ def _noise_of(design: Design) -> TableNoise:
     return design.structure
 
 
-def table_query(design: Design) -> Any:
+def table_query(design: Design) -> TableMoments:
     """The query of a table, or a `ParameterError` if the design is for something else."""
-    if design.query.places is None:
+    if not isinstance(design.query, TableMoments):
         raise ParameterError(
             f"tables and means by level follow from TableMoments, got {type(design.query).__name__} instead."
         )

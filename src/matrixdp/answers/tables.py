@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate
 from matrixdp.answers.moments import hide_uncertain
-from matrixdp.answers.named import HIDDEN, TOO_FEW, NamedEstimate
 from matrixdp.answers.table_view import TableView, read_other_groups, select_groups, table_query
 from matrixdp.design.design import Design
 from matrixdp.noise.table_noise import Place
@@ -21,7 +21,7 @@ from matrixdp.types import Floats
 LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
 
 
-def summarise(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+def summarise(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     """Mean, standard deviation and share observed of each number, of shape (numbers, 3)."""
     view = select_groups(matrix, design, group)
     rows = [_summarise_one(view, view.number(name)) for name in view.numbers]
@@ -31,10 +31,10 @@ def summarise(matrix: Floats, design: Design, group: Any = None) -> NamedEstimat
     std = np.array([row[1] for row in rows]).reshape(-1, 3)
     reasons = np.full(value.shape, TOO_FEW, object)
     reasons[np.isfinite(value[:, 0]), 1] = HIDDEN
-    return NamedEstimate(value, std, view.numbers, ("mean", "standard deviation", "share observed"), reasons)
+    return Estimate(value, std, view.numbers, ("mean", "standard deviation", "share observed"), reasons)
 
 
-def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> NamedEstimate:
+def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Estimate:
     """Share of the records and mean of each number for each level of a category, of shape (levels, 1 + numbers).
 
     `by` is a category of the table, or a column by which the release is grouped.
@@ -54,19 +54,19 @@ def means_by(matrix: Floats, design: Design, by: str, group: Any = None) -> Name
         levels = place.levels
         rows = [_mean_row(whole, place.value + k, names) for k in range(len(levels))]
     value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
-    return NamedEstimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
+    return Estimate(value, std, tuple(levels), (f"share of {design.query.count_word}", *names))
 
 
-def covariance_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+def covariance_table(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     """Covariances of the numbers, each over the records in which both are there, of shape (numbers, numbers)."""
     view = select_groups(matrix, design, group)
     pairs = [[pair_covariance(view, view.number(a), view.number(b)) for b in view.numbers] for a in view.numbers]
     value = np.array([[pair.value for pair in row] for row in pairs])
     std = np.array([[view.std(pair.gradients) if pair.known else np.nan for pair in row] for row in pairs])
-    return NamedEstimate(value, std, view.numbers, view.numbers)
+    return Estimate(value, std, view.numbers, view.numbers)
 
 
-def correlation_table(matrix: Floats, design: Design, group: Any = None) -> NamedEstimate:
+def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     """Correlations of the numbers, of shape (numbers, numbers).
 
     The covariance is over the records in which both are there, the variance of each number over those in which it is.
@@ -99,7 +99,7 @@ def correlation_table(matrix: Floats, design: Design, group: Any = None) -> Name
                 std[i, j] = std[j, i] = view.std(gradients)
     shown, bars = hide_uncertain(value, std)
     reasons[np.isfinite(value) & np.isnan(shown)] = HIDDEN
-    return NamedEstimate(shown, bars, view.numbers, view.numbers, reasons)
+    return Estimate(shown, bars, view.numbers, view.numbers, reasons)
 
 
 @dataclass(frozen=True)

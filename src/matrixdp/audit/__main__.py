@@ -6,9 +6,8 @@ import argparse
 import sys
 import time
 
-from matrixdp.audit.campaign import attack_designs, replay_fits, try_broken
-from matrixdp.audit.tally import Tally
-from matrixdp.report.tables import format_table
+from matrixdp.audit.campaign import Tally, attack_designs, replay_fits, try_broken
+from matrixdp.display import format_table
 
 
 def main() -> int:

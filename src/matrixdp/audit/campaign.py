@@ -5,15 +5,44 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from matrixdp.audit.attack import attack
 from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.random_designs import QUERIES, random_design
-from matrixdp.audit.random_fits import FITS, FitCase, random_fit
+from matrixdp.audit.random_cases import FITS, QUERIES, FitCase, random_design, random_fit
 from matrixdp.audit.replay import replay
-from matrixdp.audit.tally import Tally
+
+
+@dataclass
+class Tally:
+    """What was audited of one kind.
+
+    Attributes
+    ----------
+    audits : int
+        Designs that were attacked, or fits that were replayed.
+    pairs : int
+        Pairs of neighbouring data sets that were compared.
+    worst : float
+        Largest ratio of a distance to its claim.
+    broken : list of int
+        Seeds of the audits that exceeded their claim.
+    """
+
+    audits: int = 0
+    pairs: int = 0
+    worst: float = 0.0
+    broken: list[int] = field(default_factory=list)
+
+    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int) -> None:
+        """Count one audit."""
+        self.audits += 1
+        self.pairs += pairs
+        self.worst = max(self.worst, ratio)
+        if broken:
+            self.broken.append(seed)
 
 
 def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, starts: int = 4) -> dict[str, Tally]:

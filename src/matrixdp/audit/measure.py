@@ -1,4 +1,9 @@
-"""Measurements of a black box: lower confidence bounds on its epsilon and mu, from samples."""
+"""Measurements of a black box: lower confidence bounds on its epsilon and mu, and a picture of its error rates.
+
+For any event E, (epsilon, delta)-DP says ``P(E) <= e^epsilon Q(E) + delta``, and `mu`-GDP says ``Phi^-1(P(E)) -
+Phi^-1(Q(E)) <= mu``. Counting E in independent runs on both neighbours bounds both from below. The event must be chosen
+before the runs.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,73 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import beta, binom
 
-from matrixdp.audit.counting import Count, measured_epsilon, measured_mu
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy
+from matrixdp.report.svg import Drawing, element, make_image, text
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
 _HUGE = 1e100  # outputs beyond, and NaN, are replaced by this, so that squares stay finite
 _CUTS = 64  # of a score, to choose an event from
+_SIDE = 320.0
+_LEFT, _TOP = 44.0, 8.0
+
+
+@dataclass(frozen=True)
+class Count:
+    """How often an event happened in a number of independent runs.
+
+    Attributes
+    ----------
+    hits, runs : int
+    """
+
+    hits: int
+    runs: int
+
+    def lower(self, level: float) -> float:
+        """Clopper and Pearson's lower bound on the probability; wrong with probability `level` at most."""
+        return float(beta.ppf(level, self.hits, self.runs - self.hits + 1)) if self.hits else 0.0
+
+    def upper(self, level: float) -> float:
+        """Clopper and Pearson's upper bound on the probability; wrong with probability `level` at most."""
+        return float(beta.isf(level, self.hits + 1, self.runs - self.hits)) if self.hits < self.runs else 1.0
+
+
+def measured_epsilon(on_first: Count, on_second: Count, *, delta: float = 0.0, level: float) -> float:
+    """Epsilon that a mechanism has at least, at `delta`; too large with probability `level` at most.
+
+    Examples
+    --------
+    >>> measured_epsilon(Count(900, 1000), Count(100, 1000), level=1e-8) > 1.5
+    True
+    """
+    excess = on_first.lower(level / 2) - delta
+    return math.log(excess / on_second.upper(level / 2)) if excess > 0 else -math.inf
+
+
+def measured_mu(on_first: Count, on_second: Count, *, level: float) -> float:
+    """Mu that a mechanism has at least; too large with probability `level` at most.
+
+    Examples
+    --------
+    >>> 1.9 < measured_mu(Count(900, 1000), Count(100, 1000), level=1e-8) < 2.56
+    True
+    """
+    return float(ndtri(on_first.lower(level / 2)) - ndtri(on_second.upper(level / 2)))
+
+
+def is_caught(
+    p: float, q: float, runs: int, *, claim: float, level: float, delta: float = 0.0, miss: float = 1e-6
+) -> bool:
+    """Whether measuring an event with ``P(E) = p``, ``Q(E) = q`` exceeds `claim`, except with probability `miss`."""
+    fewest = Count(int(binom.ppf(miss / 2, runs, p)), runs)
+    most = Count(int(binom.isf(miss / 2, runs, q)), runs)
+    return measured_epsilon(fewest, most, delta=delta, level=level) > claim
 
 
 @dataclass(frozen=True)
@@ -200,3 +262,70 @@ def _error_rates(first: Floats, second: Floats) -> Floats:
     false_positive = [(second > cut).mean() for cut in [-math.inf, *cuts]]
     false_negative = [(first <= cut).mean() for cut in [-math.inf, *cuts]]
     return np.column_stack([false_positive, false_negative])
+
+
+def tradeoff(claim: Privacy | float, alpha: Floats) -> Floats:
+    """Least false negative rate that a guarantee allows at each false positive rate.
+
+    Parameters
+    ----------
+    claim : Privacy or float
+        (epsilon, delta), or mu.
+    alpha : float64 array of shape (n,)
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> tradeoff(1.0, np.array([0.0, 0.5, 1.0])).round(4).tolist()
+    [1.0, 0.1587, 0.0]
+    """
+    if not isinstance(claim, Privacy):
+        return np.asarray(ndtr(-ndtri(alpha) - claim))
+    growth = math.exp(min(claim.epsilon, 700.0))
+    lines = [1 - claim.delta - growth * alpha, (1 - claim.delta - alpha) / growth]
+    return np.maximum(np.maximum(*lines), 0.0)
+
+
+def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
+    """SVG of the error rates of the best test that was found, and of the least that the claim allows.
+
+    Parameters
+    ----------
+    measured : Measurement
+    inline : bool
+        For an HTML page.
+    """
+    alpha = np.concatenate([np.logspace(-4, -2, 40), np.linspace(0.01, 1, 100)])
+    elements = [
+        element("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, class_="p-frame"),
+        _line(np.array([[0.0, 1.0], [1.0, 0.0]]), "p-guide"),
+        _line(measured.curve, "p-other p-line"),
+        text(_LEFT + _SIDE / 2, _TOP + _SIDE + 34, "false positive rate", text_anchor="middle"),
+        text(-_TOP - _SIDE / 2, 12, "false negative rate", text_anchor="middle", transform="rotate(-90)"),
+        *_draw_key(40, "p-other p-line", "measured"),
+        *_draw_key(58, "p-guide", "no information"),
+    ]
+    if measured.claim is not None:
+        curve = np.column_stack([alpha, tradeoff(measured.claim, alpha)])
+        elements += [
+            _line(curve, "p-mark p-line"),
+            *_draw_key(22, "p-mark p-line", "claimed: no test may be below"),
+        ]
+    for value in (0.0, 0.5, 1.0):
+        elements += [
+            text(_LEFT + value * _SIDE, _TOP + _SIDE + 16, f"{value:g}", size=11, text_anchor="middle"),
+            text(_LEFT - 6, _TOP + (1 - value) * _SIDE + 4, f"{value:g}", size=11, text_anchor="end"),
+        ]
+    drawing = Drawing(tuple(elements), _LEFT + _SIDE, _TOP + _SIDE + 40)
+    return make_image([drawing], "Trade-off curve, claimed and measured", str(measured), inline=inline)
+
+
+def _draw_key(y: float, kind: str, words: str) -> list[str]:
+    """A line of the legend."""
+    line = element("line", x1=_LEFT + 88, x2=_LEFT + 112, y1=_TOP + y - 4, y2=_TOP + y - 4, class_=kind)
+    return [line, text(_LEFT + 120, _TOP + y, words)]
+
+
+def _line(points: Floats, kind: str) -> str:
+    places = " ".join(f"{_LEFT + x * _SIDE:.1f},{_TOP + (1 - y) * _SIDE:.1f}" for x, y in points)
+    return element("polyline", points=places, class_=kind)

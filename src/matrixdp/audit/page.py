@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from matrixdp.audit.attack import Attack
-from matrixdp.audit.measure import Measurement
-from matrixdp.audit.tally import Tally
-from matrixdp.audit.tradeoff import draw_tradeoff
-from matrixdp.display.html import escape_text
+from matrixdp.audit.campaign import Tally
+from matrixdp.audit.measure import Measurement, draw_tradeoff
+from matrixdp.display import escape_text
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
 from matrixdp.report.page import (

@@ -1,4 +1,4 @@
-"""The mechanisms that matrixdp is compared with, one a file, all with one signature and registered by name.
+"""The mechanisms that matrixdp is compared with, all with one signature and registered by name.
 
 ``mechanism(query, privacy, data, *, stream=None, simulation=False, **options) -> MechanismRelease``; the query holds
 the bounds. `docs/rivals.md` says what each guarantees, what to use instead, and how to register a mechanism.
@@ -7,18 +7,12 @@ The functions that register, find and release mechanisms by name are exported he
 here finds the names of the built-in mechanisms registered.
 """
 
-from matrixdp.baselines.adaptive_cov import adaptive_cov
-from matrixdp.baselines.adassp import adassp
-from matrixdp.baselines.analytic_gaussian import analytic_gaussian
-from matrixdp.baselines.analyze_gauss import analyze_gauss
-from matrixdp.baselines.classical_gaussian import classical_gaussian
-from matrixdp.baselines.coinpress import coinpress
+from matrixdp.baselines.components import ppca, sulq
+from matrixdp.baselines.covariances import adaptive_cov, adassp, coinpress, separate_cov
 from matrixdp.baselines.exponential import exponential
+from matrixdp.baselines.gaussian import analytic_gaussian, analyze_gauss, classical_gaussian
 from matrixdp.baselines.johnson_lindenstrauss import johnson_lindenstrauss
 from matrixdp.baselines.laplace import laplace
-from matrixdp.baselines.ppca import ppca
-from matrixdp.baselines.separate_cov import separate_cov
-from matrixdp.baselines.sulq import sulq
 from matrixdp.release.mechanism_release import MechanismRelease as MechanismRelease
 from matrixdp.release.registry import Mechanism as Mechanism
 from matrixdp.release.registry import find_mechanism as find_mechanism

@@ -8,12 +8,16 @@ left by a secret matrix of `draws` x N independent standard normals. The rows of
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import gammaincc, gammainccinv, gammaincinv, gammaln
 
-from matrixdp.baselines.sketch import largest_leverage, sketch_epsilon
-from matrixdp.errors import ParameterError
+from matrixdp.checks import check_integer
+from matrixdp.errors import ParameterError, show
 from matrixdp.ledger import Approximate
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
@@ -23,6 +27,10 @@ from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.release.registry import check_arguments, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
+
+CALIBRATIONS = ("exact", "renyi", "published")
+_TAIL = 1e-30
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(256)
 
 
 @register_mechanism(
@@ -57,7 +65,7 @@ def johnson_lindenstrauss(
         The dimension r that is projected on; the number of records by default. With the exact calibration more is
         better; with the published one the threshold grows with it, and there is a best value.
     calibration : 'exact', 'renyi' or 'published'
-        How the threshold w is chosen; see `matrixdp.baselines.sketch.largest_leverage`.
+        How the threshold w is chosen; see `matrixdp.baselines.johnson_lindenstrauss.largest_leverage`.
 
     Privacy
     -------
@@ -130,3 +138,150 @@ def _sum_of_squares(query: Identity | SecondMoment, data: Any) -> Floats:
     """``X'X``, of shape (m, m)."""
     answer = query.evaluate(data, clip=True, missing="error")
     return answer.T @ answer if isinstance(query, Identity) else answer * query.records
+
+
+def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -> float:
+    """Largest leverage ``q/w^2`` at which a sketch of `draws` vectors of ``N(0, X'X + w^2 I)`` meets `privacy`.
+
+    With one record x separated from the others, the covariance is ``B + xx'``, with ``B >= w^2 I``, and ``B + yy'`` for
+    a neighbour. Let q be the largest ``|x|^2`` and ``leverage = q/w^2``. For any B, the two distributions are images
+    of::
+
+        N(0, diag(1 + leverage, 1))   and   N(0, diag(1, 1 + leverage))
+
+    under one channel, and two orthogonal records of norm ``sqrt(q)``, all others zero, give exactly these
+    (`docs/rivals.md` has the proof). So their divergence is the privacy of the sketch, and not only a bound. With
+    independent Gamma variables U and V of shape ``draws/2`` the loss is ``leverage U - leverage/(1 + leverage) V``.
+
+    Parameters
+    ----------
+    privacy : Privacy
+    draws : int
+        Number of vectors drawn.
+    calibration : 'exact', 'renyi' or 'published'
+        By the exact divergence; by Renyi divergences; or ``w = 16 sqrt(draws ln(2/delta)) ln(16 draws/delta)/epsilon``
+        for records that change by at most one in norm (Blocki, Blum, Datta, Sheffet 2012).
+
+    Privacy
+    -------
+    Every calibration is checked with the exact divergence.
+
+    Examples
+    --------
+    >>> leverages = [largest_leverage(Privacy(1, 1e-5), 100, name) for name in CALIBRATIONS]
+    >>> [f"{leverage:.1e}" for leverage in leverages]
+    ['2.6e-02', '2.4e-02', '2.2e-09']
+    """
+    if calibration not in CALIBRATIONS:
+        raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
+    draws = check_integer(draws, "draws", at_least=1)
+    return _largest_leverage(privacy.epsilon, privacy.delta, draws, calibration)
+
+
+@cache
+def _largest_leverage(epsilon: float, delta: float, draws: int, calibration: str) -> float:
+    if calibration == "exact":
+        return _root(lambda leverage: math.log(sketch_delta(leverage, draws, epsilon) / delta))
+    if calibration == "renyi":
+        return _root(lambda leverage: renyi_epsilon(leverage, draws, delta) - epsilon)
+    # Records of norm sqrt(q) differ by 2 sqrt(q) at most.
+    w = 16 * math.sqrt(draws * math.log(2 / delta)) * math.log(16 * draws / delta) / epsilon
+    leverage = 1 / (2 * w) ** 2
+    if sketch_delta(leverage, draws, epsilon) > delta:
+        raise ParameterError(
+            f"epsilon must be smaller for the published calibration, got {epsilon:g} instead: use 'exact'."
+        )
+    return leverage
+
+
+def sketch_delta(leverage: float, draws: int, epsilon: float) -> float:
+    """Smallest delta at which the sketch is (epsilon, delta)-DP, rounded up.
+
+    ``E (1 - exp(epsilon - loss))_+``, in closed form over U, by quadrature over ``V = s^2``.
+
+    Examples
+    --------
+    >>> sketch_delta(0.02, 100, 1.0) < sketch_delta(0.03, 100, 1.0)
+    True
+    """
+    k = draws / 2
+    low, high = math.sqrt(gammaincinv(k, _TAIL)), math.sqrt(gammainccinv(k, _TAIL))
+    s = low + (high - low) * (_NODES + 1) / 2
+    v = s**2
+    weights = _WEIGHTS * (high - low) * np.exp((2 * k - 1) * np.log(s) - v - gammaln(k))
+    start = epsilon / leverage + v / (1 + leverage)
+    first = gammaincc(k, start)
+    tilt = epsilon + leverage / (1 + leverage) * v - k * math.log1p(leverage)
+    second = np.exp(np.minimum(tilt, 700.0)) * gammaincc(k, (1 + leverage) * start)
+    value = float(weights @ np.maximum(first - second, 0.0))
+    # Bounds the error of the quadrature, its truncated tails and the incomplete Gamma functions.
+    return min(1.0, value * (1 + 1e-9) + 1e-12 * float(weights @ first) + 2 * _TAIL)
+
+
+def sketch_epsilon(leverage: float, draws: int, delta: float) -> float:
+    """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; may be 0.
+
+    Examples
+    --------
+    >>> leverage = largest_leverage(Privacy(1, 1e-5), 100)
+    >>> round(sketch_epsilon(leverage, 100, 1e-5), 6)
+    1.0
+    """
+    if sketch_delta(leverage, draws, 0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while sketch_delta(leverage, draws, high) > delta:
+        high *= 2
+    return float(
+        brentq(lambda epsilon: math.log(sketch_delta(leverage, draws, epsilon) / delta), 0.0, high, xtol=1e-12)
+    ) * (1 + 1e-9)
+
+
+def renyi_divergence(order: float, leverage: float, draws: int) -> float:
+    """Largest Renyi divergence of an order above 1 between neighbours; infinite from order ``1 + 1/leverage`` on.
+
+    ``draws/(2 (order - 1)) ln[(1 + t)/((1 - (order - 1) t)(1 + order t))]`` with ``t = leverage``.
+
+    Examples
+    --------
+    >>> round(renyi_divergence(2.0, 0.1, 1), 6)
+    0.009175
+    """
+    t = leverage
+    if (order - 1) * t >= 1:
+        return math.inf
+    return draws / (2 * (order - 1)) * (math.log1p(t) - math.log1p(-(order - 1) * t) - math.log1p(order * t))
+
+
+def renyi_epsilon(leverage: float, draws: int, delta: float) -> float:
+    """Epsilon that the best Renyi divergence gives at `delta` (Canonne, Kamath, Steinke 2020, Prop. 12).
+
+    Examples
+    --------
+    >>> renyi_epsilon(0.02, 100, 1e-5) > sketch_epsilon(0.02, 100, 1e-5)
+    True
+    """
+
+    def epsilon(share: float) -> float:
+        order = 1 + share / leverage
+        conversion = math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
+        return renyi_divergence(order, leverage, draws) + conversion
+
+    best = minimize_scalar(epsilon, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-10})
+    return max(0.0, float(best.fun))
+
+
+def _root(excess: Callable[[float], float]) -> float:
+    """Largest leverage, up to rounding, at which `excess`, which grows with it, is not positive."""
+    low = high = 1.0
+    while excess(low) > 0:
+        low /= 4
+    while excess(high) <= 0:
+        high *= 4
+    if low == high:
+        return low
+    logarithm = brentq(lambda x: max(-50.0, excess(math.exp(x))), math.log(low), math.log(high), xtol=1e-12)
+    leverage = math.exp(logarithm)
+    while excess(leverage) > 0:
+        leverage *= 1 - 1e-12
+    return leverage

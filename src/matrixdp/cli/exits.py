@@ -26,7 +26,7 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import make_visible
 from matrixdp.errors import (
     ChargedError,
     DataError,

@@ -1,4 +1,4 @@
-"""`make_design`: from a query and a budget to a design."""
+"""From a query and a budget to a design: `make_design`, and the paper's two algorithms under their own names."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.checks import power_of_two
-from matrixdp.design.allocation import Allocation, noise_sides
-from matrixdp.design.allocation_rules import Kernel, parse_allocation
-from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.checks import check_integer, check_magnitude, power_of_two
+from matrixdp.design.allocations import Allocation, Kernel, Shares, check_theta, noise_sides, parse_allocation
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
-from matrixdp.design.theorem2 import precision_budget
+from matrixdp.design.theorem2 import CALIBRATIONS, precision_budget
 from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.noise.covariance import Covariance, check_orthonormal
-from matrixdp.privacy import Privacy, check_privacy
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import check_query
+from matrixdp.privacy import Neighbours, Privacy, check_privacy
+from matrixdp.queries import paper_query
+from matrixdp.queries.base import MatrixQuery, check_query
 from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 
@@ -200,3 +198,106 @@ def _precision_norm(covariance: Covariance) -> float:
     """Norm of the inverse variances."""
     unit = power_of_two(float(covariance.variances.min()))
     return math.sqrt(float((1 / (covariance.variances / unit) ** 2).sum())) / unit
+
+
+def unimodal(
+    *,
+    epsilon: float,
+    delta: float,
+    sensitivity: float,
+    gamma: float,
+    theta: ArrayLike,
+    columns: int,
+    directions: ArrayLike | None = None,
+    calibration: str = "theorem2",
+    neighbours: str = Neighbours.REPLACE,
+) -> Design:
+    """Algorithm 1, unimodal directional noise: covariance Sigma between rows, independent columns.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    sensitivity : float
+        s2(f), the largest change of the answer in Frobenius norm.
+    gamma : float
+        Largest Frobenius norm of the answer.
+    theta : array_like of shape (m,)
+        Precision allocation, positive, summing to one.
+    columns : int
+        n.
+    directions : array_like of shape (m, m), optional
+        W_Sigma, one direction per column; the standard basis by default.
+    calibration : str
+        'theorem2' as printed, 'theorem2-corrected', 'theorem2-psd', or 'exact' for the sensitivity's Frobenius ball.
+    neighbours : 'replace' or 'add-remove'
+        Those that `sensitivity` was derived for.
+
+    Returns
+    -------
+    Design
+        ``design.release(answer)`` takes the answer f(X), of shape (m, n).
+
+    Privacy
+    -------
+    The neighbours that `sensitivity` was derived for; (epsilon, delta)-DP by the paper's Theorem 2. `distance` says
+    what is really spent.
+
+    Examples
+    --------
+    >>> design = unimodal(
+    ...     epsilon=1, delta=1 / 248, sensitivity=6**0.5, gamma=(6 * 248) ** 0.5, columns=248,
+    ...     theta=[0.475, 0.475, 0.0125, 0.0125, 0.0125, 0.0125],
+    ... )
+    >>> [f"{std:.2e}" for std in design.std[1:3, 0]]
+    ['2.99e+05', '7.43e+05']
+    """
+    columns = check_integer(columns, "columns", at_least=1)
+    allocation = Shares(check_theta(theta))
+    shape = allocation.values.size, columns
+    query = paper_query(shape, sensitivity=sensitivity, gamma=gamma, side="rows", neighbours=neighbours)
+    privacy = Privacy(epsilon, delta)
+    return make_design(query, privacy, allocation=allocation, directions=directions, calibration=calibration)
+
+
+def equimodal(
+    *,
+    epsilon: float,
+    delta: float,
+    sensitivity: float,
+    gamma: float,
+    theta: ArrayLike,
+    directions: ArrayLike | None = None,
+    calibration: str = "theorem2",
+    neighbours: str = Neighbours.REPLACE,
+) -> Design:
+    """Algorithm 2, equi-modal directional noise: the same covariance between rows and between columns.
+
+    For a symmetric answer of shape (m, m); the release draws one triangle, which is the paper's noise symmetrised.
+    Parameters are those of `unimodal`.
+
+    Examples
+    --------
+    >>> design = equimodal(epsilon=1, delta=1 / 2021, sensitivity=8 / 2021, gamma=4, theta=[0.475, 0.025, 0.025, 0.475])
+    >>> [round(float(std), 2) for std in design.noise.std[0]]
+    [9.72, 20.29, 20.29, 9.72]
+    """
+    allocation = Shares(check_theta(theta))
+    shape = allocation.values.size, allocation.values.size
+    query = paper_query(shape, sensitivity=sensitivity, gamma=gamma, side="both", neighbours=neighbours)
+    privacy = Privacy(epsilon, delta)
+    return make_design(query, privacy, allocation=allocation, directions=directions, calibration=calibration)
+
+
+def isotropic_scale(privacy: Privacy, *, sensitivity: float) -> float:
+    """Smallest isotropic scale that meets a budget, rounded up.
+
+    Privacy
+    -------
+    Exactly (epsilon, delta)-DP when the answer moves by at most `sensitivity` in L2 (Balle & Wang 2018).
+
+    Examples
+    --------
+    >>> round(isotropic_scale(Privacy(epsilon=1, delta=1e-5), sensitivity=1.0), 4)
+    3.7306
+    """
+    return math.nextafter(check_magnitude(sensitivity, "sensitivity") / privacy.mu, math.inf)

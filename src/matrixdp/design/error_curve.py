@@ -11,12 +11,9 @@ from numpy.typing import ArrayLike
 from matrixdp.checks import to_floats
 from matrixdp.design.builder import make_design
 from matrixdp.design.design import Design
-from matrixdp.display.frames import load_pandas
-from matrixdp.display.html import render_card, render_note, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import BLUE, ORANGE, open_axes
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import format_number, load_pandas, render_card, render_note, render_table, short_repr
 from matrixdp.errors import ParameterError
+from matrixdp.plots import BLUE, ORANGE, open_axes
 from matrixdp.privacy import Privacy
 from matrixdp.types import Floats
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import Identity, MatrixQuery
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
 
@@ -93,10 +94,11 @@ def fit_grid(
     return Grid(bits, limit, distance * (1 + 8 * _EPS))
 
 
-def rounds_entrywise(query: MatrixQuery, noise: MatrixGaussian) -> bool:
+def rounds_entrywise(query: MatrixQuery, noise: MatrixGaussian) -> TypeGuard[Identity]:
     """Whether each rounded entry is a monotone function of one value of one record, which cannot widen its range."""
     left, right = noise.rowcov.whitening, noise.colcov.whitening
-    return query.entrywise and not isinstance(left, np.ndarray) and is_diagonal(right)
+    entrywise = isinstance(query, Identity) and query.entrywise
+    return entrywise and not isinstance(left, np.ndarray) and is_diagonal(right)
 
 
 def column_factors(noise: MatrixGaussian, bits: int) -> Floats:

@@ -11,7 +11,7 @@ from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.errors import ParameterError
 from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.types import Floats
 
 REACH = math.sqrt(-2 * math.log(0.05))  # radius of the disc that holds 95 % of a standard normal pair
@@ -27,7 +27,7 @@ def pair_covariance(design: Design, i: int, j: int) -> Floats:
         raise ParameterError("a noise ellipse needs a design with directions; this one has a covariance of its own.")
     side, other = (design.colcov, design.rowcov) if design.query.side != "rows" else (design.rowcov, design.colcov)
     matrix = side.matrix()
-    if design.query.moment_bounds is not None:
+    if isinstance(design.query, Moments):
         pair = np.array([i + 1, j + 1])
         return np.asarray(matrix[0, 0] * matrix[np.ix_(pair, pair)] / 2)
     if design.query.total is not None:
@@ -48,7 +48,7 @@ def outline_ellipse(covariance: Floats) -> Floats:
 
 def describe_numbers(design: Design) -> str:
     """The numbers of two features whose noise `pair_covariance` describes, to go before the names of the features."""
-    if design.query.moment_bounds is not None:
+    if isinstance(design.query, Moments):
         return "the means of "
     return "the diagonal entries of " if design.query.symmetric else ""
 

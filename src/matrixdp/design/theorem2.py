@@ -24,6 +24,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 
 VARIANTS = ("theorem2", "theorem2-corrected", "theorem2-psd")
+CALIBRATIONS = ("exact", *VARIANTS)  # exact: the answer may move by `mu` standard deviations, no more
 
 
 def precision_budget(

@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes, to_floats
-from matrixdp.display.html import render_card, render_note, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import format_number, render_card, render_note, render_table, short_repr
 from matrixdp.domain.clipping import centre_records, check_records, quantise_records
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -99,12 +97,14 @@ class Bounds:
         if inverted.size:
             i = int(inverted[0])
             raise ParameterError(
-                f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead."
+                f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} for {self.label(i)} instead.",
+                parameter="upper",
             )
         sizes = np.abs([self.lower / 2, self.upper / 2, self.upper / 2 - self.lower / 2])
         if sizes.max() > LARGEST or sizes[2].min() < 1 / LARGEST:
             raise ParameterError(
-                f"bounds must be at most {LARGEST:g}, and at least {1 / LARGEST:g} apart; change the units."
+                f"bounds must be at most {LARGEST:g}, and at least {1 / LARGEST:g} apart; change the units.",
+                parameter="upper",
             )
         if self.names is not None:
             kinds = {type(name).__name__ for name in self.names}

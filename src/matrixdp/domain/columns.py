@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from matrixdp.display.html import render_card, render_table
-from matrixdp.display.numbers import format_number, shorten
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import format_number, render_card, render_table, short_repr, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
@@ -19,6 +17,7 @@ from matrixdp.serialise import builtin_kind
 Level: TypeAlias = str | int
 
 OTHER, MISSING = "other", "missing"
+YES, NO = ("yes", "true", "y", "t", "1", "1.0"), ("no", "false", "n", "f", "0", "0.0")  # texts, in lower case
 MOST_LEVELS = 10_000
 _SHOWN_LEVELS, _LEVELS_LENGTH = 8, 80  # in notebooks
 
@@ -42,6 +41,7 @@ class Number:
     lower: float
     upper: float
     missing: bool = False
+    type: ClassVar[str] = "number"
 
     __repr__ = short_repr
 
@@ -50,13 +50,14 @@ class Number:
         for end in ("lower", "upper"):
             value = getattr(self, end)
             if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                raise ParameterError(f"{end} of column {self.name!r} must be a number, got {show(value)} instead.")
+                rule = f"must be a number, got {show(value)} instead."
+                raise ParameterError(f"{end} of column {self.name!r} {rule}", parameter=end)
             object.__setattr__(self, end, float(value))
         _check_flag(self.name, "missing", self.missing)
         try:
             Bounds([self.lower], [self.upper], names=[self.name])
         except ParameterError as error:
-            raise ParameterError(f"column {self.name!r}: {error}") from None
+            raise ParameterError(f"column {self.name!r}: {error}", parameter=error.parameter) from None
 
 
 @builtin_kind
@@ -82,6 +83,7 @@ class Category:
     levels: Sequence[Level]
     other: bool = False
     missing: bool = False
+    type: ClassVar[str] = "category"
 
     __repr__ = short_repr
 
@@ -89,11 +91,15 @@ class Category:
         _check_name(self.name)
         _check_flag(self.name, "other", self.other)
         _check_flag(self.name, "missing", self.missing)
-        given: Any = self.levels
+        try:
+            object.__setattr__(self, "levels", self._check_levels(self.levels))
+        except ParameterError as error:
+            raise ParameterError(str(error), parameter="levels") from None
+
+    def _check_levels(self, given: Any) -> tuple[Level, ...]:
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise ParameterError(f"levels of column {self.name!r} must be a list of texts or integers.")
         levels = tuple(value.item() if isinstance(value, np.generic) else value for value in given)
-        object.__setattr__(self, "levels", levels)
         kinds = {type(level) for level in levels}
         if not levels or kinds not in ({str}, {int}):
             raise ParameterError(
@@ -107,6 +113,7 @@ class Category:
         if len(set(named)) != len(named):
             twice = next(level for level in named if named.count(level) > 1)
             raise ParameterError(f"column {self.name!r} has the level {show(twice)} twice. Each must be unique.")
+        return levels
 
     @property
     def _extra(self) -> tuple[str, ...]:
@@ -134,6 +141,7 @@ class YesNo:
 
     name: str
     missing: bool = False
+    type: ClassVar[str] = "yes/no"
 
     __repr__ = short_repr
 
@@ -268,18 +276,20 @@ class Columns:
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
-        raise ParameterError(f"the name of a column must be a text that is not empty, got {show(name)} instead.")
+        rule = f"must be a text that is not empty, got {show(name)} instead."
+        raise ParameterError(f"the name of a column {rule}", parameter="name")
 
 
 def _check_flag(name: str, flag: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise ParameterError(f"{flag} of column {name!r} must be True or False, got {show(value)} instead.")
+        rule = f"must be True or False, got {show(value)} instead."
+        raise ParameterError(f"{flag} of column {name!r} {rule}", parameter=flag)
 
 
 def _describe(column: Column) -> tuple[str, str]:
     """Type and values of a column, in words."""
     if isinstance(column, Number):
-        return "number", f"{format_number(column.lower, 6)} to {format_number(column.upper, 6)}"
+        return column.type, f"{format_number(column.lower, 6)} to {format_number(column.upper, 6)}"
     words = shorten(", ".join(column.level_names[:_SHOWN_LEVELS]), _LEVELS_LENGTH)
     more = len(column.level_names) - _SHOWN_LEVELS
-    return "yes/no" if isinstance(column, YesNo) else "category", words + (f" and {more:,} more" if more > 0 else "")
+    return column.type, words + (f" and {more:,} more" if more > 0 else "")

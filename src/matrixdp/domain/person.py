@@ -49,11 +49,15 @@ class Person:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise ParameterError(
-                f"person must be the name of the column with the ids, got {show(self.column)} instead."
+                f"person must be the name of the column with the ids, got {show(self.column)} instead.",
+                parameter="column",
             )
         if self.rows is not None:
             name = "rows (the number of rows a person that count)"
-            object.__setattr__(self, "rows", check_integer(self.rows, name, at_least=1, at_most=_MOST_ROWS))
+            try:
+                object.__setattr__(self, "rows", check_integer(self.rows, name, at_least=1, at_most=_MOST_ROWS))
+            except ParameterError as error:
+                raise ParameterError(str(error), parameter="rows") from None
 
     @classmethod
     def parse(cls, value: Any) -> Person | None:

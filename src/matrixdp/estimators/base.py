@@ -13,7 +13,7 @@ from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.device import is_on_device, load_cupy, to_device_array
-from matrixdp.display.html import render_card, render_facts
+from matrixdp.display import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show

@@ -10,12 +10,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
-from matrixdp.adaptive.out_of_core import MappedParts
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
 from matrixdp.estimators.inputs import is_read_in_parts, joint_bounds, parse_bounds, parse_target_names
 from matrixdp.estimators.moment_estimator import MomentEstimator
+from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats
 
 
@@ -86,7 +86,7 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
         bounds = joint_bounds(features.box, target_bounds)
         if in_parts:
             columns = joint_bounds(features.bounds, target_bounds, names).names or ()
-            table: Any = MappedParts(X.select(columns), FeatureMap(features, columns))
+            table: Any = MappedRecords(X.select(columns), FeatureMap(features, columns))
         else:
             table = np.column_stack([features(X), y])
         moment = self._fit_moment(table, bounds, "regression", ids=ids)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
-from matrixdp.adaptive.out_of_core import MappedParts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Column, Columns
 from matrixdp.errors import ParameterError
@@ -18,6 +17,7 @@ from matrixdp.estimators.inputs import is_read_in_parts
 from matrixdp.estimators.table_fit import TableFit, fit_table
 from matrixdp.records import Blocks, Records, as_records, require_rereadable, with_ids
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
+from matrixdp.records.records import MappedRecords
 from matrixdp.release.charging import release_fit
 from matrixdp.types import Floats
 
@@ -80,7 +80,7 @@ class MomentEstimator(PrivateEstimator):
         """
         if is_read_in_parts(X):
             columns = Columns([column for part in parts for column in part.columns])
-            return MappedParts(_select(X, columns), ExpandBlock(tuple(parts)))
+            return MappedRecords(_select(X, columns), ExpandBlock(tuple(parts)))
         records = ExpandedRecords({**read_table(X, parts[0].columns), **(values or {})}, parts)
         return Blocks(records.blocks)
 

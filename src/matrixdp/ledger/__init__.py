@@ -5,11 +5,10 @@ and refused if it would exceed the total.
 """
 
 from matrixdp.ledger.accounting import Reserve
-from matrixdp.ledger.chain import Head
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
 from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
-from matrixdp.ledger.values import Allowance, Charge, Counts, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import Allowance, Charge, Counts, Head, Receipt, Registration, Remaining, Summary
 
 __all__ = [
     "Allowance",

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from fractions import Fraction
 from functools import singledispatch
 
 from matrixdp.checks import check_number
@@ -46,6 +47,10 @@ class Amount:
 
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.mu_squared - other.mu_squared, self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def scale(self, factor: Fraction) -> Amount:
+        """The amount times `factor`, rounded down."""
+        return Amount(*(int(units * factor) for units in astuple(self)))
 
     def within(self, total: Amount) -> bool:
         """Whether no account exceeds `total`."""

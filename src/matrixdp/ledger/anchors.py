@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
-from matrixdp.ledger.chain import Head
 from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.values import Head
 
 _TAIL = 1 << 16  # bytes at the end of a file, in which the lines of processes that write at the same time can be mixed
 

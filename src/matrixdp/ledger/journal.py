@@ -8,13 +8,25 @@ from typing import Any, Protocol
 
 from matrixdp.errors import LedgerError, show
 from matrixdp.ledger.accounting import NOTHING
-from matrixdp.ledger.allowance import AllowanceBalance
-from matrixdp.ledger.author import Author
-from matrixdp.ledger.balance import Balance
-from matrixdp.ledger.chain import Head, next_entry, sha256
-from matrixdp.ledger.entry_content import amount_from_json, charge_from_row, registration_from_json, sums_from_json
-from matrixdp.ledger.entry_table import COLUMNS, COUNTERS, HEAD_QUERY, LAST_ENTRY, STATES, Counters, Row, select_entries
-from matrixdp.ledger.values import Charge, Counts
+from matrixdp.ledger.balance import AllowanceBalance, Balance
+from matrixdp.ledger.entries import (
+    COLUMNS,
+    COUNTERS,
+    LAST_ENTRY,
+    Author,
+    Counters,
+    Row,
+    amount_from_json,
+    charge_from_row,
+    next_entry,
+    registration_from_json,
+    sha256,
+    sums_from_json,
+)
+from matrixdp.ledger.schema import HEAD_QUERY, IN_STATES, select_entries
+from matrixdp.ledger.values import Charge, Counts, Head, Registration
+
+_CHARGE = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
 
 
 class Transaction(Protocol):
@@ -28,9 +40,6 @@ class Transaction(Protocol):
 
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
-
-    def require_units(self) -> None:
-        """Make sure that programs which know no units refuse the ledger from now on."""
 
 
 class Journal:
@@ -93,6 +102,10 @@ class Journal:
         self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
 
+    def append_restore(self, backup: Head) -> Head:
+        """Append the entry of a ledger that was restored from a backup with this head."""
+        return self.append("restore", {"backup": {"entry": backup.entry, "hash": backup.hash}})
+
     def insert(self, rows: Sequence[Row]) -> None:
         """Append entries as they are."""
         sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -141,6 +154,13 @@ class Journal:
         sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
         return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
 
+    def registrations(self) -> list[Registration]:
+        """The registered data sets, in order of registration."""
+        found = [registration_from_json(row.content()) for row in self.rows("registrations")]
+        if {each.dataset for each in found} != {dataset for dataset, _ in self.all_counters()}:
+            raise self.damage("its data sets are not those that it counts")
+        return found
+
     def allowance(self, dataset: str, name: str, entry: int = LAST_ENTRY) -> AllowanceBalance:
         """The balance of an allowance (after `entry`), from its own entry, its last charge and its return."""
         row = self.row("allowance", dataset, name)
@@ -179,11 +199,14 @@ class Journal:
         settled = self.row("settlement until", dataset, entry)
         return restore if settled is None or settled.entry < restore.entry else None
 
+    def restored_from(self, dataset: str) -> int | None:
+        """The last entry of the backup from which the ledger was restored, if the data set was not settled since."""
+        restore = self.unsettled(dataset)
+        return None if restore is None else int(restore.content()["backup"]["entry"])
+
     def require_settled(self, dataset: str) -> None:
         """Raise a `LedgerError` if the ledger was restored from a backup and the data set was not settled since."""
-        restore = self.unsettled(dataset)
-        if restore is not None:
-            backup = restore.content()["backup"]["entry"]
+        if (backup := self.restored_from(dataset)) is not None:
             raise LedgerError(
                 f"{self.location} was restored from a backup that ends at entry {backup}, and does not know what was "
                 f"spent on {show(dataset)} since. Nothing was charged. Say what was: matrixdp ledger settle "
@@ -237,46 +260,48 @@ class Journal:
         """The numbers of all unfinished charges, as they are stored."""
         return {entry for (entry,) in self.transaction.execute("SELECT entry FROM unfinished")}
 
-    def charges(self, dataset: str | None, after: int = 0, limit: int = 2**62) -> list[Charge]:
+    def charges(self, dataset: str | None, after: int = 0, limit: int = LAST_ENTRY) -> list[Charge]:
         """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
-        columns = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
         sql = (
-            f"SELECT r.entry, u.entry, {columns} FROM entries c "  # noqa: S608
+            f"SELECT r.entry, u.entry, {_CHARGE} FROM entries c "  # noqa: S608
             "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
             "LEFT JOIN unfinished u ON u.entry = c.entry "
             "WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
-            sql += f" AND c.{STATES} AND c.dataset = ?"
+            sql += f" AND c.{IN_STATES} AND c.dataset = ?"
         values = (after, limit) if dataset is None else (after, dataset, limit)
-        rows = self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values)
         found = []
-        for release, unfinished, *row in rows:
+        for release, unfinished, *row in self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (unfinished is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
             found.append(charge_from_row(Row(*row), released=release is not None))
         return found
 
+    def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
+        """Raise a `LedgerError` unless these are as many charges as were counted."""
+        if len(charges) != sum(self.counters(name).charges for name in self._names(dataset)):
+            raise self.damage("its charges are not as many as were counted")
+
     def unfinished_charges(self, dataset: str | None) -> list[Charge]:
         """Charges without a release, in order."""
-        columns = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
-        sql = f"SELECT {columns} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
+        sql = f"SELECT {_CHARGE} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
         if dataset is not None:
             sql += " WHERE u.dataset = ?"
         rows = self.transaction.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
-        return [charge_from_row(Row(*row), released=False) for row in rows]
-
-    def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
-        """Raise a `LedgerError` unless these are as many charges as were counted."""
-        names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
-        if len(charges) != sum(self.counters(name).charges for name in names):
-            raise self.damage("its charges are not as many as were counted")
+        found = [charge_from_row(Row(*row), released=False) for row in rows]
+        if len(found) != sum(self.counts(name).unfinished for name in self._names(dataset)):
+            raise self.damage("its unfinished charges are not those that were counted")
+        return found
 
     def damage(self, what: str) -> LedgerError:
         """The error for a ledger whose tables disagree."""
         return LedgerError(
             f"{self.location} is damaged: {what}. Restore it from a backup; until then, treat its data sets as spent."
         )
+
+    def _names(self, dataset: str | None) -> set[str]:
+        return {name for name, _ in self.all_counters()} if dataset is None else {dataset}
 
     def _charge_time(self, entry: int | None) -> str | None:
         if not entry:

@@ -1,30 +1,46 @@
-"""The ledger: registers data sets, charges releases to them and stores the results."""
+"""The ledger: registers data sets, charges releases to them, stores the results, and says what is left."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Self, TypedDict, Unpack
+from fractions import Fraction
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
 from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
-from matrixdp.ledger.allotting import LedgerAllotter
-from matrixdp.ledger.author import Author, make_author
-from matrixdp.ledger.balance import Balance
-from matrixdp.ledger.chain import Head
-from matrixdp.ledger.copying import copy_ledger
-from matrixdp.ledger.entry_content import amount_to_json, registration_from_json, registration_to_json, sums_to_json
-from matrixdp.ledger.entry_table import LAST_ENTRY
+from matrixdp.ledger.anchors import make_anchor
+from matrixdp.ledger.audit import Audit
+from matrixdp.ledger.balance import AllowanceBalance, AllowanceSize, Balance
+from matrixdp.ledger.entries import (
+    LAST_ENTRY,
+    Author,
+    amount_to_json,
+    check_name,
+    registration_from_json,
+    registration_to_json,
+    sums_to_json,
+)
 from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.location import Address
-from matrixdp.ledger.opening import create_store, move_store, restore_store
-from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_mapping, check_name
-from matrixdp.ledger.values import Receipt, Registration
-from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
+from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
+from matrixdp.ledger.metrics import render_ledger
+from matrixdp.ledger.postgres import PostgresStore
+from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_mapping
+from matrixdp.ledger.schedule import Schedule, divide_amount
+from matrixdp.ledger.sqlite import SQLiteStore
+from matrixdp.ledger.store import Store, copy_ledger
+from matrixdp.ledger.values import Allowance, Charge, Counts, Head, Receipt, Registration, Remaining, Summary
+from matrixdp.privacy import Neighbours, Privacy, Unit
+
+_STEP = 20_000  # entries that are read in one transaction
 
 
 class LedgerOptions(TypedDict, total=False):
@@ -37,19 +53,15 @@ class LedgerOptions(TypedDict, total=False):
     wait: float
 
 
-def _timeout_and_author(
-    *,
-    timeout: float = 30.0,
-    actor: str | None = None,
-    purpose: str | None = None,
-    anchor: object = None,  # noqa: ARG001
-    wait: float = 30.0,  # noqa: ARG001
-) -> tuple[float, Author]:
-    """The options that are needed before a ledger can be opened; others are a `TypeError` now, and not later."""
-    return timeout, make_author(actor, purpose)
+class Chargeable(Protocol):
+    """Anything with the event that its release would be charged as, such as a design."""
+
+    @property
+    def event(self) -> Event:
+        """The event that a release would be charged as."""
 
 
-class Ledger(LedgerAllotter):
+class Ledger:
     """A file that records the privacy budget spent on each data set, and refuses charges that would exceed its total.
 
     Copies and pickles of a `Ledger` use the same file. Threads and processes may share it, also across forks.
@@ -92,6 +104,24 @@ class Ledger(LedgerAllotter):
     >>> folder.cleanup()
     """
 
+    def __init__(
+        self,
+        path: Address,
+        timeout: float = 30.0,
+        *,
+        actor: str | None = None,
+        purpose: str | None = None,
+        anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
+        wait: float = 30.0,
+    ) -> None:
+        self._author = Author(actor, purpose)
+        self._anchor = make_anchor(anchor)
+        self._anchored = anchor
+        self.wait = check_number(wait, "wait", at_least=0)
+        self._store = _open_store(path, timeout)
+        with self._store.reading():
+            pass
+
     @classmethod
     def open(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Open the ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if there is none."""
@@ -100,7 +130,8 @@ class Ledger(LedgerAllotter):
     @classmethod
     def create(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Create a new ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if the path exists."""
-        create_store(path, *_timeout_and_author(**options))
+        timeout, author = _timeout_and_author(**options)
+        _open_store(path, timeout).create(author)
         return cls(path, **options)
 
     @classmethod
@@ -110,7 +141,9 @@ class Ledger(LedgerAllotter):
         The backup is verified first. The new ledger knows that it was restored, and refuses charges to each data set
         until `settle` says what was spent since the backup was made.
         """
-        restore_store(file, path, *_timeout_and_author(**options))
+        timeout, author = _timeout_and_author(**options)
+        with contextlib.closing(_open_store(path, timeout)) as store:
+            store.restore(_open_store(file, timeout), author)
         return cls(path, **options)
 
     @classmethod
@@ -120,7 +153,8 @@ class Ledger(LedgerAllotter):
         A ledger is written at one place only: copies of a file, and other names of it, would spend its total twice. So
         a file that was moved is not charged until this is called. The whole ledger is verified first.
         """
-        move_store(path, *_timeout_and_author(**options))
+        timeout, author = _timeout_and_author(**options)
+        _open_store(path, timeout).confirm_move(author)
         return cls(path, **options)
 
     @staticmethod
@@ -135,7 +169,23 @@ class Ledger(LedgerAllotter):
             The last entry of the copy.
         """
         timeout, author = _timeout_and_author(**options)
-        return copy_ledger(source, target, timeout, author)
+        return copy_ledger(_open_store(source, timeout), _open_store(target, timeout), author)
+
+    @property
+    def path(self) -> Location:
+        """Path of the file, or URL of the database; as text, the URL has no password."""
+        return self._store.address
+
+    @property
+    def author(self) -> Author:
+        """Who writes entries with this object, and why."""
+        return self._author
+
+    @property
+    def head(self) -> Head:
+        """Number and hash of the last entry. A copy kept outside of the ledger can serve as an anchor: see `verify`."""
+        with self._store.reading() as journal:
+            return journal.head()
 
     def register(
         self,
@@ -181,11 +231,93 @@ class Ledger(LedgerAllotter):
                         "Use those values."
                     )
             else:
-                if wanted.unit != RECORD:
-                    journal.transaction.require_units()
                 content = {**registration_to_json(wanted), "total": amount_to_json(total)}
                 journal.append("register", content, dataset=dataset)
         return wanted
+
+    def allow(
+        self,
+        dataset: str,
+        name: str,
+        *,
+        epsilon: float | None = None,
+        share: float | Fraction | str | None = None,
+        reserve: Reserve | None = None,
+    ) -> Allowance:
+        """Set a part of a data set's total apart, which only charges that name it can spend.
+
+        Setting it apart again with the same size changes nothing; another size raises a `LedgerError`.
+
+        Parameters
+        ----------
+        dataset : str
+        name : str
+            Of the allowance: a person, a team, a project. A name that was returned cannot be used again.
+        epsilon : float, optional
+            The size, either as an epsilon at the data set's delta or as a `share`.
+        share : float, Fraction or str, optional
+            The size as a share of the total, such as 0.25 or ``"1/3"``; it includes that share of the reserve. A float
+            counts as the decimal number that it prints as, so that ten shares of 0.1 are the whole.
+        reserve : Reserve, optional
+            The part of `epsilon` and delta that is for events that are not Gaussian. Empty by default.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the size is more than what is neither spent nor allotted.
+
+        Privacy
+        -------
+        What charges to the allowance add to all other releases is (epsilon, delta)-DP, at the data set's delta.
+        ``docs/composition.md`` has the proof.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from matrixdp import Ledger, Privacy
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = Ledger.create(folder.name + "/clinic.db")
+        >>> _ = ledger.register("clinic", Privacy(epsilon=4, delta=1e-6), neighbours="replace")
+        >>> round(ledger.allow("clinic", "ann", share=0.5).epsilon, 4), round(ledger.remaining("clinic").epsilon, 4)
+        (2.7176, 2.7176)
+        >>> ledger.close()
+        >>> folder.cleanup()
+        """
+        wanted = AllowanceSize(epsilon, share, reserve)
+        check_name(name, "name")
+        with self._writing() as journal:
+            balance = journal.balance(dataset)
+            size, guarantee = wanted.amount(balance.total, balance.registration.privacy)
+            if journal.row("allowance", dataset, name) is None:
+                journal.require_settled(dataset)
+                allowance = AllowanceBalance(name, size, NOTHING, guarantee)
+                balance = balance.allot(allowance, self._store.location)
+                content = {"size": amount_to_json(size), "epsilon": guarantee, **sums_to_json(balance)}
+                journal.append("allowance", content, dataset=dataset, allowance=name)
+            else:
+                allowance = journal.allowance(dataset, name)
+                if allowance.returned:
+                    raise LedgerError(f"the allowance {name!r} of {dataset!r} was returned. Choose another name.")
+                if allowance.size != size:
+                    raise LedgerError(
+                        f"{dataset!r} has an allowance {name!r} of another size, which cannot be changed. "
+                        "Choose another name, or return it first."
+                    )
+        return balance.describe(allowance)
+
+    def return_allowance(self, dataset: str, name: str) -> Allowance:
+        """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards.
+
+        What was charged to it stays spent. Returning it again changes nothing.
+        """
+        with self._writing() as journal:
+            balance, allowance = journal.balance(dataset), journal.allowance(dataset, name)
+            if not allowance.returned:
+                balance = balance.take_back(allowance)
+                content = {"returned": amount_to_json(allowance.unspent), **sums_to_json(balance)}
+                journal.append("return", content, dataset=dataset, allowance=name)
+                allowance = journal.allowance(dataset, name)
+        return balance.describe(allowance)
 
     def charge(
         self,
@@ -301,43 +433,6 @@ class Ledger(LedgerAllotter):
                     f"entry {receipt.entry} already has another release. A second one needs its own charge."
                 )
 
-    def settle(self, dataset: str, spent: float | Event | str) -> None:
-        """Say what was spent on a data set since the backup was made from which this ledger was restored.
-
-        Parameters
-        ----------
-        dataset : str
-        spent : float, event or "all"
-            An epsilon, at the delta of the data set; an event; or ``"all"`` to treat all that is left as spent. If it
-            is not known for sure, use ``"all"``. If anything was spent, any allowance may have paid for it: existing
-            ones can be returned, and accept no further charges.
-        """
-        with self._writing() as journal:
-            balance = journal.balance(dataset)
-            restore = journal.row("restore until", LAST_ENTRY)
-            if restore is None:
-                raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
-            if isinstance(spent, str):
-                if spent != "all":
-                    raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
-                cost = balance.total - balance.spent
-            else:
-                cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
-            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
-            journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
-
-    def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
-        if not isinstance(spent, Event):
-            epsilon = check_number(spent, "spent", at_least=0)
-            if epsilon == 0:
-                return Amount()
-            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
-        try:
-            cost, _ = balance.pay(spent, payment_options(spent), self._store.location)
-        except BudgetExceededError as error:
-            raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
-        return cost
-
     def stored(
         self,
         dataset: str,
@@ -388,3 +483,233 @@ class Ledger(LedgerAllotter):
                 raise already_charged_error(charge)
             release.content()
             return release.payload
+
+    def settle(self, dataset: str, spent: float | Event | str) -> None:
+        """Say what was spent on a data set since the backup was made from which this ledger was restored.
+
+        Parameters
+        ----------
+        dataset : str
+        spent : float, event or "all"
+            An epsilon, at the delta of the data set; an event; or ``"all"`` to treat all that is left as spent. If it
+            is not known for sure, use ``"all"``. If anything was spent, any allowance may have paid for it: existing
+            ones can be returned, and accept no further charges.
+        """
+        with self._writing() as journal:
+            balance = journal.balance(dataset)
+            restore = journal.row("restore until", LAST_ENTRY)
+            if restore is None:
+                raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
+            if isinstance(spent, str):
+                if spent != "all":
+                    raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
+                cost = balance.total - balance.spent
+            else:
+                cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
+            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
+            journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
+
+    def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
+        if not isinstance(spent, Event):
+            epsilon = check_number(spent, "spent", at_least=0)
+            if epsilon == 0:
+                return Amount()
+            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
+        try:
+            cost, _ = balance.pay(spent, payment_options(spent), self._store.location)
+        except BudgetExceededError as error:
+            raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
+        return cost
+
+    def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
+        """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
+        balance, part = self._balance(dataset, allowance)
+        return balance.remaining(part)
+
+    def whatif(self, dataset: str, event: Event | Chargeable, *, allowance: str | None = None) -> Remaining:
+        """The budget that would be left after an event or the release of a design. Nothing is charged.
+
+        Parameters
+        ----------
+        dataset : str
+        event : Event, or anything with an attribute event, such as a Design
+        allowance : str, optional
+            The allowance that would pay; the result is what would be left of it.
+
+        Raises
+        ------
+        BudgetExceededError
+            If it does not fit.
+        """
+        balance, part = self._balance(dataset, allowance)
+        neighbours = getattr(event, "neighbours", None)
+        if neighbours is not None:
+            balance.require_neighbours(neighbours)
+        unit = getattr(event, "unit", None)
+        if unit is not None:
+            balance.require_unit(unit)
+        with self._store.reading() as journal:
+            journal.require_settled(dataset)
+        wanted = event if isinstance(event, Event) else event.event
+        cost, after = balance.pay(wanted, payment_options(wanted), self._store.location, part)
+        return after.remaining(None if part is None else part.pay(cost))
+
+    def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
+        """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
+
+        Parameters
+        ----------
+        dataset : str
+        releases : int
+            Their number; `count_releases` gives it for a period and a time.
+        allowance : str, optional
+            The allowance that would pay.
+        """
+        balance, part = self._balance(dataset, allowance)
+        return divide_amount(balance.available(part), balance.registration.privacy, releases)
+
+    def datasets(self) -> list[Registration]:
+        """The registered data sets, in order of registration."""
+        with self._store.reading() as journal:
+            return journal.registrations()
+
+    def allowances(self, dataset: str) -> list[Allowance]:
+        """The data set's allowances, in the order of their names."""
+        with self._store.reading() as journal:
+            balance = journal.balance(dataset)
+            return [balance.describe(found) for found in journal.allowances(dataset)]
+
+    def summaries(self) -> list[Summary]:
+        """The state of every data set, in order of registration. Takes the same time for any number of charges."""
+        with self._store.reading() as journal:
+            names = [registration.dataset for registration in journal.registrations()]
+            return [
+                journal.balance(name).summarise(
+                    journal.allowances(name), journal.counts(name), journal.restored_from(name)
+                )
+                for name in names
+            ]
+
+    def counts(self, dataset: str) -> Counts:
+        """How many charges the data set has, and how many of them have no stored release."""
+        with self._store.reading() as journal:
+            journal.balance(dataset)
+            return journal.counts(dataset)
+
+    def history(self, dataset: str | None = None) -> list[Charge]:
+        """All charges, or those to one data set, in order."""
+        with self._store.reading() as journal:
+            if dataset is not None:
+                journal.balance(dataset)
+        found: list[Charge] = []
+        while True:  # in steps, so that writers need not wait until all are read
+            with self._store.reading() as journal:
+                step = journal.charges(dataset, found[-1].entry if found else 0, _STEP)
+                found += step
+                if len(step) < _STEP:
+                    journal.require_all(found, dataset)
+                    return found
+
+    def incomplete(self, dataset: str | None = None) -> list[Charge]:
+        """Charges without a stored release: in progress, or interrupted. They remain spent."""
+        with self._store.reading() as journal:
+            if dataset is not None:
+                journal.balance(dataset)
+            return journal.unfinished_charges(dataset)
+
+    def restored(self, dataset: str) -> int | None:
+        """The last entry of the backup from which the ledger was restored, if `dataset` was not settled since."""
+        with self._store.reading() as journal:
+            journal.balance(dataset)
+            return journal.restored_from(dataset)
+
+    def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
+        """Check every entry, every sum and the hash chain, and return the head.
+
+        Parameters
+        ----------
+        anchor : Head, optional
+            An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely
+            or replaced by an earlier copy cannot be distinguished from the original.
+        resume : bool
+            Check only the entries after the anchor, which an earlier `verify` returned. The sums begin with those that
+            the entries up to the anchor contain. This proves that the anchored entry and all later ones are intact and
+            that the sums are right since. It does not prove that earlier entries were not altered or removed since
+            they were verified; only `verify` without `resume` reads those.
+
+        Raises
+        ------
+        LedgerError
+            Names the first fault.
+        """
+        if resume and anchor is None:
+            raise ParameterError("anchor must be given with resume: the entry after which to begin.")
+        audit = Audit(anchor, resume=resume)
+        while True:
+            with self._store.reading() as journal:
+                if audit.advance(journal):
+                    return audit.head
+
+    def backup(self, file: Address) -> Head:
+        """Copy the ledger, which may be in use, to a new file, and return the head of the copy.
+
+        A backup is not charged: `Ledger.restore` makes a ledger of it.
+        """
+        return self._store.back_up(_open_store(file, self._store.timeout))
+
+    def close(self) -> None:
+        """Close the file. It is opened again when next used."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        return render_ledger(self)
+
+    def __repr__(self) -> str:
+        return f"Ledger.open({self._store.location!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
+        author = self._author
+        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
+        return opened, (self._store.address, self._store.timeout)
+
+    def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
+        with self._store.reading() as journal:
+            return journal.balance(dataset), None if allowance is None else journal.allowance(dataset, allowance)
+
+    @contextlib.contextmanager
+    def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:
+        """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
+        with self._store.writing(self._author) as journal:
+            if self._anchor is not None:
+                self._anchor.check(journal)
+            before = journal.head()
+            yield journal
+            head = journal.head()
+        if self._anchor is not None and anchored and head != before:
+            self._anchor.record(head)
+
+
+def _timeout_and_author(
+    *,
+    timeout: float = 30.0,
+    actor: str | None = None,
+    purpose: str | None = None,
+    anchor: object = None,  # noqa: ARG001
+    wait: float = 30.0,  # noqa: ARG001
+) -> tuple[float, Author]:
+    """The options that are needed before a ledger can be opened; others are a `TypeError` now, and not later."""
+    return timeout, Author(actor, purpose)
+
+
+def _open_store(location: Address, timeout: float) -> Store:
+    """The store of the ledger at `location`; nothing is opened yet."""
+    found = parse_location(location)
+    return PostgresStore(found, timeout) if isinstance(found, PostgresURL) else SQLiteStore(found, timeout)

@@ -1,4 +1,4 @@
-"""Where a ledger is kept: transactions, forks and errors, for any database.
+"""Where a ledger is kept: transactions, forks and errors, for any database; and moving a ledger to another store.
 
 There is one connection per `Store` and process, used by one thread at a time. Connections to databases do not survive a
 fork. So all connections are closed before this process forks, and parent and child open them again when needed.
@@ -11,12 +11,32 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.ledger.author import Author
+from matrixdp.ledger.audit import audit
+from matrixdp.ledger.entries import Author, create_content
 from matrixdp.ledger.journal import Journal, Transaction
 from matrixdp.ledger.location import Location
+from matrixdp.ledger.values import Head
+
+_BLOCK = 2000  # entries that are copied at a time
+
+
+def append_first(journal: Journal) -> None:
+    """Append the first entry of a new ledger."""
+    journal.append("create", create_content())
+
+
+def require_version(found: int, supported: int, location: str) -> None:
+    """Raise a `LedgerError` unless the ledger's schema is the one that is written today."""
+    if found == supported:
+        return
+    writer, remedy = ("a newer", "Upgrade matrixdp") if found > supported else ("an unpublished", "Use that matrixdp")
+    raise LedgerError(
+        f"{location} was written by {writer} matrixdp: its schema is version {found}, and this matrixdp reads "
+        f"{supported}. Nothing was changed. {remedy} to use it."
+    )
 
 
 class Store(ABC):
@@ -50,6 +70,29 @@ class Store(ABC):
     def location(self) -> str:
         """Path or URL as shown in messages, without a password."""
         return str(self.address)
+
+    @abstractmethod
+    def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
+        """Create a new ledger with the entries that `fill` appends, durable when this returns.
+
+        Raises a `LedgerError` if there is anything in its place.
+        """
+
+    def back_up(self, target: Store) -> Head:
+        """Copy the ledger, which may be in use, to the new file `target`; the head of the copy."""
+        raise LedgerError(f"{self.location} is not a file. Back it up with the tools of its database.")
+
+    @abstractmethod
+    def restore(self, backup: Store, author: Author) -> Head:
+        """Make a new ledger here from a backup, with an entry that says so; the head of the backup."""
+
+    def confirm_move(self, author: Author) -> Head:
+        """Record that the file was moved here, after a check of the whole ledger; the new head."""
+        raise self.not_a_file()
+
+    def not_a_file(self) -> LedgerError:
+        """The error for a ledger in a database server where a file is needed."""
+        return LedgerError(f"{self.location} is not a file. Use the tools of its database, or matrixdp ledger copy.")
 
     @abstractmethod
     def _begin(self, *, writing: bool) -> Transaction:
@@ -126,6 +169,63 @@ class Store(ABC):
         if self._first_hash not in (None, first.hash):
             raise LedgerError(f"{self.location} is not the ledger that was first opened here. Open it again.")
         self._first_hash = first.hash
+
+
+def copy_ledger(original: Store, copy: Store, author: Author) -> Head:
+    """Copy a ledger to a new store, where it is charged from now on; the head of the copy.
+
+    Both ledgers would spend the same total, so at no time may both accept charges. The last entry of the original is of
+    the kind `leave`; after it, only an entry of the kind `arrive` is accepted, which the copy gets. The steps:
+
+    1. The original is locked and verified, and gets its entry `leave`, which is not committed yet.
+    2. The copy is made, with all entries up to `leave`, and committed and verified. It accepts no charges.
+    3. The original is committed. Neither accepts charges now.
+    4. The copy gets its entry `arrive`.
+
+    If the process is stopped before step 3, the original is as it was, and the copy can be removed. After step 3, the
+    same call again finishes step 4.
+
+    Privacy
+    -------
+    At no time do both ledgers accept charges, also if the process is stopped at any step.
+    """
+    try:
+        return _arrive(original, copy, _leave(original, copy, author), author)
+    finally:
+        original.close()
+        copy.close()
+
+
+def _leave(original: Store, copy: Store, author: Author) -> Head:
+    """Steps 1 to 3; the entry `leave`."""
+    with original.writing(author) as journal:
+        last = journal.row("last")
+        if last is not None and last.kind == "leave":  # an earlier call got as far as this
+            return journal.head()
+        audit(journal)
+        head = journal.append("leave", {"to": copy.location})
+        copy.create(author, lambda written: _copy_entries(journal, written))
+        with copy.reading() as written:
+            if audit(written) != head:
+                raise LedgerError(f"{copy.location} differs from {original.location}. Remove it and try again.")
+    return head
+
+
+def _arrive(original: Store, copy: Store, head: Head, author: Author) -> Head:
+    """Step 4; the entry `arrive`."""
+    with copy.writing(author) as journal:
+        if journal.head() != head:
+            raise LedgerError(
+                f"{original.location} was copied already, and is charged elsewhere: its last entry says where."
+            )
+        return journal.append("arrive", {"from": original.location})
+
+
+def _copy_entries(source: Journal, target: Journal) -> None:
+    last = 0
+    while rows := list(source.rows("after", last, _BLOCK)):
+        target.insert(rows)
+        last = rows[-1].entry
 
 
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()

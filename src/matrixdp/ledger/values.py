@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from matrixdp.ledger.accounting import Reserve
@@ -12,23 +12,25 @@ from matrixdp.privacy import RECORD, Neighbours, Privacy, Unit
 
 
 @dataclass(frozen=True)
-class Registration:
-    """A registered data set: its total, its neighbours, its reserve, and what its releases protect.
+class Head:
+    """Number and hash of the last entry of a ledger. Entries are numbered from 1.
 
-    `declared` is False for data sets that were registered before ledgers had units. They are for records, and for the
-    edges of graphs, which were charged like records then.
+    If a copy is kept outside of the ledger, `Ledger.verify(anchor=...)` proves that no entry up to it was altered.
     """
+
+    entry: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A registered data set: its total, its neighbours, its reserve, and what its releases protect."""
 
     dataset: str
     privacy: Privacy
     neighbours: Neighbours
     reserve: Reserve
     unit: Unit = RECORD
-    declared: bool = field(default=True, compare=False)
-
-    def accepts(self, unit: Unit) -> bool:
-        """Whether releases that protect `unit` can be charged."""
-        return unit == self.unit or (not self.declared and unit.kind == "edge")
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class Receipt:
 class Charge:
     """A past charge, what its release protects, and whether the release was stored.
 
-    `actor`, `purpose` and `version` say who charged it, why, and with which matrixdp; matrixdp 0.1 did not record them.
+    `actor`, `purpose` and `version` say who charged it, why, and with which matrixdp.
     `options` are those of its request, which a repeat must have again; without a request id there are none.
     """
 

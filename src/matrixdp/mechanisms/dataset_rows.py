@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.mechanism import RowMechanism
+from matrixdp.mechanisms.mechanism import RowMechanism, rowwise_query
 from matrixdp.noise import BlockKey
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import Identity
 from matrixdp.records import to_array
 from matrixdp.records.formats import pyarrow
 
@@ -37,7 +37,7 @@ class FoundPart:
 class _Rows:
     """Iterates over the checked records of a part, and keeps their count and SHA-256."""
 
-    def __init__(self, query: MatrixQuery, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
+    def __init__(self, query: Identity, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
         self._query, self._blocks, self._clip, self._missing = query, blocks, clip, missing
         self.count = 0
         self._hash = hashlib.sha256()
@@ -58,7 +58,7 @@ class _Rows:
 class CheckTask:
     """Task of the first pass: checks the records, so that errors are raised before the charge."""
 
-    query: MatrixQuery
+    query: Identity
     clip: bool
     missing: str
 
@@ -108,7 +108,7 @@ class WriteTask:
         expected = self.parts[number]
         if not expected.rows:
             return number, None
-        rows = _Rows(self.design.query, blocks, clip=self.clip, missing=self.missing)
+        rows = _Rows(rowwise_query(self.design), blocks, clip=self.clip, missing=self.missing)
         name = f"part-{number:06d}.parquet"
         draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # a retried task must not write to the same file
         self._write(draft, rows, first=self.starts[number])

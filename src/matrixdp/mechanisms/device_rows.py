@@ -15,7 +15,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.noise.cuda_draws import Target, draw_on_device
-from matrixdp.queries.checks import check_count
+from matrixdp.queries.base import check_count
 from matrixdp.queries.cuda_sums import device_records, raise_unusable
 from matrixdp.queries.identity import Identity
 

@@ -24,7 +24,8 @@ from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
 from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
-from matrixdp.queries.checks import check_answer, check_count
+from matrixdp.queries import Identity
+from matrixdp.queries.base import check_answer, check_count
 from matrixdp.types import Floats
 
 
@@ -105,10 +106,10 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
     """
     query = design.query
     query.check_people(data)
-    if query.rowwise and is_device_block(data):
+    if isinstance(query, Identity) and is_device_block(data):
         on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
         return on_device
-    if design.entrywise:
+    if isinstance(query, Identity) and design.entrywise:
         rows = query.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), query.shape[0])
         return rows
@@ -200,7 +201,7 @@ class _EntrywiseRows:
 
     def __init__(self, design: Design) -> None:
         self._factors = column_factors(design.noise, design.grid.bits)
-        self.round = design.query.row_rounding(self._factors)
+        self.round = rowwise_query(design).row_rounding(self._factors)
 
     def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
         """Noisy steps in the records' units."""
@@ -216,7 +217,7 @@ class _WhitenedRows:
 
     def __init__(self, design: Design) -> None:
         noise = design.noise
-        self._query, self._limit, self._unit = design.query, design.grid.limit, 2.0**design.grid.bits
+        self._query, self._limit, self._unit = rowwise_query(design), design.grid.limit, 2.0**design.grid.bits
         self._whitening = noise.rowcov.whitening, noise.colcov.whitening
         self._factors = noise.factors()
 
@@ -243,7 +244,7 @@ class RowMechanism:
     Parameters
     ----------
     design : Design
-        For a rowwise query, its noise the same for every record.
+        For the identity query, its noise the same for every record.
     key : BlockKey
         The release's own.
 
@@ -287,12 +288,19 @@ class RowMechanism:
         return self._steps[rows]
 
 
-def check_rowwise(design: Design) -> None:
-    """Raise a `ParameterError` unless each record gets the same noise, so that rows can be drawn in parts."""
-    if not design.query.rowwise:
+def rowwise_query(design: Design) -> Identity:
+    """The query of a data set, or a `ParameterError` if the design is for something else."""
+    if not isinstance(design.query, Identity):
         raise ParameterError(
             f"design must be for the identity query, whose answer is a data set, got {type(design.query).__name__}; "
             "other answers are small, and released as a whole."
         )
+    return design.query
+
+
+def check_rowwise(design: Design) -> Identity:
+    """The query of a data set, or a `ParameterError` unless each record gets the same noise: rows come in parts."""
+    query = rowwise_query(design)
     if design.flat or isinstance(design.noise.rowcov.whitening, np.ndarray):
         raise ParameterError("design must have noise that is the same for every record to be released in parts.")
+    return query

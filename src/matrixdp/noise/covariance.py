@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_integer, check_magnitudes, power_of_two, to_floats
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats

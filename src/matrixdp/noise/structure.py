@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian, apply_factors

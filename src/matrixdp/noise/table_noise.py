@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.structure import NoiseStructure

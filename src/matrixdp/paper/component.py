@@ -12,7 +12,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from matrixdp.baselines.float_samplers import draw_directions
+from matrixdp.baselines.exponential import draw_directions
 from matrixdp.datasets import load_table
 from matrixdp.design import make_design, optimal
 from matrixdp.domain.bounds import Bounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from matrixdp.display.html import escape_text
+from matrixdp.display import escape_text
 from matrixdp.paper.plotting import FIGURE_STYLE, Picture
 from matrixdp.paper.report_table import SIMULATED, ReportTable
 from matrixdp.report.page import render_document, render_fold, render_heading, render_list, render_section

@@ -48,7 +48,7 @@ def _moments(setting: Setting) -> Experiment:
     def score(released: Floats, trial: int) -> list[float]:
         test = split(trial)[1]
         spread = nearest_psd(covariance(released, design).value)
-        centre = np.clip(mean(released, design).value, 0.0, 1.0)
+        centre = np.clip(mean(released, design).value[:, 0], 0.0, 1.0)
         guesses = [centre[-1] + (test[:, :-1] - centre[:-1]) @ ridge(spread, penalty) for penalty in _PENALTIES]
         return [rmse(np.clip(guess, 0.0, 1.0), test[:, -1]) for guess in guesses]
 

@@ -1,26 +1,28 @@
-"""Base class of queries: a matrix computed from private data, its public domain, and its description in reports."""
+"""Base classes of queries: a matrix computed from private data, and its public domain; checks of both."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import Bounds
+from matrixdp.checks import check_integer
+from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
-from matrixdp.errors import ParameterError
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.sensitivity import Sensitivity
 from matrixdp.types import Floats
 
-# Rounds rows of shape (n, m) to whole steps of a grid, into the array given as second argument.
-RowRounding = Callable[[NDArray[np.generic], Floats], None]
+_MOST_RECORDS = 1 << 50
+_BLOCK = 1 << 18  # entries of an answer that are checked at a time
+SIDES = ("rows", "columns", "both")
 
 
 class MatrixQuery(ABC):
@@ -171,50 +173,7 @@ class MatrixQuery(ABC):
         """Public sum of all entries that `evaluate` returns, to which the noisy ones are adjusted; None if private."""
         return None
 
-    # Answers with one row per record, which can be released in parts.
-
-    @property
-    def rowwise(self) -> bool:
-        """Whether row i of the answer is computed from record i alone, by `read_rows` and `centre_rows`."""
-        return False
-
-    @property
-    def entrywise(self) -> bool:
-        """Whether, besides, each entry is a monotone function of one value, so that rounding cannot widen its range."""
-        return False
-
-    @property
-    def changed_rows(self) -> int:
-        """For an entrywise query: how many rows of the answer neighbours differ in, at most."""
-        return 1
-
-    def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
-        """Some records of a rowwise query, checked and finite, of shape (n, columns)."""
-        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
-
-    def centre_rows(self, rows: NDArray[np.generic]) -> Floats:
-        """Rows of the answer from the rows that `read_rows` returned, of shape (n, columns)."""
-        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
-
-    def row_limits(self, factors: Floats) -> Floats:
-        """For an entrywise query: largest absolute value that `row_rounding` gives in each column, in steps."""
-        return np.asarray(np.rint(factors * self.magnitude[0]))
-
-    def row_rounding(self, factors: Floats) -> RowRounding:
-        """For an entrywise query: rows of the answer, clipped and rounded to ``1/factors`` in each column."""
-        raise ParameterError(f"{type(self).__name__} cannot be released row by row.")
-
     # What post-processing and reports need.
-
-    @property
-    def moment_bounds(self) -> Bounds | None:
-        """Bounds of the features x, where the finished answer is the moment matrix of ``(1, x)``."""
-        return None
-
-    @property
-    def places(self) -> Mapping[str, Place] | None:
-        """Where each column of a table is, where the answer is the moments of one."""
-        return None
 
     @property
     def scale(self) -> Floats:
@@ -244,31 +203,133 @@ class MatrixQuery(ABC):
             return "records"
         return "people" if self.person.rows is None else "rows"
 
-    def subject(self, records: str) -> str:
-        """One sentence on what is released; `records` says of how many records, such as " of 500 records"."""
-        return f"The {self.title}{records}, {self.shape[0]:,} x {self.shape[1]:,}."
+
+@dataclass(frozen=True, eq=False)
+class BoundedQuery(MatrixQuery):
+    """A query on a public number of records in public bounds.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    records : int
+        The public number of records.
+    """
+
+    bounds: Bounds
+    records: int
+
+    def __post_init__(self) -> None:
+        check_bounds(self.bounds)
+        object.__setattr__(self, "records", parse_records(self.records))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
 
     @property
-    def uncertainty(self) -> str:
-        """What an adversary cannot tell, to complete "can hardly tell whether ..."."""
-        if self.person is not None:
-            if self.neighbours is Neighbours.REPLACE:
-                return "any one person has the rows that they have or completely different ones"
-            return "any one person is in the data, with all their rows, or not"
-        if self.neighbours is Neighbours.REPLACE:
-            return "any one record is as it is or completely different"
-        return "any one record is in the data or not"
+    def names(self) -> tuple[str, ...] | None:
+        """The bounds' names."""
+        return self.bounds.names
 
     @property
-    def adjacency(self) -> str:
-        """The pairs of data sets that the guarantee compares, in words."""
-        if self.person is not None:
-            if self.neighbours is Neighbours.REPLACE:
-                public = (
-                    "the number of people is public" if self.person.rows is None else "the number of rows is private"
-                )
-                return f"data sets of equally many people that differ in all rows of one (replace-one); {public}"
-            return "data sets of which one has one person more (add-remove); the number of people is private, too"
-        if self.neighbours is Neighbours.REPLACE:
-            return "data sets of the same size that differ in one record (replace-one); the number of records is public"
-        return "data sets of which one has one record more (add-remove); the number of records is private, too"
+    def summary(self) -> str:
+        """Its kind and the number of its columns."""
+        return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
+
+    def extent(self, directions: Floats | None) -> Floats:
+        """How far a record reaches from the midpoint along each direction."""
+        return self.bounds.reach(directions)
+
+
+def check_query(query: Any) -> None:
+    """Raise a `ParameterError` unless `query` is a query whose public attributes fit together."""
+    if not isinstance(query, MatrixQuery):
+        raise ParameterError(
+            f"query must be a query such as Moments(bounds, records=...), got {type(query).__name__} instead."
+        )
+    name = type(query).__name__
+    shape: Any = getattr(query, "shape", None)
+    side, sensitivity = getattr(query, "side", None), getattr(query, "sensitivity", None)
+    sized = isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int | np.integer) for n in shape)
+    if not sized or min(shape) < 1:
+        raise ParameterError(f"{name}.shape must be two positive integers, got {show(shape)} instead.")
+    if side not in SIDES or (side == "both" and shape[0] != shape[1]):
+        raise ParameterError(
+            f"{name}.side must be 'rows', 'columns', or 'both' for a symmetric answer, got {show(side)} instead."
+        )
+    if not isinstance(getattr(query, "neighbours", None), Neighbours):
+        raise ParameterError(f"{name}.neighbours must be Neighbours.REPLACE or Neighbours.ADD_REMOVE.")
+    query.protected_unit  # noqa: B018  (raises for a unit that does not exist)
+    if not isinstance(sensitivity, Sensitivity):
+        raise ParameterError(
+            f"{name}.sensitivity must be a sensitivity set such as FrobeniusBall(0.1), got {show(sensitivity)} instead."
+        )
+    sensitivity.check_shape(shape)
+    magnitude = query.magnitude
+    if not isinstance(magnitude, np.ndarray) or magnitude.ndim != 2 or not _broadcasts(magnitude.shape, shape):
+        raise ParameterError(f"{name}.magnitude must be an array that broadcasts to {shape}, such as shape (1, 1).")
+
+
+def _broadcasts(given: tuple[int, ...], shape: tuple[int, int]) -> bool:
+    return all(size in (1, full) for size, full in zip(given, shape, strict=True))
+
+
+def check_answer(query: MatrixQuery, answer: Any) -> Floats:
+    """The answer of a query as floats, or a `DataError` if it is not what the query declares.
+
+    Privacy
+    -------
+    The sensitivity is claimed for answers of the declared shape and magnitude. An answer outside is refused rather
+    than clipped, since clipping could produce a change that the sensitivity set does not hold.
+    """
+    array = np.asarray(answer)
+    if array.dtype.kind not in "biuf" or array.shape != query.shape:
+        raise DataError(
+            f"the answer of {type(query).__name__} must be real numbers of shape {query.shape}, "
+            f"got {array.dtype} of {array.shape} instead."
+        )
+    step = max(1, _BLOCK // query.shape[1])  # in blocks of rows, since an answer may be as large as memory allows
+    for start in range(0, query.shape[0], step):
+        rows = slice(start, start + step)
+        block, largest = array[rows], query.magnitude if len(query.magnitude) == 1 else query.magnitude[rows]
+        if not np.isfinite(block).all():
+            raise DataError(f"the answer of {type(query).__name__} must be finite, got NaN or infinity instead.")
+        if not (np.abs(block) <= largest * (1 + 1e-9)).all():
+            raise DataError(f"the answer of {type(query).__name__} must not exceed its public magnitude; widen it.")
+        if query.symmetric and not (np.abs(block - array[:, rows].T) <= 1e-9 * largest).all():  # up to rounding
+            raise DataError(f"the answer of {type(query).__name__} must be symmetric, as its side is 'both'.")
+    return array.astype(np.float64, copy=False)
+
+
+def parse_records(records: Any) -> int:
+    """The public number of records."""
+    number = check_integer(records, "records (the public number of records)", at_least=1)
+    return check_integer(number, "records", at_most=_MOST_RECORDS, rule="at most 2^50")
+
+
+def parse_person(person: Any, columns: Sequence[str] | None) -> Person | None:
+    """The `Person` that the argument of a query stands for; its column must not be one of those that are released."""
+    found = Person.parse(person)
+    if found is not None and found.column in (columns or ()):
+        raise ParameterError(
+            f"person must name a column of ids, and {found.column!r} is among the columns that are released. Leave it "
+            "out there."
+        )
+    return found
+
+
+def check_count(rows: int, records: int) -> None:
+    """Raise a `ParameterError` unless there are as many rows as the public number of records says."""
+    if rows != records:
+        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead.")
+
+
+def check_domain(rows: int, records: int, neighbours: Neighbours) -> None:
+    """Raise an error unless the number of records is the public one or, where it is private, at most twice that."""
+    if neighbours is Neighbours.REPLACE:
+        check_count(rows, records)
+    elif rows > 2 * records:
+        raise DataError(f"a data set must have at most 2 x {records} records; give a larger public number of records.")
+
+
+def require_replace(query: MatrixQuery, why: str) -> None:
+    """Raise a `ParameterError` unless the neighbours are 'replace'; `why` completes the sentence."""
+    if query.neighbours is not Neighbours.REPLACE:
+        raise ParameterError(f"neighbours must be 'replace' for {why}")

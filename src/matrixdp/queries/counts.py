@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import parse_person, parse_records
-from matrixdp.queries.people import find_people, person_change
-from matrixdp.queries.people_sums import BITS
+from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
+from matrixdp.queries.people import BITS, find_people, person_change
 from matrixdp.records import Records, as_records, is_columnar
 from matrixdp.records.people import People, changed
 from matrixdp.records.tables import column_names, library_of
@@ -119,10 +117,6 @@ class ContingencyTable(MatrixQuery):
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The categories."""
         return tuple(map(str, self.rows)), tuple(map(str, self.columns))
-
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        return f"A {self.shape[0]:,} x {self.shape[1]:,} table of counts{records}."
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

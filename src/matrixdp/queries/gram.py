@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.checks import check_count
-from matrixdp.queries.own_rows import OwnRowsQuery
+from matrixdp.queries.base import check_count
+from matrixdp.queries.identity import OwnRowsQuery
 from matrixdp.records import read_array
 from matrixdp.sensitivity import KernelChange, KernelRowChange, RecordChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind

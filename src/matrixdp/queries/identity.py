@@ -1,26 +1,84 @@
-"""The data set itself."""
+"""Queries whose answer has a row for each record: their common class, and the data set itself."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import RowRounding
-from matrixdp.queries.checks import check_count
-from matrixdp.queries.own_rows import OwnRowsQuery
-from matrixdp.records import read_array
-from matrixdp.sensitivity import OwnRowsChange, RecordChange
+from matrixdp.queries.base import BoundedQuery, check_count, parse_person, require_replace
+from matrixdp.records import as_records, read_array
+from matrixdp.records.people import count_people
+from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
+
+S = TypeVar("S", bound=Sensitivity)
+
+
+class OwnRowsQuery(BoundedQuery):
+    """A query whose answer has a row for each record, of which a person may have several.
+
+    Privacy
+    -------
+    Neighbours differ in the values of one person's rows, not in which rows belong to whom, so that `check_people`
+    raises its error for both or for neither.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_replace(
+            self, f"{type(self).__name__}: the answer has a row for each record, which reveals their number."
+        )
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
+        if self.person is not None and self.person.rows is None:
+            raise ParameterError(
+                f"person must say how many rows a person may have, since each has a row in the {self.title}: "
+                f"Person({self.person.column!r}, rows=3), or --rows-per-person 3. To count each person once, release "
+                "moments."
+            )
+
+    @property
+    def public_number(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def count_word(self) -> str:
+        """Records, whoever they belong to."""
+        return "records"
+
+    @property
+    def rows_of_person(self) -> int:
+        """Largest number of rows of the answer that belong to one person, or to one record."""
+        return 1 if self.person is None or self.person.rows is None else min(self.person.rows, self.records)
+
+    def rows_change(self, one: S) -> S | OwnRowsChange:
+        """The changes of all rows of a person, from those of one row."""
+        return one if self.rows_of_person == 1 else OwnRowsChange(one, self.rows_of_person)
+
+    def check_people(self, data: Any) -> None:
+        """Raise a `DataError` if a person has more rows than `person` says."""
+        person = self.person
+        if person is None or person.rows is None:
+            return
+        for people in count_people(as_records(data), person, self.records):
+            if len(people.rows) and int(people.rows.max()) > person.rows:
+                raise DataError(
+                    f"a person in column {person.column!r} has more than {person.rows} rows, and all of them would be "
+                    f"released. Give the largest number of rows: Person({person.column!r}, rows=...), or "
+                    "--rows-per-person; or leave rows out."
+                )
 
 
 @builtin_kind
@@ -70,7 +128,7 @@ class Identity(OwnRowsQuery):
 
     @property
     def changed_rows(self) -> int:
-        """One, or as many as a person has."""
+        """Number of rows that neighbours differ in, at most: one, or as many as a person has."""
         return self.rows_of_person
 
     @cached_property
@@ -89,13 +147,11 @@ class Identity(OwnRowsQuery):
         return np.maximum(np.abs(self.bounds.lower), np.abs(self.bounds.upper))[None, :]
 
     @property
-    def rowwise(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def entrywise(self) -> bool:
-        """Whether the domain is a box; a ball moves the values of a record together."""
+        """Whether each entry is a monotone function of one value, so that rounding cannot widen its range.
+
+        It is where the domain is a box; a ball moves the values of a record together.
+        """
         return self.bounds.radius is None
 
     def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:
@@ -107,8 +163,12 @@ class Identity(OwnRowsQuery):
         """Records moved into the domain, less its midpoint."""
         return self.bounds.centre(rows)
 
-    def row_rounding(self, factors: Floats) -> RowRounding:
-        """Records less the midpoint in whole steps, clipped to those of the bounds."""
+    def row_limits(self, factors: Floats) -> Floats:
+        """Largest absolute value that `row_rounding` gives in each column, in steps."""
+        return np.asarray(np.rint(factors * self.magnitude[0]))
+
+    def row_rounding(self, factors: Floats) -> Callable[[NDArray[np.generic], Floats], None]:
+        """A function that writes records less the midpoint in steps of ``1/factors``, clipped, to an array given."""
         rescale = Rescaling(self.bounds.midpoint, factors)
         limits = self.row_limits(factors)
 

@@ -15,7 +15,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.noise.sums import GramSum
 from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
-from matrixdp.queries.people_sums import PeopleSum
+from matrixdp.queries.people import PeopleSum
 from matrixdp.records import is_columnar, to_array, to_columns
 from matrixdp.records.people import People
 from matrixdp.types import Floats
@@ -62,6 +62,14 @@ class MomentSum:
     def records(self) -> int:
         """How many there were so far."""
         return int(self.total.records)
+
+    def merge(self, other: GramSum | PeopleSum) -> None:
+        """Add the sum over other records."""
+        self.total.merge(other)
+
+    def add_public(self, weight: int) -> None:
+        """Add a public record at the midpoint, with a weight in units: only the constant is not zero."""
+        self.total.add_public([0] * self._constant, weight)
 
     def add(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> None:
         """Add records, of shape (rows, features); with a person, `counts` are the numbers of rows of theirs."""

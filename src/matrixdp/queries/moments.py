@@ -1,9 +1,10 @@
-"""Second moments, with or without the mean."""
+"""Second moments, with or without the mean, from exact sums over all parts of the records."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,17 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.table_noise import CONSTANT, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.queries.checks import check_domain, parse_person
+from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, parse_person
 from matrixdp.queries.moment_sums import MomentTask
-from matrixdp.queries.people import find_people, person_change
-from matrixdp.queries.people_sums import weight_left
+from matrixdp.queries.people import find_people, person_change, weight_left
 from matrixdp.records import as_records
 from matrixdp.records.people import changed
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic
@@ -30,38 +30,44 @@ from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class _MomentQuery(BoundedQuery):
-    """``(1/N) sum z z'`` over vectors z made of one record each."""
+class MomentQuery(MatrixQuery):
+    """``(1/N) sum z z'`` over vectors z made of one record each, in each group of records.
 
-    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
-    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
-    side = "both"
+    Attributes
+    ----------
+    records : int
+        The public N.
+    by : sequence of str
+        Columns whose levels make the groups.
+    """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
-
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        """Length of z, twice."""
-        size = len(self._largest)
-        return size, size
+    records: int
+    by: Sequence[str] = ()
 
     @property
     @abstractmethod
-    def _largest(self) -> Floats:
-        """Bound on the absolute value of each entry of z."""
+    def largest(self) -> Floats:
+        """Bound on the absolute value of each entry of z, of shape (p,)."""
 
     @property
-    def _most_records(self) -> float:
+    def groups(self) -> int:
+        """Number of groups; 1 if there are none."""
+        return 1
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(groups x p, p), p the length of z."""
+        return self.groups * len(self.largest), len(self.largest)
+
+    @property
+    def most_records(self) -> float:
         """Largest number of records of the domain, in units of `records`."""
         return 1.0 if self.public_number else 2.0
 
     @cached_property
     def magnitude(self) -> Floats:
         """Products of the bounds of z, twice that where there may be 2N records."""
-        return np.multiply.outer(self._largest, self._largest) * self._most_records
+        return np.tile(np.multiply.outer(self.largest, self.largest) * self.most_records, (self.groups, 1))
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
@@ -75,36 +81,70 @@ class _MomentQuery(BoundedQuery):
         """Rounding when exact integers are converted to floats in the data's units."""
         return 2.5 * float(np.finfo(float).eps)
 
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """The outer product of one record is replaced, added, removed, or moved to another group."""
+        return person_change(self, self.record_change)
+
+    @abstractmethod
+    def record_change(self, neighbours: Neighbours) -> Sensitivity:
+        """The changes that one record can make."""
+
     def check_number(self, rows: int) -> None:
         """Raise an error unless the number of records is the public one or, where it is private, in the domain."""
         check_domain(rows, self.records, self.neighbours if self.public_number else Neighbours.ADD_REMOVE)
 
+    def _add_up(self, data: Any, task: Any, names: Sequence[str] | None, texts: Sequence[str] = ()) -> Any:
+        """The exact sums over all parts of the records, by a task that sums one part.
+
+        Parameters
+        ----------
+        data : records in any form
+        task : MomentTask or TableTask
+        names, texts : sequences of str
+            The columns to read, None for all; those of them that hold strings.
+        """
+        total, person, records = task.start(), self.person, as_records(data)
+        if person is None:
+            for partial in records.select(names, texts=texts).map(task):
+                total.merge(partial)
+            self.check_number(total.records)
+            return total
+        rows = 0
+        chosen = records.select(None if names is None else (*names, person.column), texts=(*texts, person.column))
+        for people in find_people(records, self, self.records, most=2 * self.records):
+            for partial in chosen.map(replace(task, people=people)):
+                total.merge(partial)
+            rows += int(people.rows.sum())
+            if person.rows is None:
+                total.add_public(weight_left(*people.sizes(), person))
+        if total.records != rows:
+            raise changed()
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _BoundedMoments(BoundedQuery, MomentQuery):
+    """Moments of records in bounds."""
+
+    neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
+    person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
+    side = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
+
     def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
         """The moment from exact integer sums over all parts of the records."""
         task = MomentTask(self.bounds, box, self.records, constant, clip, missing, self.person)
-        moments = task.start()
-        if self.person is None:
-            for partial in as_records(data).select(self.bounds.names).map(task):
-                moments.total.merge(partial)
-            self.check_number(moments.records)
-            return moments.value()
-        rows = 0
-        records, names = as_records(data), self.bounds.names
-        chosen = records.select(None if names is None else (*names, self.person.column), texts=[self.person.column])
-        for people in find_people(records, self, self.records, most=2 * self.records):
-            for partial in chosen.map(replace(task, people=people)):
-                moments.total.merge(partial)
-            rows += int(people.rows.sum())
-            if constant and self.person.rows is None:
-                moments.total.add_public([0], weight_left(*people.sizes(), self.person))
-        if moments.records != rows:
-            raise changed()
-        return moments.value()
+        moment: Floats = self._add_up(data, task, self.bounds.names).value()
+        return moment
 
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class SecondMoment(_MomentQuery):
+class SecondMoment(_BoundedMoments):
     """``(1/N) sum (x - centre)(x - centre)'``, of shape (m, m).
 
     Parameters
@@ -149,7 +189,8 @@ class SecondMoment(_MomentQuery):
         _ = self._box  # raises if the centre is too far from the bounds
 
     @property
-    def _largest(self) -> Floats:
+    def largest(self) -> Floats:
+        """Largest distance from the centre in each feature."""
         return self._box.halfwidths
 
     @property
@@ -159,11 +200,6 @@ class SecondMoment(_MomentQuery):
             return self.bounds
         largest = np.maximum(self.bounds.upper - self.centre, self.centre - self.bounds.lower)
         return Bounds(self.centre - largest, self.centre + largest)
-
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """The outer product of one record is replaced, added or removed."""
-        return person_change(self, self.record_change)
 
     def record_change(self, neighbours: Neighbours) -> RankOneChange:
         """The changes that one record can make."""
@@ -180,7 +216,7 @@ class SecondMoment(_MomentQuery):
         """Bound on the norm of the moment, which is largest when all records sit in one corner."""
         box = self._box
         longest = float((box.halfwidths**2).sum())
-        return min(longest, math.inf if box.radius is None else box.radius**2) * self._most_records
+        return min(longest, math.inf if box.radius is None else box.radius**2) * self.most_records
 
     def extent(self, directions: Floats | None) -> Floats:
         """How far a record reaches from the centre along each direction."""
@@ -193,7 +229,7 @@ class SecondMoment(_MomentQuery):
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class Moments(_MomentQuery):
+class Moments(_BoundedMoments):
     """Mean and second moment in one matrix, of shape (m + 1, m + 1): ``(1/N) sum (1, x)(1, x)'``.
 
     Records x are measured from the box's midpoint. The covariance about the mean follows by post-processing
@@ -251,10 +287,8 @@ class Moments(_MomentQuery):
         >>> round(Moments.for_covariance(Bounds([-1] * 10, [1] * 10), records=1000).mean_share, 3)
         0.137
         """
-        share = min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size)))
-        return cls(
-            bounds, records, neighbours=Neighbours.parse(neighbours), person=Person.parse(person), mean_share=share
-        )
+        unit: Any = {"neighbours": neighbours, "person": person}
+        return cls(bounds, records, **unit, mean_share=min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size))))
 
     @classmethod
     def about(
@@ -281,20 +315,28 @@ class Moments(_MomentQuery):
         offset = (bounds.midpoint - check_centre(centre, bounds)) / bounds.halfwidths
         square = max(2 * float(np.mean(np.square(offset))), 1e-6)
         weight = (math.sqrt(square**2 + 8 * bounds.size * square) - square) / 4
-        share = min(0.5, weight / (weight + bounds.size))
-        return cls(
-            bounds, records, neighbours=Neighbours.parse(neighbours), person=Person.parse(person), mean_share=share
-        )
+        unit: Any = {"neighbours": neighbours, "person": person}
+        return cls(bounds, records, **unit, mean_share=min(0.5, weight / (weight + bounds.size)))
 
     @property
     def features(self) -> int:
         """Features without the constant."""
         return self.bounds.size
 
+    @cached_property
+    def layout(self) -> TableLayout:
+        """A constant and values, as for a table of numbers."""
+        return TableLayout((CONSTANT, *[VALUE] * self.features), tuple(range(self.features + 1)))
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Where each feature is in z, by its name."""
+        return {name: Place(place, 0) for place, name in enumerate(self.entry_names[1]) if place}
+
     @property
-    def moment_bounds(self) -> Bounds:
-        """The bounds."""
-        return self.bounds
+    def counted(self) -> bool:
+        """Whether the number of records is private."""
+        return not self.public_number
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -302,24 +344,14 @@ class Moments(_MomentQuery):
         names = ("1", *(self.names or tuple(f"x{i}" for i in range(self.features))))
         return names, names
 
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        return (
-            f"The mean and second moment{records} about the middle of their bounds, {self.shape[0]:,} x "
-            f"{self.shape[1]:,}: the first row has the means, the rest the second moments."
-        )
-
     @property
-    def _largest(self) -> Floats:
+    def largest(self) -> Floats:
+        """One, and the halfwidths."""
         return np.concatenate([[1.0], self.bounds.halfwidths])
 
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """The outer product of one record is replaced, added or removed."""
-        bounds = self.bounds
-        return person_change(
-            self, lambda neighbours: MomentsChange(bounds.halfwidths, self.records, bounds.radius, neighbours)
-        )
+    def record_change(self, neighbours: Neighbours) -> MomentsChange:
+        """The changes that one record can make."""
+        return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, neighbours)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
         """The constant's variance is put first, so that it uses `mean_share` of the privacy loss."""

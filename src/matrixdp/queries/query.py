@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import SIDES
+from matrixdp.queries.base import SIDES, MatrixQuery
 from matrixdp.sensitivity import FrobeniusBall, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,33 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery
-from matrixdp.queries.checks import check_domain, parse_person, parse_records
+from matrixdp.queries.base import parse_person, parse_records
 from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.people import find_people, person_change
-from matrixdp.queries.people_sums import weight_left
-from matrixdp.queries.people_tables import PeopleTableSum, PeopleTableTask
-from matrixdp.queries.table_options import OBSERVED_SHARE, check_groups, check_importance, default_share
-from matrixdp.queries.table_sums import TableSum, TableTask
-from matrixdp.records import Records, as_records
-from matrixdp.records.people import changed
-from matrixdp.sensitivity import Sensitivity, TableChange
+from matrixdp.queries.moments import MomentQuery
+from matrixdp.queries.table_sums import TableTask
+from matrixdp.sensitivity import TableChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _MOST_ENTRIES = 1 << 26
+_OBSERVED_SHARE = 0.125  # of the indicator of a number that may be missing, relative to its value
+_LEAST_CONSTANT = 0.01  # squared length of the constant, relative to all columns
+_MOST_WEIGHT = 1e6
 
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class TableMoments(MatrixQuery):
+class TableMoments(MomentQuery):
     """Moments of a table with numbers, categories and missing values: one matrix for each group.
 
     Each record is a vector z: a constant 1; each number less the middle of its bounds, and, where it may be missing, an
@@ -100,11 +97,11 @@ class TableMoments(MatrixQuery):
         object.__setattr__(self, "records", parse_records(self.records))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         object.__setattr__(self, "person", parse_person(self.person, self.columns.names))
-        object.__setattr__(self, "by", check_groups(self.columns, self.by))
-        object.__setattr__(self, "importance", check_importance(self.used, self.importance))
+        object.__setattr__(self, "by", _check_groups(self.columns, self.by))
+        object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
         share = self.mean_share
         if share is None:
-            share = default_share(self.used, dict(self.importance), grouped=bool(self.by))
+            share = _default_share(self.used, dict(self.importance), grouped=bool(self.by))
         object.__setattr__(self, "mean_share", check_number(share, "mean_share", above=0, at_most=0.5))
         if self.layout.size**2 * self.groups > _MOST_ENTRIES:
             raise ParameterError(
@@ -171,11 +168,6 @@ class TableMoments(MatrixQuery):
         return True
 
     @cached_property
-    def shape(self) -> tuple[int, int]:
-        """(groups x p, p), p the length of z."""
-        return self.groups * self.layout.size, self.layout.size
-
-    @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
         """Of z: "1", the names of numbers, "name observed" and "name=level"."""
         names = ["1"]
@@ -198,30 +190,13 @@ class TableMoments(MatrixQuery):
         rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.coordinate_names)
         return rows, self.coordinate_names
 
-    def subject(self, records: str) -> str:
-        """One sentence on what is released."""
-        counts = {"numbers": len(self.used.numbers), "categories": len(self.used.categories)}
-        parts = [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counts.items() if count]
-        what = " and ".join(parts)
-        groups = f", for each of {self.groups:,} groups by {' and '.join(self.by)}" if self.by else ""
-        return f"The moments{records} of {what}{groups}."
-
     @cached_property
-    def _largest(self) -> Floats:
+    def largest(self) -> Floats:
         """Bound on the absolute value of each coordinate of z."""
         largest = np.ones(self.layout.size)
         if self.used.bounds is not None:
             largest[self.layout.of_kind(VALUE)] = self.used.bounds.halfwidths
         return largest
-
-    @property
-    def _most_records(self) -> float:
-        return 1.0 if self.public_number else 2.0
-
-    @cached_property
-    def magnitude(self) -> Floats:
-        """Products of the bounds of z, twice that where there may be 2N records."""
-        return np.tile(np.multiply.outer(self._largest, self._largest) * self._most_records, (self.groups, 1))
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
@@ -232,11 +207,6 @@ class TableMoments(MatrixQuery):
         np.fill_diagonal(either, val=False)
         return np.where(np.tile(either, (self.groups, 1)), -high, 0.0), high
 
-    @property
-    def relative_error(self) -> float:
-        """Rounding when exact integers are converted to floats in the data's units."""
-        return 2.5 * float(np.finfo(float).eps)
-
     @cached_property
     def scales(self) -> Floats:
         """Precision of each coordinate of z, up to a common factor: how the privacy loss is divided."""
@@ -244,9 +214,9 @@ class TableMoments(MatrixQuery):
         weights = np.array([weight_of.get(column.name, 1.0) for column in self.used])
         scales = np.ones(self.layout.size)
         owners = np.array(self.layout.columns)[1:] - 1
-        scales[1:] = weights[owners] / self._largest[1:] ** 2
-        scales[self.layout.of_kind(OBSERVED)] *= OBSERVED_SHARE
-        lengths = scales * self._largest**2
+        scales[1:] = weights[owners] / self.largest[1:] ** 2
+        scales[self.layout.of_kind(OBSERVED)] *= _OBSERVED_SHARE
+        lengths = scales * self.largest**2
         own = self.layout.of_kind(OBSERVED, VALUE)
         categories = [weight_of.get(column.name, 1.0) for column in self.used.categories]
         rest = float(lengths[own].sum()) + sum(categories)
@@ -254,11 +224,9 @@ class TableMoments(MatrixQuery):
         scales[0] = self.mean_share / (1 - self.mean_share) * rest
         return scales
 
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """The outer product of one record is replaced, added, removed, or moved to another group."""
-        fixed = self.layout, self._largest, self.scales, self.records, self.groups
-        return person_change(self, lambda neighbours: TableChange(*fixed, neighbours))
+    def record_change(self, neighbours: Neighbours) -> TableChange:
+        """The changes that one record can make."""
+        return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours)
 
     @property
     def counted(self) -> bool:
@@ -284,35 +252,61 @@ class TableMoments(MatrixQuery):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums."""
         check_missing(missing)
-        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing)
-        total = self._sum(as_records(data), task)
+        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person)
+        total = self._add_up(data, task, self.columns.names, [column.name for column in self.columns.categories])
         kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
-        unit = self._largest / levels(self.records)
+        unit = self.largest / levels(self.records)
         values = np.concatenate([total.value(group)[places] for group in range(self.groups)])
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
 
-    def _sum(self, records: Records, task: TableTask) -> TableSum | PeopleTableSum:
-        """The exact sums over all parts of the records."""
-        if self.person is not None:
-            return self._sum_people(records, PeopleTableTask(task, self.person))
-        total, texts = task.start(), [column.name for column in self.columns.categories]
-        for partial in records.select(self.columns.names, texts=texts).map(task):
-            total.merge(partial)
-        check_domain(total.records, self.records, self.neighbours)
-        return total
 
-    def _sum_people(self, records: Records, task: PeopleTableTask) -> PeopleTableSum:
-        total, person, rows = task.start(), task.person, 0
-        texts = [column.name for column in self.columns.categories]
-        chosen = records.select((*self.columns.names, person.column), texts=(*texts, person.column))
-        for people in find_people(records, self, self.records, most=2 * self.records):
-            for partial in chosen.map(replace(task, people=people)):
-                total.merge(partial)
-            rows += int(people.rows.sum())
-            if person.rows is None:
-                total.sums[0].add_public(task.public_places(), weight_left(*people.sizes(), person))
-        if total.records != rows:
-            raise changed()
-        return total
+def _default_share(columns: Columns, weight_of: Mapping[str, float], *, grouped: bool) -> float:
+    """The share of the constant where it is not given.
+
+    Covariances of n columns want a constant whose squared length is that of all columns over ``sqrt(8 n)``. The sum
+    over the k levels of a category is the constant, with a k-th of the category's squared length. With groups, means
+    are as important as covariances, and the constant stays as it is.
+    """
+    numbers = [weight_of.get(one.name, 1.0) * (1 + _OBSERVED_SHARE * one.missing) for one in columns.numbers]
+    categories = [(weight_of.get(one.name, 1.0), len(one.level_names)) for one in columns.categories]
+    rest = sum(numbers) + sum(weight for weight, _ in categories)
+    constant = rest / math.sqrt(8 * len(columns.columns))
+    if not grouped:
+        constant = max(constant - sum(weight / width for weight, width in categories), _LEAST_CONSTANT * rest)
+    return constant / (constant + rest)
+
+
+def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:
+    """Names of the columns of the groups, each a category without missing values."""
+    if not isinstance(by, Iterable) or isinstance(by, Mapping | bytes):
+        raise ParameterError(f"by must be names of columns, got {show(by)} instead.")
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError("by must be names of columns.")
+    if len(set(names)) != len(names):
+        raise ParameterError("by must name each column once.")
+    for name in names:
+        if columns.category(name).missing:
+            raise ParameterError(
+                f"by must name columns without missing values, and {name!r} may be missing. Give its missing values a "
+                "level of their own in the data, or do not group by it."
+            )
+    return names
+
+
+def _check_importance(columns: Columns, importance: Any) -> tuple[tuple[str, float], ...]:
+    """Pairs of names of columns and their weights."""
+    try:
+        pairs = tuple((name, weight) for name, weight in (dict(importance)).items())
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"importance must map names of columns to weights, got {show(importance)} instead."
+        ) from None
+    for name, weight in pairs:
+        if not isinstance(name, str) or name not in columns.names:
+            known = ", ".join(columns.names[:20])
+            raise ParameterError(f"importance must be of columns among {known}, got {show(name)} instead.")
+        check_number(weight, f"importance of {name!r}", at_least=1 / _MOST_WEIGHT, at_most=_MOST_WEIGHT)
+    return tuple((name, float(weight)) for name, weight in pairs)

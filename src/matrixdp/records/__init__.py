@@ -3,10 +3,10 @@
 From a path to merged integers, in the order of the calls:
 
 1. `opening.open_records` finds the source that recognises the data, and the engine that `workers` stands for.
-2. `discovery` lists the files, `files` divides them into parts, `formats`, `delimited` and `excel`
-   read them by the `file_rules`.
-3. `stored.StoredRecords.map` gives the parts to the engine: `threads` or `dask_cluster`. (`dask_collections` and
-   `spark_frame` are records whose parts Dask or Spark itself produces.)
+2. `files` finds files and divides them into parts; `formats` and `untyped_formats` read them by the schema's rules
+   (`file_values`).
+3. `records.StoredRecords.map` gives the parts to the engine: `opening.Threads` or `clusters.Cluster`. (`clusters` also
+   has records whose parts Dask or Spark itself produces.)
 4. `parts.run_part` runs the task on each part, on whichever thread or machine; `tables` turns blocks into numbers.
 5. The caller of `map` merges the results.
 
@@ -14,9 +14,8 @@ The modules of sources and engines are imported here so that they register thems
 own library only when it is used.
 """
 
-from matrixdp.records import arrays, dask_cluster, dask_collections, files, spark_frame, threads  # noqa: F401
-from matrixdp.records.file_rules import DateRule, FileRules
-from matrixdp.records.ids import with_ids
+from matrixdp.domain.file_rules import DateRule, FileRules
+from matrixdp.records import arrays, clusters, files  # noqa: F401
 from matrixdp.records.opening import (
     OpenOptions,
     as_records,
@@ -27,9 +26,17 @@ from matrixdp.records.opening import (
     register_engine,
     register_source,
 )
-from matrixdp.records.parts import InMemoryPart, Part, PartResult, run_part
-from matrixdp.records.records import Blocks, Records, Task, require_public_order, require_rereadable
-from matrixdp.records.stored import Engine, Source, StoredRecords
+from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_part
+from matrixdp.records.records import (
+    Blocks,
+    Engine,
+    Records,
+    Source,
+    StoredRecords,
+    require_public_order,
+    require_rereadable,
+    with_ids,
+)
 from matrixdp.records.tables import choose_columns, is_columnar, read_numbers, to_array, to_columns
 
 __all__ = [

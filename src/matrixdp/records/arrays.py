@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.discovery import is_npy_path
+from matrixdp.records.files import is_npy_path
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
-from matrixdp.records.parts import InMemoryPart, Part
-from matrixdp.records.read_errors import sanitise_errors
-from matrixdp.records.records import Blocks
-from matrixdp.records.stored import Source, StoredRecords
+from matrixdp.records.parts import InMemoryPart, Part, sanitise_errors
+from matrixdp.records.records import Blocks, Source, StoredRecords
 from matrixdp.records.tables import check_same_columns
 
 _PART_ENTRIES = 1 << 24

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, MissingExtraError, install_hint
-from matrixdp.records.file_rules import DEFAULT_RULES, FileRules
 
 BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows

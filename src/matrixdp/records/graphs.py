@@ -9,9 +9,8 @@ import numpy as np
 
 from matrixdp.errors import DataError
 from matrixdp.records.files import Files
-from matrixdp.records.opening import read_array
-from matrixdp.records.stored import StoredRecords
-from matrixdp.records.threads import Threads
+from matrixdp.records.opening import Threads, read_array
+from matrixdp.records.records import StoredRecords
 from matrixdp.types import Floats
 
 

@@ -2,6 +2,10 @@
 
 An id is an integer or a text. Ids are equal if their texts are: 7, 7.0 and "7" are one person, as are "a" and " a ".
 Rules err on that side, because somebody with two ids would count twice. Messages show no id.
+
+Each text is read as 32-bit words x, its length first, and hashed to ``(a_0 + sum a_i x_i mod 2^64) >> 32`` with secret
+random numbers a. Two texts that are not chosen with knowledge of the key have the same 32 bits with a probability of
+2^-32 (Dietzfelbinger 1996); four such numbers make 128 bits.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import decimal
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,9 +23,66 @@ from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.records import Blocks
+from matrixdp.records.records import IdentifiedBlock
 from matrixdp.records.tables import column_names, is_columnar, library_of
-from matrixdp.records.text_hash import hash_bytes, hash_texts
+
+_MOST_BYTES = 1 << 12  # of a text; longer ones are digested first
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+
+
+def hash_texts(texts: Sequence[str], key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Two hashes of 64 bits for each text, of shape (texts,)."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(one) for one in encoded], out=offsets[1:])
+    return hash_bytes(np.frombuffer(b"".join(encoded), np.uint8), offsets, key)
+
+
+def hash_bytes(
+    content: NDArray[np.uint8], offsets: NDArray[np.int64], key: bytes
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Two hashes of 64 bits for each of some texts in UTF-8, of which text i is ``content[offsets[i]:offsets[i + 1]]``.
+
+    Parameters
+    ----------
+    content : uint8 array
+    offsets : int64 array of shape (texts + 1,)
+    key : bytes
+    """
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    if len(lengths) and int(lengths.max()) > _MOST_BYTES:
+        raw = content.tobytes()
+        pieces = [raw[a:b] for a, b in zip(starts.tolist(), offsets[1:].tolist(), strict=True)]
+        digested = [p if len(p) <= _MOST_BYTES else b"\0" + hashlib.blake2b(p, key=key).digest() for p in pieces]
+        content = np.frombuffer(b"".join(digested), np.uint8)
+        lengths = np.array([len(p) for p in digested], np.int64)
+        starts = np.cumsum(lengths) - lengths
+    words = -(-int(lengths.max()) // 4) if len(lengths) else 0
+    factors = _factors(key, words + 2)
+    sums = [lengths.astype(np.uint64) * factor + constant for constant, factor in factors[:2].T]
+    padded = np.concatenate([content, np.zeros(4, np.uint8)])
+    unaligned = np.ndarray((len(content) + 1,), "<u4", padded, strides=(1,))  # the word that begins at each byte
+    rest = np.arange(len(lengths))
+    for number in range(words):
+        rest = rest[lengths[rest] > 4 * number]
+        every = len(rest) == len(lengths)
+        left = np.minimum(lengths[rest] - 4 * number, 4).astype(np.uint64)
+        mask = (np.uint64(1) << (np.uint64(8) * left)) - np.uint64(1)
+        word = unaligned[starts[rest] + 4 * number].astype(np.uint64) & mask
+        for total, factor in zip(sums, factors[2 + number], strict=True):
+            if every:
+                total += word * factor  # several times faster than at chosen places
+            else:
+                total[rest] += word * factor
+    first, second = ((one & _HIGH) | (other >> np.uint64(32)) for one, other in (sums[:2], sums[2:]))
+    return first, second
+
+
+def _factors(key: bytes, count: int) -> NDArray[np.uint64]:
+    """Secret numbers of shape (count, 4); for another count, the first ones are the same."""
+    content = hashlib.shake_256(b"text hash" + key).digest(32 * count)
+    return np.frombuffer(content, "<u8").reshape(count, 4)
+
 
 Hashes: TypeAlias = NDArray[np.uint64]
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")  # "007" is a text
@@ -29,43 +90,6 @@ _EXACT = 1 << 53  # floats of this size and above may have been rounded
 _INT64 = 1 << 63
 _DIGITS = 4000  # of a number at most; Python refuses to write a longer one as text
 _SPACES = " \t\r\n\v\f"
-
-
-@dataclass(frozen=True, eq=False)
-class IdentifiedBlock:
-    """Records whose ids are not one of their columns.
-
-    Attributes
-    ----------
-    data : array or table
-    ids : sequence of the same length
-    """
-
-    data: Any = field(repr=False)
-    ids: Any = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def with_ids(data: Any, ids: Any) -> Blocks:
-    """Records in memory whose ids are given apart, for arrays and lists, which have no names of columns.
-
-    Parameters
-    ----------
-    data : array or table of shape (records, features)
-    ids : array_like of shape (records,)
-        Integers or texts that say whose row it is.
-
-    Examples
-    --------
-    >>> len(list(with_ids(np.zeros((3, 2)), ["ann", "bob", "ann"])))
-    1
-    """
-    rows = data.num_rows if is_columnar(data) else len(data)
-    if getattr(ids, "ndim", 1) != 1 or len(ids) != rows:
-        raise DataError("ids must be one for each row of the data.")
-    return Blocks(lambda: (IdentifiedBlock(data, ids),))
 
 
 def split_ids(block: Any, column: str) -> tuple[Any, Any]:

@@ -1,25 +1,34 @@
-"""`open_records`: from a path, an iterator or a distributed data frame to `Records`.
+"""`open_records`: from a path, an iterator or a distributed data frame to `Records`, and the engines of this process.
 
-Sources and engines register here (`register_source`, `register_engine`); this module knows none of them by name.
+Sources and engines register here (`register_source`, `register_engine`); this module knows none of the others by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import load_cupy
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.errors import ParameterError, show
-from matrixdp.records.file_rules import FileRules
-from matrixdp.records.ids import IdentifiedBlock
-from matrixdp.records.on_device import OnDevice
-from matrixdp.records.records import Blocks, Records, require_public_order
-from matrixdp.records.stored import Engine, StoredRecords
-from matrixdp.records.tables import to_array
+from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, one_blas_thread, run_part, sanitise_errors
+from matrixdp.records.records import (
+    Blocks,
+    Engine,
+    IdentifiedBlock,
+    MappedTask,
+    Records,
+    StoredRecords,
+    require_public_order,
+)
+from matrixdp.records.tables import arrow_numbers, is_columnar, to_array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,3 +203,99 @@ class _ReadTask:
         tables = (block.data if isinstance(block, IdentifiedBlock) else block for block in blocks)
         arrays = [to_array(table, self.size, self.names).copy() for table in tables]
         return number, np.concatenate(arrays) if arrays else np.empty((0, self.size))
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class OnDevice:
+    """Runs tasks like another engine of this process, on blocks that it moves to the GPU.
+
+    A task that can work there says so by an attribute, ``on_device = True``; others get the blocks as they are.
+    """
+
+    engine: Engine
+
+    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
+        """Yield the result of each part, in any order."""
+        if getattr(task, "on_device", False):
+            task = MappedTask(task, _to_device)
+        return self.engine.run(task, parts, whole=whole)
+
+
+def _to_device(block: Any) -> Any:
+    """Numbers of a block on the device; columns of texts stay in the memory of the host."""
+    cupy = load_cupy()
+    if is_columnar(block):
+        import pyarrow as pa
+
+        def moves(kind: Any) -> bool:
+            return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+        return {
+            name: cupy.asarray(arrow_numbers(name, block.column(name))) if moves(kind) else block.column(name)
+            for name, kind in zip(block.schema.names, block.schema.types, strict=True)
+        }
+    return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
+
+
+class Threads:
+    """A pool of threads, with BLAS on one thread in each.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of threads; by default, one per core that this process may use.
+
+    Examples
+    --------
+    >>> parts = [InMemoryPart("first", [[1, 2]]), InMemoryPart("second", [[3, 4]])]
+    >>> sorted(part.result for part in Threads(2).run(lambda number, blocks: sum(map(sum, blocks)), parts))
+    [3, 7]
+    """
+
+    in_process = True
+
+    def __init__(self, workers: int | None = None) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.workers: int = workers or cores or 1
+
+    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
+        """Yield the result of `task` on each part, in any order.
+
+        Fewer parts than threads are split into their blocks, unless `whole`.
+        """
+        if not whole and isinstance(parts, Sequence) and len(parts) < self.workers:
+            parts = _split_into_blocks(parts)
+        stop, running = Event(), set[Future[PartResult[T]]]()
+        with one_blas_thread(), ThreadPoolExecutor(self.workers, thread_name_prefix="matrixdp") as pool:
+            try:
+                for number, part in enumerate(parts):
+                    running.add(pool.submit(run_part, task, number, part, stop))
+                    if len(running) > self.workers:  # at most one part is queued, to bound the memory
+                        finished, running = wait(running, return_when=FIRST_COMPLETED)
+                        yield from (future.result() for future in finished)
+                while running:
+                    finished, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in finished)
+            finally:
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _split_into_blocks(parts: Iterable[Part]) -> Iterator[Part]:
+    """Read the parts one after the other; each block becomes a part of its own."""
+    for part in parts:
+        blocks = part.blocks()
+        while (block := sanitise_errors(part.place, next, blocks, None)) is not None:
+            yield InMemoryPart(part.place, (block,))
+
+
+@register_engine(
+    lambda workers: workers is None or (isinstance(workers, int | np.integer) and not isinstance(workers, bool))
+)
+def _make_threads(workers: int | None) -> Threads:
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers must be at least 1 thread, got {show(workers)} instead.")
+    return Threads(None if workers is None else int(workers))

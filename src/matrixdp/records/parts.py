@@ -1,21 +1,145 @@
-"""One part of the records, and the function that every engine runs on it."""
+"""One part of the records, and the function that every engine runs on it.
+
+Whoever runs a part, threads or a cluster, gets the same result: BLAS has one thread, errors show no values, and results
+of workers with other code are refused.
+"""
 
 from __future__ import annotations
 
+import csv
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Event
-from typing import Any, Generic, TypeVar
+from functools import lru_cache
+from pathlib import Path
+from threading import Event, RLock
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from matrixdp.records.blas import one_blas_thread
-from matrixdp.records.fingerprint import code_fingerprint, require_same_code
-from matrixdp.records.read_errors import sanitise_errors
-from matrixdp.records.records import Task
+from matrixdp.errors import DataError, EngineError
+from matrixdp.version import __version__
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+# A function of a part's number and its blocks (arrays or tables), which returns a result for the part.
+Task: TypeAlias = Callable[[int, Iterable[Any]], T]
+
+
+def sanitise_errors(place: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    r"""Call `function`; its errors name `place` and contain nothing that quotes the data.
+
+    Examples
+    --------
+    >>> sanitise_errors("records.csv", bytes.decode, b"caf\xe9")
+    Traceback (most recent call last):
+    matrixdp.errors.DataError: records.csv is not encoded as UTF-8. Save it as UTF-8.
+    """
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        sanitised = _sanitised(place, error)
+    raise sanitised  # not inside of `except`, where the original error would be kept as its context
+
+
+def _sanitised(place: str, error: Exception) -> BaseException:
+    """The exception to raise in place of `error`."""
+    match error:
+        case DataError():
+            named = not place or str(error).startswith(place)
+            return DataError(str(error) if named else f"{place}: {error}")  # a copy has no cause and no context
+        case UnicodeDecodeError():
+            return DataError(f"{place} is not encoded as UTF-8. Save it as UTF-8.")
+        case csv.Error():
+            return DataError(f"{place} cannot be read as CSV. Check its quotes and line ends.")
+        case FileNotFoundError():
+            return DataError(f"{place} does not exist, or was removed. Restore it, or leave it out.")
+        case MemoryError():
+            return DataError(
+                f"{place} needs more memory than there is. Write it with smaller row groups or batches, or use a "
+                "machine with more memory."
+            )
+        case OSError():
+            reason = error.strerror if error.errno else "it is damaged or truncated"
+            return DataError(f"{place} cannot be read: {reason}.")
+    if not type(error).__module__.startswith("pyarrow"):
+        return error
+    if type(error).__name__ == "ArrowCancelled":
+        return KeyboardInterrupt()
+    return DataError(f"{place} cannot be read: it is damaged, truncated, or not in the format that its name suggests.")
+
+
+# Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
+RUN_BY_WORKERS = frozenset(
+    {
+        "adaptive",
+        "checks",
+        "design",
+        "device",
+        "domain",
+        "noise",
+        "queries",
+        "records",
+        "release",
+        "sensitivity",
+        "types",
+    }
+)
+
+
+@lru_cache(maxsize=1)
+def code_fingerprint() -> str:
+    """Version of the package and a digest of the modules in `RUN_BY_WORKERS`, as in ``1.0.0 (1f2e3d4c5b6a)``."""
+    folder = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder)
+        if name.parts[0].removesuffix(".py") in RUN_BY_WORKERS:
+            digest.update(name.as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{__version__} ({digest.hexdigest()[:12]})"
+
+
+def require_same_code(code: str) -> None:
+    """Raise an `EngineError` unless `code` is the fingerprint of this process."""
+    if code != code_fingerprint():
+        raise EngineError(
+            f"workers must run matrixdp {code_fingerprint()}, like this process, got {code} instead. "
+            "Install the same version on the workers."
+        )
+
+
+_lock = RLock()  # reentrant: a context may end in the garbage collector while its thread is inside
+_users = 0  # contexts that are open now
+_limits: Any = None  # of the first of them, undone by the last
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread in this process, until the last of several overlapping contexts ends.
+
+    Does nothing where threadpoolctl is not installed.
+    """
+    global _users, _limits
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        yield
+        return
+    with _lock:
+        limits = threadpool_limits(1)  # by each context: the limits may have been changed since the first
+        if _users == 0:
+            _limits = limits
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limits.restore_original_limits()
 
 
 class Part(ABC):

@@ -1,21 +1,20 @@
-"""The interface of records that are read in parts, and its simplest implementation."""
+"""The interface of records that are read in parts, and the classes that implement it."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.tables import check_same_columns
+from matrixdp.records.parts import Part, PartResult, Task, unwrap_results
+from matrixdp.records.tables import check_same_columns, column_names, is_columnar, to_array
 
 T = TypeVar("T")
-
-# A function of a part's number and its blocks (arrays or tables), which returns a result for the part.
-Task: TypeAlias = Callable[[int, Iterable[Any]], T]
 
 
 class Records(ABC):
@@ -96,6 +95,129 @@ class Blocks(Records):
         return check_same_columns(self.read())
 
 
+@dataclass(frozen=True, eq=False)
+class IdentifiedBlock:
+    """Records whose ids are not one of their columns.
+
+    Attributes
+    ----------
+    data : array or table
+    ids : sequence of the same length
+    """
+
+    data: Any = field(repr=False)
+    ids: Any = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def with_ids(data: Any, ids: Any) -> Blocks:
+    """Records in memory whose ids are given apart, for arrays and lists, which have no names of columns.
+
+    Parameters
+    ----------
+    data : array or table of shape (records, features)
+    ids : array_like of shape (records,)
+        Integers or texts that say whose row it is.
+
+    Examples
+    --------
+    >>> len(list(with_ids([[0, 1], [2, 3], [4, 5]], ["ann", "bob", "ann"])))
+    1
+    """
+    rows = data.num_rows if is_columnar(data) else len(data)
+    if getattr(ids, "ndim", 1) != 1 or len(ids) != rows:
+        raise DataError("ids must be one for each row of the data.")
+    return Blocks(lambda: (IdentifiedBlock(data, ids),))
+
+
+@dataclass(frozen=True, eq=False)
+class MappedRecords(Records):
+    """Records computed from others by a function, block by block.
+
+    Parameters
+    ----------
+    parts : Records
+    function : callable
+        Maps a block to another one of as many records; can be pickled.
+    named : bool
+        Whether columns keep their names, so that they can be selected.
+    """
+
+    parts: Records
+    function: Callable[[Any], Any]
+    named: bool = False
+
+    @property
+    def once(self) -> bool:  # type: ignore[override]
+        """Whether the records can be read only once."""
+        return self.parts.once
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether the order of the records is public."""
+        return self.parts.ordered
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """How the records are read."""
+        return self.parts.read_options
+
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
+        """The same records with only the named columns, if they keep their names."""
+        return replace(self, parts=self.parts.select(names, texts=texts)) if self.named else self
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """Results of the task on the mapped records."""
+        return self.parts.map(MappedTask(task, self.function), whole=whole)
+
+    def check_output(self, out: str | os.PathLike[str]) -> None:
+        """Raise a `ParameterError` if the output folder contains the records, or is inside of theirs."""
+        self.parts.check_output(out)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedTask:
+    """Maps the blocks of a part by a function before another task gets them."""
+
+    task: Task[Any]
+    function: Callable[[Any], Any]
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> Any:
+        """The other task's result."""
+        return self.task(number, map(self.function, blocks))
+
+
+@dataclass(frozen=True)
+class ColumnOrder:
+    """Puts the columns of a block into another order where they are known by their positions alone.
+
+    Parameters
+    ----------
+    order : tuple of int
+        Where each column was before.
+
+    Examples
+    --------
+    >>> moved = MappedRecords(Blocks(lambda: [[[1, 2, 3]]]), ColumnOrder((1, 2, 0)), named=True)
+    >>> [array.tolist() for part in moved.map(lambda number, blocks: list(blocks)) for array in part]
+    [[[2, 3, 1]]]
+    """
+
+    order: tuple[int, ...]
+
+    def __call__(self, block: Any) -> Any:
+        """The block with its columns in order; one whose columns have names as it is."""
+        if isinstance(block, IdentifiedBlock):
+            return IdentifiedBlock(self(block.data), block.ids)
+        if isinstance(block, Mapping) or column_names(block) is not None:
+            return block
+        if is_device_block(block):
+            return block[:, list(self.order)]
+        return to_array(block, len(self.order))[:, list(self.order)]
+
+
 class CountTask:
     """Counts the records of one part."""
 
@@ -121,3 +243,91 @@ def require_rereadable(records: Records) -> Records:
             "returns a new iterator, or files."
         )
     return records
+
+
+class Source(ABC):
+    """Where records are stored, and how they are divided into parts."""
+
+    @property
+    def once(self) -> bool:
+        """Whether the records can be read only once."""
+        return False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the records is public."""
+        return True
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:
+        """How the values are read, as JSON content: the public options that are not the default, by name."""
+        return {}
+
+    @abstractmethod
+    def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterable[Part]:
+        """Divide the records into parts, in their order.
+
+        Parts of files contain only `columns`, in this order; None keeps all, in the order of the first file. The
+        columns `texts` of CSV files are read as text. Sources in which columns have no names ignore both arguments.
+        """
+
+    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most sources are not folders)
+        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
+
+
+class Engine(Protocol):
+    """Runs tasks on parts."""
+
+    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
+        """Yield the result of `run_part` for each part, in any order; `whole` as for `Records.map`."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRecords(Records):
+    """Records of one source, processed by one engine.
+
+    Parameters
+    ----------
+    source : Source
+    engine : Engine
+    columns : sequence of str, optional
+        The columns that are read; by default all.
+    progress : callable, optional
+        Called with the number of records of each part when the part is done.
+    texts : sequence of str
+        The columns that are read as text where a file does not say their type.
+    """
+
+    source: Source
+    engine: Engine
+    columns: Sequence[str] | None = None
+    progress: Callable[[int], object] | None = None
+    texts: Sequence[str] = ()
+
+    @property
+    def once(self) -> bool:  # type: ignore[override]
+        """Whether the records can be read only once."""
+        return self.source.once
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether the order of the records is public."""
+        return self.source.ordered
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """How the values are read, where it is not the default."""
+        return self.source.read_options
+
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> StoredRecords:
+        """Return the same records with only the named columns; None keeps all."""
+        return replace(self, columns=None if names is None else tuple(names), texts=tuple(texts))
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """Yield the result of `task` on each part, in any order."""
+        parts = self.source.parts(self.columns, self.texts) if self.texts else self.source.parts(self.columns)
+        return unwrap_results(self.engine.run(task, parts, whole=whole), self.progress)
+
+    def check_output(self, out: str | os.PathLike[str]) -> None:
+        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
+        self.source.check_output(out)

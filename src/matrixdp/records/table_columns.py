@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.columns import Category, Columns, YesNo
+from matrixdp.domain.columns import NO, YES, Category, Columns, YesNo
 from matrixdp.errors import DataError
 from matrixdp.records.tables import (
     arrow_numbers,
@@ -28,7 +28,6 @@ from matrixdp.records.tables import (
     read_numbers,
 )
 
-YES, NO = ("yes", "true", "y", "t", "1", "1.0"), ("no", "false", "n", "f", "0", "0.0")
 _UNKNOWN, _MISSING, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
 _DIGITS = {2: 11, 4: 24, 8: 53}  # binary digits of floats, by their size in bytes

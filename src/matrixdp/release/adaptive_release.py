@@ -13,9 +13,9 @@ import numpy as np
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
-from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release.covariance_release import CovarianceRelease
@@ -87,7 +87,7 @@ class AdaptiveRelease(CovarianceRelease):
         """Whether the release protects nothing."""
         return self.moment.simulation
 
-    def means(self) -> NamedEstimate:
+    def means(self) -> Estimate:
         """Mean and standard deviation of each number, with error bars."""
         errors = self.moment.errors
         variances, bars = np.diagonal(self.moment.covariance), np.diagonal(errors.covariance_std)
@@ -95,19 +95,19 @@ class AdaptiveRelease(CovarianceRelease):
         with np.errstate(all="ignore"):
             std = np.where(deviations > 0, np.minimum(bars / (2 * deviations), np.sqrt(bars)), np.sqrt(bars))
         value, std = np.column_stack([self.moment.mean, deviations]), np.column_stack([errors.mean_std, std])
-        return NamedEstimate(value, std, self.names, ("mean", "standard deviation"))
+        return Estimate(value, std, self.names, ("mean", "standard deviation"))
 
-    def covariance(self) -> NamedEstimate:
+    def covariance(self) -> Estimate:
         """Covariance about the mean, over N; positive semidefinite."""
-        return NamedEstimate(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names)
+        return Estimate(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names)
 
-    def correlation(self) -> NamedEstimate:
+    def correlation(self) -> Estimate:
         """Correlation, with error bars; NaN where a variance is zero or the error bar says nothing."""
         moment = self.moment
         value, std = hide_uncertain(correlation_from_covariance(moment.covariance), moment.errors.correlation_std)
-        return NamedEstimate(value, std, self.names, self.names, np.full(value.shape, HIDDEN, object))
+        return Estimate(value, std, self.names, self.names, np.full(value.shape, HIDDEN, object))
 
-    def components(self, count: int | None = None) -> NamedEstimate:
+    def components(self, count: int | None = None) -> Estimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""
         return fit_components(self.moment, self.names, count)
 

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.answers.moments import Estimate
 from matrixdp.checks import to_floats
-from matrixdp.display.frames import interval, load_pandas
-from matrixdp.display.html import render_card, render_facts, render_table
-from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import BLUE, GREY, ORANGE, open_axes
+from matrixdp.display import format_number, interval, load_pandas, render_card, render_facts, render_table
 from matrixdp.errors import ParameterError, show
+from matrixdp.plots import BLUE, GREY, ORANGE, open_axes
 from matrixdp.release.notebook import name_entries, to_host
 from matrixdp.types import Floats
 
@@ -161,8 +158,4 @@ def _read_answer(release: Any, answer: str | None) -> tuple[Floats, Floats, tupl
         bars = np.full(matrix.shape, np.nan) if std is None else np.broadcast_to(std, matrix.shape)
         return matrix, bars, *name_entries(release)
     found = getattr(release, answer)()
-    if isinstance(found, Estimate):
-        vector, found = found.value.ndim == 1, found.named
-        columns = ("",) if vector else found.columns
-        return found.value, found.std, found.rows, columns
     return found.value, found.std, found.rows, found.columns

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression
-from matrixdp.answers.named import NamedEstimate
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy, Unit
@@ -101,26 +101,26 @@ class CovarianceRelease(ShownRelease, ABC):
         """Whether the release protects nothing."""
 
     @abstractmethod
-    def means(self) -> NamedEstimate:
+    def means(self) -> Estimate:
         """Mean and standard deviation of each number, with error bars."""
 
     @abstractmethod
-    def covariance(self) -> NamedEstimate:
+    def covariance(self) -> Estimate:
         """Covariance about the mean, with error bars."""
 
     @abstractmethod
-    def correlation(self) -> NamedEstimate:
+    def correlation(self) -> Estimate:
         """Correlation, with error bars; NaN where noise hides it."""
 
     @abstractmethod
-    def components(self, count: int | None = None) -> NamedEstimate:
+    def components(self, count: int | None = None) -> Estimate:
         """Principal components of the standardised numbers as columns, with error bars; variances in the last row."""
 
     @abstractmethod
     def regression(self, target: str, on: Sequence[str] | None = None) -> Regression:
         """Regression of one number on other columns, by default on all, with standard errors."""
 
-    def error_parts(self, kind: str = "means") -> NamedEstimate:
+    def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.
 
         `kind` is 'means', 'covariance' or 'correlation'.

@@ -21,7 +21,7 @@ from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, Writ
 from matrixdp.mechanisms.interception import current_answer
 from matrixdp.mechanisms.mechanism import check_rowwise, check_stream
 from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries.checks import check_count
+from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import (
     Account,
@@ -203,10 +203,10 @@ def write_dataset(
     simulation: bool = False,
 ) -> Paid:
     """`release_dataset` for an account; `ready` is called before the charge."""
-    check_rowwise(design)
+    query = check_rowwise(design)
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
-    query, request = design.query, None if account is None else account.request
+    request = None if account is None else account.request
     price = _find_price(design, account, lambda: list_options(design, data, clip=clip, missing=missing))
 
     def read(text: str) -> DatasetRelease:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.design import isotropic, make_design
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Privacy

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.error_bars import sampling_bars
-from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import TableMoments
@@ -21,7 +21,7 @@ KINDS = ("means", "covariance", "correlation")
 COLUMNS = ("value", "privacy std", "sampling std", "both")
 
 
-def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> NamedEstimate:
+def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Estimate:
     """Each number with the error that privacy causes, the error of the records as a sample, and both together.
 
     For an adaptive release, sampling errors are those of records like the ones that its error bars are simulated with.
@@ -61,18 +61,18 @@ def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Na
     parts = [array[places] for array in (found.value, found.std, sampling)]
     value = np.column_stack([*parts, np.hypot(parts[1], parts[2])])
     value = np.where(np.isfinite(parts[0])[:, None], value, np.nan)
-    return NamedEstimate(value, np.zeros_like(value), names, COLUMNS, np.full(value.shape, HIDDEN, object))
+    return Estimate(value, np.zeros_like(value), names, COLUMNS, np.full(value.shape, HIDDEN, object))
 
 
 def _is_table(release: object) -> bool:
     return isinstance(release, Release) and isinstance(release.design.query, TableMoments)
 
 
-def _find(release: AdaptiveRelease | Release, kind: str) -> NamedEstimate:
+def _find(release: AdaptiveRelease | Release, kind: str) -> Estimate:
     if kind == "means":
         return release.means()
     found = release.covariance() if kind == "covariance" else release.correlation()
-    assert isinstance(found, NamedEstimate)
+    assert isinstance(found, Estimate)
     return found
 
 

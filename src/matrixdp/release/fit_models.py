@@ -19,9 +19,9 @@ from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.regression import joint_moment, solve_regression
 from matrixdp.adaptive.simulated_fit import FitOptions, repeat_fit, simulated_number
 from matrixdp.adaptive.statistics import moments_of
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance
-from matrixdp.answers.named import NamedEstimate
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import least_sample
@@ -33,7 +33,7 @@ _REPETITIONS = 3  # fits of the same simulated records
 _LARGEST = 3  # families whose errors are averaged, in squares
 
 
-def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> NamedEstimate:
+def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> Estimate:
     """Principal components of the standardised numbers, of shape (m + 1, count); variances in the last row."""
     m = len(names)
     if m < 2:
@@ -46,7 +46,7 @@ def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | N
 
     columns = tuple(f"PC{k + 1}" for k in range(number))
     value = _components(moment.covariance, number)
-    return NamedEstimate(value, _simulate_errors(moment, error), (*names, "variance"), columns)
+    return Estimate(value, _simulate_errors(moment, error), (*names, "variance"), columns)
 
 
 def _components(covariance: Floats, number: int, reference: Floats | None = None) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display.short_repr import matrix_text
+from matrixdp.display import matrix_text
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery

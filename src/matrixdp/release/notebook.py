@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.moments import Estimate
-from matrixdp.answers.named import NOISE_NOTE, NamedEstimate
+from matrixdp.answers.estimate import NOISE_NOTE, Estimate
 from matrixdp.device import is_on_device, load_cupy
-from matrixdp.display.frames import make_frame, make_long_frame
-from matrixdp.display.html import (
+from matrixdp.display import (
     MOST_COLUMNS,
     MOST_ROWS,
+    Numbers,
+    format_number,
+    make_frame,
     render_card,
     render_facts,
     render_note,
     render_numbers,
     render_table,
 )
-from matrixdp.display.numbers import format_number
-from matrixdp.display.plots import MOST_SIDE, plot_matrix
+from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import describe_guarantee
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import MatrixQuery, Moments, TableMoments
 from matrixdp.types import Floats
 
 SIMULATION = "A simulation that protects nothing: anyone who knows the seed can subtract the noise."
@@ -49,10 +49,7 @@ class ShownRelease:
         """
         if not hasattr(self, "matrix"):
             return _call(self, "covariance").to_frame(long=long, level=level)
-        matrix, (rows, columns) = to_host(self.matrix), name_entries(self)
-        if long:
-            return make_long_frame(matrix, getattr(self, "std", None), rows, columns, level)
-        return make_frame(matrix, rows, columns)
+        return make_frame(_name_matrix(self), long=long, level=level)
 
     def plot(self, *, ax: Any = None, title: str = "") -> Any:
         """Heat map of the released matrix, or of the correlation, where there is no matrix; returns matplotlib axes.
@@ -62,14 +59,12 @@ class ShownRelease:
         if not hasattr(self, "matrix"):
             return _call(self, "correlation").plot(ax=ax, title=title)
         query = find_query(self)
-        part = to_host(self.matrix[:MOST_SIDE, :MOST_SIDE])
-        std = getattr(self, "std", None)
+        shown = _name_matrix(self, MOST_SIDE, MOST_SIDE)
         same = query is not None and self.matrix.shape == query.shape
         scale = np.broadcast_to(query.scale, query.shape) if same and query is not None else np.ones(self.matrix.shape)
-        shade = part / scale[:MOST_SIDE, :MOST_SIDE]
+        shade = shown.value / scale[:MOST_SIDE, :MOST_SIDE]
         legend = "share of the largest value possible" if same else "value"
-        rows, columns = name_entries(self)
-        return plot_matrix(part, std, rows, columns, shade=shade, legend=legend, title=title, ax=ax)
+        return plot_matrix(shown, shade=shade, legend=legend, title=title, ax=ax)
 
     def _repr_html_(self) -> str:
         tables, note = _render_content(self)
@@ -117,14 +112,20 @@ def name_entries(release: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return rows, columns
 
 
+def _name_matrix(release: Any, height: int | None = None, width: int | None = None) -> Numbers:
+    """The matrix of a release, or its first rows and columns, with its error bars and all its names."""
+    part = to_host(release.matrix[:height, :width])
+    return Numbers(part, getattr(release, "std", None), *name_entries(release))
+
+
 def to_host(matrix: Any) -> Floats:
     """A matrix in the memory of the host."""
     return np.asarray(load_cupy().asnumpy(matrix) if is_on_device(matrix) else matrix)
 
 
-def _call(release: Any, answer: str) -> NamedEstimate:
-    found = getattr(release, answer)()
-    return found.named if isinstance(found, Estimate) else found
+def _call(release: Any, answer: str) -> Estimate:
+    found: Estimate = getattr(release, answer)()
+    return found
 
 
 def _title(release: Any) -> str:
@@ -152,13 +153,12 @@ def _warnings(release: Any) -> list[str]:
 def _render_content(release: Any) -> tuple[list[str], str]:
     """Tables of what the release says, and a note on how to read them."""
     query, more = find_query(release), "; more: .to_frame(), .plot()"
-    if query is None or (hasattr(release, "means") and query.places is not None):
+    if query is None or (hasattr(release, "means") and isinstance(query, TableMoments)):
         tables = [_call(release, "means").render("Means")]
         tables += [_call(release, "correlation").render("Correlation")] if query is None else []
         return tables, NOISE_NOTE + more + ", .correlation(), .regression()"
-    if hasattr(release, "mean") and query.moment_bounds is not None:
+    if hasattr(release, "mean") and isinstance(query, Moments):
         tables = [_call(release, "mean").render("Mean"), _call(release, "correlation").render("Correlation")]
         return tables, NOISE_NOTE + more + ", .mean(), .covariance(), .correlation()"
-    rows, columns = name_entries(release)
-    part, std = to_host(release.matrix[:MOST_ROWS, :MOST_COLUMNS]), getattr(release, "std", None)
-    return [render_numbers(part, std, rows, columns)], (NOISE_NOTE if std is not None else "error bars unknown") + more
+    part = _name_matrix(release, MOST_ROWS, MOST_COLUMNS)
+    return [render_numbers(part)], (NOISE_NOTE if part.std is not None else "error bars unknown") + more

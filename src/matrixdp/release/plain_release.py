@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from matrixdp.adaptive.method import MethodChoice
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression
-from matrixdp.answers.named import NamedEstimate
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.release.result import Release
@@ -75,23 +75,23 @@ class PlainRelease(CovarianceRelease):
         """Whether the release protects nothing."""
         return self.release.simulation
 
-    def means(self) -> NamedEstimate:
+    def means(self) -> Estimate:
         """Mean and standard deviation of each number, and the share of the records that have it."""
         return self.release.means()
 
-    def covariance(self) -> NamedEstimate:
+    def covariance(self) -> Estimate:
         """Covariance about the mean, with error bars."""
         found = self.release.covariance()
-        assert isinstance(found, NamedEstimate)
+        assert isinstance(found, Estimate)
         return found
 
-    def correlation(self) -> NamedEstimate:
+    def correlation(self) -> Estimate:
         """Correlation, with error bars; NaN where noise hides it."""
         found = self.release.correlation()
-        assert isinstance(found, NamedEstimate)
+        assert isinstance(found, Estimate)
         return found
 
-    def components(self, count: int | None = None) -> NamedEstimate:
+    def components(self, count: int | None = None) -> Estimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""
         return self.release.components(count)
 

@@ -18,6 +18,7 @@ from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.person import Person
+from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
@@ -33,12 +34,12 @@ from matrixdp.queries import (
     SecondMoment,
     TableMoments,
 )
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.records import read_array
 from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import open_files
 from matrixdp.records.opening import make_engine
-from matrixdp.records.stored import StoredRecords
+from matrixdp.records.records import StoredRecords
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Price, describe_design, digest, list_options, list_read_options
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, METHODS, MODELS, PER_RECORD, SUMMARIES
@@ -49,7 +50,6 @@ from matrixdp.serialise import to_json_content
 from matrixdp.types import Floats
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
-MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
 _GRAPHS: dict[str, type[Adjacency | Laplacian]] = {"adjacency": Adjacency, "laplacian": Laplacian}
 _NUMBERS: dict[str, type[Moments | SecondMoment | Identity]] = {
     "moments": Moments,
@@ -144,7 +144,7 @@ class Plan:
     @property
     def in_files(self) -> bool:
         """Whether the release is a noisy data set that is too large for memory, and is written as files."""
-        return self.query.rowwise and self.entries > _MAX_IN_MEMORY
+        return isinstance(self.query, Identity) and self.entries > _MAX_IN_MEMORY
 
     @property
     def entries(self) -> int:

@@ -17,7 +17,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.release import adaptive_release, plain_release
 from matrixdp.release.adaptive_release import AdaptiveRelease, check_adaptive, digest_content
 from matrixdp.release.covariance_release import CovarianceRelease, check_aim

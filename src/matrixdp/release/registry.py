@@ -14,7 +14,7 @@ from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.ledger import Approximate, Gaussian, Pure
 from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.queries.checks import check_query
+from matrixdp.queries.base import check_query
 from matrixdp.release.mechanism_release import MechanismRelease
 
 CostEvent = Gaussian | Pure | Approximate

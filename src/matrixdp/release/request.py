@@ -11,6 +11,7 @@ from matrixdp.checks import check_flag, check_integer, check_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, YesNo
 from matrixdp.domain.person import Person
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import (
@@ -61,7 +62,7 @@ class Request:
         Request id: a later request with the same id and options returns the stored release, without a charge.
     """
 
-    schema: Any
+    schema: Schema
     question: str
     epsilon: float
     delta: float
@@ -101,7 +102,7 @@ class Request:
         object.__setattr__(self, name, value)
 
     @classmethod
-    def parse(cls, schema: Any, values: Mapping[str, Any]) -> Self:
+    def parse(cls, schema: Schema, values: Mapping[str, Any]) -> Self:
         """A request from texts or JSON content, by the names of the command line."""
         return cls(schema=schema, **parse_options(values))
 

@@ -13,20 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.answers.components import components
 from matrixdp.answers.cross_tables import cross_table
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
-from matrixdp.answers.moments import Estimate, correlation, covariance, mean, second_moment
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.moments import correlation, covariance, mean, second_moment
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_correlations, shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
-from matrixdp.display.short_repr import matrix_text
+from matrixdp.display import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
-from matrixdp.ledger.differences import find_differences
-from matrixdp.ledger.request import changed_request_error
+from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.queries import TableMoments
 from matrixdp.release.charging import Account
 from matrixdp.release.notebook import ShownRelease
 from matrixdp.serialise import from_json_content, to_json_content
@@ -119,7 +119,7 @@ class Release(ShownRelease, Guaranteed):
     @property
     def _has_means(self) -> bool:
         """Whether it is of a table with numbers, whose matrix is about the middle of their bounds and hard to read."""
-        return any(not place.levels for place in (self.design.query.places or {}).values())
+        return isinstance(self.design.query, TableMoments) and bool(self.design.query.used.numbers)
 
     def _marks(self) -> str:
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
@@ -157,31 +157,32 @@ class Release(ShownRelease, Guaranteed):
         """Second moment about a public point, from moments, with error bars."""
         return second_moment(self.matrix, self.design, centre)
 
-    def covariance(self, group: Any = None) -> Estimate | NamedEstimate:
+    def covariance(self, group: Any = None) -> Estimate:
         """Covariance about the mean, with error bars.
 
         For a table, over the records in which both numbers are there, and of one `group` or of all together.
         """
-        if self.design.query.places is not None:
+        if isinstance(self.design.query, TableMoments):
             return covariance_table(self.matrix, self.design, group)
         _refuse_group(group)
         return covariance(self.matrix, self.design)
 
-    def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate | NamedEstimate:
+    def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Correlation, with error bars; as `covariance`.
 
         With `shrunk`, a possible matrix with less expected error where noise dominates, which leaves out no number.
         """
-        if self.design.query.places is not None:
+        if isinstance(self.design.query, TableMoments):
             answer = shrunk_correlation if shrunk else correlation_table
             return answer(self.matrix, self.design, group)
         _refuse_group(group)
         if shrunk:
             found = covariance(self.matrix, self.design)
-            return Estimate(*shrink_correlations(found.value, found.std), found.names)
+            value, std = shrink_correlations(found.value, found.std)
+            return replace(found, value=value, std=std)
         return correlation(self.matrix, self.design)
 
-    def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
+    def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Means of the numbers of a table, with error bars.
 
         Parameters
@@ -203,7 +204,7 @@ class Release(ShownRelease, Guaranteed):
         answer = shrunk_means if shrunk else means_by
         return answer(self.matrix, self.design, by, group)
 
-    def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> NamedEstimate:
+    def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
 
         The number of records times a share is a count. A column by which the release is grouped is a category, too.
@@ -226,7 +227,7 @@ class Release(ShownRelease, Guaranteed):
         """
         return discriminant(self.matrix, self.design, target, features, group, error_bars=error_bars)
 
-    def components(self, count: int | None = None, group: Any = None) -> NamedEstimate:
+    def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the numbers of a table, standardised, with error bars."""
         return components(self.matrix, self.design, count, group)
 

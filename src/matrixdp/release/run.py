@@ -16,20 +16,17 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import DataError, RequestPendingError
 from matrixdp.ledger import Ledger, Receipt
-from matrixdp.ledger.differences import Difference
-from matrixdp.ledger.request import changed_request_error
+from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream, draw_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.queries import TableMoments
-from matrixdp.records import Blocks, as_records, is_out_of_core, require_rereadable
+from matrixdp.records import Blocks, as_records, is_out_of_core, require_rereadable, with_ids
 from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
-from matrixdp.records.ids import with_ids
 from matrixdp.records.opening import make_engine
 from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import CountTask
-from matrixdp.records.stored import StoredRecords
+from matrixdp.records.records import CountTask, StoredRecords
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, design_price, list_options, make_once, open_account
 from matrixdp.release.dataset import DatasetRelease, write_dataset
@@ -165,6 +162,7 @@ def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callab
     request, query = plan.request, plan.query
     ids = () if query.person is None else (query.person.column,)
     if request.question in GRAPHS:
+        assert request.schema.graph is not None  # otherwise there is no query
         data = read_graph(records, request.schema.graph.nodes)
     elif request.question == "counts":
         cells = request.parse_cells()
@@ -204,9 +202,8 @@ def count_rows_of(data: Any, request: Request) -> int:
     """The number of records in memory, or in parts, of which one column is read."""
     if not is_out_of_core(data):
         return count_rows(data)
-    columns = request.choose_columns().names if request.question not in GRAPHS else ()
-    named = request.schema.named
-    return sum(require_rereadable(as_records(data)).select(columns[:1] if named else None).map(CountTask()))
+    columns = request.choose_columns().names
+    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(CountTask()))
 
 
 def _release_fit(

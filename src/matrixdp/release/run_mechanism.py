@@ -15,7 +15,7 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.queries.checks import check_answer
+from matrixdp.queries.base import check_answer
 from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account, rehearse_finish
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
 from matrixdp.release.registry import TASKS, CostEvent, Mechanism, check_arguments, find_mechanism

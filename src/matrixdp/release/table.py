@@ -19,11 +19,11 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta
 from matrixdp.queries import Moments, TableMoments
-from matrixdp.queries.checks import parse_records
+from matrixdp.queries.base import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
-from matrixdp.records.ordered_columns import OrderedColumns
 from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
+from matrixdp.records.records import ColumnOrder, MappedRecords
 from matrixdp.records.tables import column_names
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account
@@ -305,7 +305,7 @@ def _move_last(data: Any, bounds: Bounds, target: str) -> tuple[Any, Bounds]:
     if is_out_of_core(data):
         if bounds.names is None:
             raise ParameterError("bounds must have names for a target of records outside of memory.")
-        return OrderedColumns(as_records(data), tuple(order)), moved
+        return MappedRecords(as_records(data), ColumnOrder(tuple(order)), named=True), moved
     if bounds.names is not None and column_names(data) is not None:
         return data, moved
     return read_array(data, bounds.size)[:, order], moved

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from matrixdp.answers.cross_tables import ALL
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
+from matrixdp.display import choose_decimals, join_estimate, join_words
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent
-from matrixdp.report.decimals import choose_decimals, join_estimate
-from matrixdp.report.finding_words import NAMED, compare_pairs, describe_counts, join_words, say_means
+from matrixdp.report.finding_words import NAMED, compare_pairs, describe_counts, say_means
 
 
 def read_answers(content: ReportContent) -> list[str]:
@@ -98,7 +98,7 @@ def _read_groups(answer: AnswerTable, content: ReportContent) -> list[str]:
     return found + _say_small(estimate, names)
 
 
-def _say_small(estimate: NamedEstimate, names: Sequence[str]) -> list[str]:
+def _say_small(estimate: Estimate, names: Sequence[str]) -> list[str]:
     columns = [estimate.columns.index(name) for name in names]
     small = int((~np.isfinite(estimate.value[:, columns])).all(axis=1).sum()) if columns else 0
     if not small:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from matrixdp.answers.cross_tables import ALL
-from matrixdp.answers.named import TOO_FEW, NamedEstimate
-from matrixdp.display.html import escape_text
+from matrixdp.answers.estimate import TOO_FEW, Estimate
+from matrixdp.display import escape_text
 from matrixdp.domain.columns import Number
 from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
 from matrixdp.report.content import ReportContent
@@ -92,7 +92,7 @@ def _render_numbers(content: ReportContent, answer: AnswerTable) -> str:
     return _render_plain(content, answer, part) + rest
 
 
-def _render_plain(content: ReportContent, answer: AnswerTable, part: NamedEstimate) -> str:
+def _render_plain(content: ReportContent, answer: AnswerTable, part: Estimate) -> str:
     """A table of different quantities; means have a strip that shows where they lie between their bounds."""
     by_column, numbers = answer.name in BY_COLUMN, {one.name: one for one in content.numbers}
     has_means = by_column or answer.name == "means"
@@ -115,7 +115,7 @@ def _render_plain(content: ReportContent, answer: AnswerTable, part: NamedEstima
     return render_numbers(tabulate(part, answer.title, **options))
 
 
-def _cut(estimate: NamedEstimate) -> NamedEstimate:
+def _cut(estimate: Estimate) -> Estimate:
     """The part of a large table that a page shows."""
     height, width = estimate.value.shape
     if height <= _ROWS and width <= _COLUMNS:
@@ -123,4 +123,4 @@ def _cut(estimate: NamedEstimate) -> NamedEstimate:
     place = (slice(None, _ROWS), slice(None, _COLUMNS))
     reasons = None if estimate.reasons is None else estimate.reasons[place]
     rows, columns = estimate.rows[:_ROWS], estimate.columns[:_COLUMNS]
-    return NamedEstimate(estimate.value[place], estimate.std[place], rows, columns, reasons)
+    return Estimate(estimate.value[place], estimate.std[place], rows, columns, reasons)

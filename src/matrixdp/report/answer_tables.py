@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.queries import TableMoments
 from matrixdp.release.result import Release
@@ -34,7 +34,7 @@ class AnswerTable:
     title : str
     label : str
         What the rows are.
-    estimate : NamedEstimate
+    estimate : Estimate
     group : tuple of str
         Levels of the group that it is of; empty for all records.
     """
@@ -42,7 +42,7 @@ class AnswerTable:
     name: str
     title: str
     label: str
-    estimate: NamedEstimate
+    estimate: Estimate
     group: tuple[str, ...] = ()
 
 
@@ -96,7 +96,7 @@ def _answer_group(release: Answering, query: TableMoments, kind: str, group: tup
     for matrix in _MATRICES:
         if matrix == kind or (kind == "everything" and len(numbers) > 1):
             found = release.covariance(chosen) if matrix == "covariance" else release.correlation(chosen)
-            assert isinstance(found, NamedEstimate)
+            assert isinstance(found, Estimate)
             yield AnswerTable(matrix, matrix.capitalize(), "column", found, group)
 
 
@@ -117,13 +117,13 @@ def _describe_groups(release: Answering, query: TableMoments) -> AnswerTable:
         given = dict(zip(first, levels, strict=True))
         parts.append(release.means(last, group=given or None))
     value, std = (np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "std"))
-    estimate = NamedEstimate(value, std, names, parts[0].columns)
+    estimate = Estimate(value, std, names, parts[0].columns)
     return AnswerTable("groups", f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate)
 
 
-def _first_column(estimate: NamedEstimate) -> NamedEstimate:
-    return NamedEstimate(estimate.value[:, :1], estimate.std[:, :1], estimate.rows, estimate.columns[:1])
+def _first_column(estimate: Estimate) -> Estimate:
+    return Estimate(estimate.value[:, :1], estimate.std[:, :1], estimate.rows, estimate.columns[:1])
 
 
-def _count(shares: NamedEstimate, records: int) -> NamedEstimate:
+def _count(shares: Estimate, records: int) -> Estimate:
     return replace(shares, value=shares.value * records, std=shares.std * records)

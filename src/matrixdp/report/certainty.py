@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from matrixdp.display import CERTAIN
 from matrixdp.types import Floats
 
 CHANCE = 0.05  # that noise alone lifts any of the numbers that stand out
-CERTAIN = 2.0  # error bars from zero from which on a number may be more than noise
 
 
 def find_limit(numbers: int) -> float:

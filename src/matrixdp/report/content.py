@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matrixdp.answers.moments import Estimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import ContingencyTable, MatrixQuery, TableMoments
-from matrixdp.records.file_rules import DateRule
+from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
@@ -118,9 +118,9 @@ class ReportContent:
         query = self.mechanism.query
         if isinstance(query, TableMoments):
             return query.used.numbers
-        bounds = query.moment_bounds
-        if bounds is None:
+        if not isinstance(query, Moments):
             return ()
+        bounds = query.bounds
         names = bounds.names or tuple(f"x{i}" for i in range(bounds.size))
         limits = zip(names, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
         return tuple(Number(*one) for one in limits)
@@ -188,7 +188,7 @@ def make_content(
         scale=query.scale if own_shape else np.full((1, 1), np.abs(release.matrix).max() or 1.0),
         release=release,
         mechanism=mechanism,
-        mean=release.mean() if isinstance(release, Release) and query.moment_bounds is not None else None,
+        mean=release.mean() if isinstance(release, Release) and isinstance(query, Moments) else None,
         ledger=ledger,
         notes=notes,
     )
@@ -230,7 +230,7 @@ def _show_fit(
         release=release,
         mechanism=mechanism,
         kind=kind,
-        mean=Estimate(means.value[:, 0], means.std[:, 0], release.names),
+        mean=Estimate(means.value[:, :1], means.std[:, :1], means.rows, means.columns[:1]),
         ledger=ledger,
         notes=notes,
         answers=answers,
@@ -277,9 +277,9 @@ def _show_estimate(content: ReportContent, kind: str) -> ReportContent:
     if kind in SUMMARIES:
         raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {content.mechanism.query.title}.")
     estimate = release.covariance() if kind == "covariance" else release.correlation()
-    bounds = content.mechanism.query.moment_bounds
-    assert bounds is not None  # otherwise the line above raises
-    ranges = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
+    query = content.mechanism.query
+    assert isinstance(query, Moments)  # otherwise the line above raises
+    ranges = np.multiply.outer(query.bounds.halfwidths, query.bounds.halfwidths)
     names = content.columns[1:]
     return replace(
         content,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp.answers.cross_tables import ALL
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable
@@ -13,7 +13,7 @@ from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 
-def add_totals(release: Release) -> NamedEstimate | None:
+def add_totals(release: Release) -> Estimate | None:
     """The released counts with a last row and a last column of totals; None if it is not a table of counts.
 
     None also for noise that is not a product of rows and columns (``design.flat``).
@@ -35,7 +35,7 @@ def add_totals(release: Release) -> NamedEstimate | None:
     value = np.vstack([np.hstack([release.matrix, sums]), np.append(release.matrix.sum(axis=0), sums.sum())])
     by_row, by_column, whole = _total_stds(release.design.noise, public=query.total is not None)
     std = np.vstack([np.hstack([np.asarray(release.std), by_row[:, None]]), np.append(by_column, whole)])
-    return NamedEstimate(value, std, (*rows, ALL), (*columns, ALL))
+    return Estimate(value, std, (*rows, ALL), (*columns, ALL))
 
 
 def _total_stds(noise: MatrixGaussian, *, public: bool) -> tuple[Floats, Floats, float]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
-from matrixdp.display.html import escape_text
-from matrixdp.display.numbers import format_number
+from matrixdp.answers.estimate import Estimate
+from matrixdp.display import escape_text, format_number
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.report.content import REPLACED
 from matrixdp.report.html import list_warnings, render_guarantee
@@ -75,14 +74,14 @@ def render_dataset_page(
     return render_document(f"Noisy data set – {table}" if table else "Noisy data set", "".join(body))
 
 
-def _list_noise(release: DatasetRelease) -> NamedEstimate:
+def _list_noise(release: DatasetRelease) -> Estimate:
     """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
     query = release.design.query
     names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
     largest = np.broadcast_to(query.scale, query.shape)[0]
     value = np.column_stack([release.std, release.std / np.sqrt(query.shape[0]), largest])
     columns = ("noise of one row", "noise of the average", "largest value possible")
-    return NamedEstimate(value, np.zeros_like(value), names, columns)
+    return Estimate(value, np.zeros_like(value), names, columns)
 
 
 def _list_findings(release: DatasetRelease) -> list[str]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
+from matrixdp.display import format_estimate
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
-from matrixdp.records.file_rules import DateRule
-from matrixdp.report.decimals import write_estimate
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times
 _FORMAT = "matrixdp dates 1"
@@ -28,16 +28,16 @@ def show_date(rule: DateRule, value: float, std: float) -> str:
     '1958-04-02 ± 12 days'
     """
     shown = rule.show(value)
-    bar = f" ± {write_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
+    bar = f" ± {format_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
     return f"{shown}{bar}" if shown else ""
 
 
-def show_dates(estimate: NamedEstimate, dates: Sequence[DateRule], *, by_column: bool) -> Callable[[int, int], str]:
+def show_dates(estimate: Estimate, dates: Sequence[DateRule], *, by_column: bool) -> Callable[[int, int], str]:
     """The text of each cell of a table of means that is a date; empty for all other cells.
 
     Parameters
     ----------
-    estimate : NamedEstimate
+    estimate : Estimate
     dates : sequence of DateRule
     by_column : bool
         Whether the columns of the table are columns of the data, as in means by group; otherwise its rows are, and the

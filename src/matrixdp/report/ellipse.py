@@ -9,7 +9,7 @@ import numpy as np
 
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import REACH, describe_numbers, outline_ellipse, pair_covariance
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.report.svg import Drawing, element, text
 from matrixdp.types import Floats
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import math
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.display import blank_hidden, list_entries, quote_formula
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent, has_equal_rows
 from matrixdp.report.dates import DATES, write_dates
 from matrixdp.report.html import render_page
 from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
 from matrixdp.types import Floats
-
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet runs
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 
 def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list[str]:
@@ -64,7 +60,7 @@ def _write_matrix(place: Path, content: ReportContent) -> None:
         _write_std(place / "std.csv", content, content.std)
         (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
     if content.mean is not None:
-        table = np.stack([content.mean.value, content.mean.std], axis=1)
+        table = np.concatenate([content.mean.value, content.mean.std], axis=1)
         _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table)
 
 
@@ -85,14 +81,10 @@ def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any
     by = getattr(query, "by", ())
     yield [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]
     for answer in answers:
-        estimate = answer.estimate
-        for i, row in enumerate(estimate.rows):
+        for i, entry in list_entries(answer.estimate):
             levels = query.group_levels[i] if answer.name == "groups" else answer.group
             group = [quote_formula(level) for level in levels] or [""] * len(by)
-            for j, column in enumerate(estimate.columns):
-                numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
-                shown = ["" if not math.isfinite(number) else number for number in numbers]
-                yield [*group, *map(quote_formula, (answer.title, row, column)), *shown, estimate.reason(i, j)]
+            yield [*group, quote_formula(answer.title), *entry]
 
 
 def rehearse_folder(content: ReportContent, folder: str | os.PathLike[str]) -> None:
@@ -120,26 +112,10 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, v
         writer = csv.writer(file)
         header = [quote_formula(name) for name in columns]
         writer.writerow(["", *header] if rows is not None else header)
-        body: Iterable[list[Any]] = (_blank_hidden(values[i].tolist()) for i in range(len(values)))
+        body: Iterable[list[Any]] = (blank_hidden(values[i].tolist()) for i in range(len(values)))
         if rows is not None:
             body = ([quote_formula(name), *line] for name, line in zip(rows, body, strict=True))
         writer.writerows(body)
-
-
-def _blank_hidden(row: list[Any]) -> list[Any]:
-    """A row in which numbers that noise hides are empty."""
-    return ["" if math.isnan(number) else number for number in row]
-
-
-def quote_formula(name: str) -> str:
-    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
-
-    Examples
-    --------
-    >>> quote_formula("age"), quote_formula("=1+1"), quote_formula("-1")
-    ('age', "'=1+1", '-1')
-    """
-    return f"'{name}" if name.startswith(_FORMULAS) and not _NUMBER.fullmatch(name) else name
 
 
 def _write_parquet(path: Path, content: ReportContent) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matrixdp.display.numbers import format_number
-from matrixdp.report.certainty import CERTAIN, find_limit
-from matrixdp.report.decimals import choose_decimals, join_estimate
+from matrixdp.display import CERTAIN, choose_decimals, format_number, join_estimate, join_words
+from matrixdp.report.certainty import find_limit
 from matrixdp.types import Floats
 
 NAMED = 3  # numbers that a sentence names
@@ -106,11 +105,6 @@ def say_means(value: Floats, std: Floats, widths: Sequence[float]) -> list[str]:
         return [f"The error bar of the mean is {high} of the range between its bounds."]
     size = low if low == high else f"{low} to {high}"
     return [f"The error bars of the {len(value):,} means are {size} of the ranges between their bounds."]
-
-
-def join_words(words: Sequence[str]) -> str:
-    """Words as a list in a sentence."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _plural(word: str) -> str:

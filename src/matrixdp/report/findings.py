@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
-from matrixdp.display.numbers import format_number
+from matrixdp.answers.estimate import Estimate
+from matrixdp.display import choose_decimals, format_number, join_estimate, join_words
+from matrixdp.queries import Identity
 from matrixdp.release.result import Release
 from matrixdp.report.answer_findings import read_answers
 from matrixdp.report.certainty import find_limit
 from matrixdp.report.content import ReportContent
-from matrixdp.report.decimals import choose_decimals, join_estimate
 from matrixdp.report.finding_words import (
     NAMED,
     compare_pairs,
     describe_counts,
-    join_words,
     say_means,
     say_weak,
     say_which,
@@ -44,25 +43,26 @@ def list_findings(content: ReportContent) -> list[str]:
 def _describe_means(content: ReportContent) -> list[str]:
     if content.mean is None:
         return []
-    return say_means(content.mean.value, content.mean.std, [one.upper - one.lower for one in content.numbers])
+    widths = [one.upper - one.lower for one in content.numbers]
+    return say_means(content.mean.value[:, 0], content.mean.std[:, 0], widths)
 
 
-def average_columns(content: ReportContent) -> NamedEstimate | None:
+def average_columns(content: ReportContent) -> Estimate | None:
     """Averages over the rows of a noisy data set, of shape (columns, 1); None where its rows are not independent.
 
     The noise of different rows is independent, so its standard deviation falls with the root of their number.
     """
     release = content.release
-    if not (isinstance(release, Release) and release.design.query.rowwise and content.kind == "matrix"):
+    if not (isinstance(release, Release) and isinstance(release.design.query, Identity) and content.kind == "matrix"):
         return None
     if release.design.flat or release.design.rowcov.directions is not None or content.std is None:
         return None
     count = len(content.matrix)
     value, std = content.matrix.mean(axis=0), np.sqrt(np.square(content.std).sum(axis=0)) / count
-    return NamedEstimate(value[:, None], std[:, None], content.columns, ("average",))
+    return Estimate(value[:, None], std[:, None], content.columns, ("average",))
 
 
-def _say_averages(content: ReportContent, averages: NamedEstimate) -> list[str]:
+def _say_averages(content: ReportContent, averages: Estimate) -> list[str]:
     """The averages of the columns of a noisy data set, in which each row has noise of its own."""
     few = list(zip(averages.rows, averages.value[:, 0], averages.std[:, 0], strict=True))[:NAMED]
     shown = [f"{name} {join_estimate(float(value), float(std))}" for name, value, std in few]

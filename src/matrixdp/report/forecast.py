@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive.forecast import Description, Forecast, forecast
-from matrixdp.answers.described_table import TableDescription
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
 from matrixdp.report.model_tables import make_model
@@ -27,21 +27,20 @@ EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _NO_ERROR = 1e-100  # of the diagonal of a correlation
 
 
-def describe_data(schema: Any, bounds: Bounds) -> Description:
+def describe_data(schema: Schema, bounds: Bounds) -> Description:
     """Description of the columns that `bounds` name; what the schema does not guess is typical of tables."""
-    usual, width = Description(), 2 * bounds.halfwidths
+    usual, width, guesses = Description(), 2 * bounds.halfwidths, schema.guesses
     spread, position = (np.full(bounds.size, value, dtype=np.float64) for value in (usual.spread, usual.position))
     for index, name in enumerate(bounds.names or ()):
-        guess = schema.guesses.get(name)
-        if guess is not None and guess.mean is not None:
-            position[index] = (guess.mean - bounds.lower[index]) / width[index]
-        if guess is not None and guess.std is not None:
-            spread[index] = guess.std / width[index]
-    correlated = usual.correlation if schema.expected_correlation is None else schema.expected_correlation
+        if name in guesses.means:
+            position[index] = (guesses.means[name] - bounds.lower[index]) / width[index]
+        if name in guesses.stds:
+            spread[index] = guesses.stds[name] / width[index]
+    correlated = usual.correlation if guesses.correlation is None else guesses.correlation
     return Description(np.minimum(spread, 0.5), np.clip(position, 0.0, 1.0), correlated)
 
 
-def describe_moments(schema: Any, bounds: Bounds) -> Floats:
+def describe_moments(schema: Schema, bounds: Bounds) -> Floats:
     """Mean and second moment of the described data, as `Moments` releases them, of shape (m + 1, m + 1)."""
     mean, spread = describe_data(schema, bounds).moments(bounds.size)
     centre = np.concatenate([[1.0], mean])
@@ -49,18 +48,6 @@ def describe_moments(schema: Any, bounds: Bounds) -> Floats:
     moments[1:, 1:] += spread
     scale = np.concatenate([[1.0], bounds.halfwidths])
     return np.asarray(moments * np.multiply.outer(scale, scale))
-
-
-def describe_table(schema: Any) -> TableDescription:
-    """The guesses of a schema about its columns."""
-    found = schema.guesses.items()
-    return TableDescription(
-        means={name: guess.mean for name, guess in found if guess.mean is not None},
-        stds={name: guess.std for name, guess in found if guess.std is not None},
-        correlation=schema.expected_correlation,
-        shares={name: guess.shares for name, guess in found if guess.shares},
-        missing={name: guess.missing for name, guess in found if guess.missing is not None},
-    )
 
 
 def vary_epsilon(plan: Plan) -> Iterator[Plan]:
@@ -79,7 +66,7 @@ def list_predictions(plan: Plan, *, data: str = "typical") -> list[AnswerTable]:
     """
     request = plan.request
     assert plan.design is not None  # of the moments of a table
-    found = TableForecast(plan.design, describe_table(request.schema), data)
+    found = TableForecast(plan.design, request.schema.guesses, data)
     if request.kind in MODELS:
         on = None if request.on is None else list(request.on)
         return [make_model(found, request.kind, request.target, on)[0]]  # how much a regression explains has no error
@@ -96,13 +83,12 @@ def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
     rows, columns = query.entry_names
     if kind == "matrix" or kind in SUMMARIES:
         return design.std, rows, columns
-    if query.places is not None:
+    if isinstance(query, TableMoments):
         found = next(one.estimate for one in list_predictions(plan) if one.name == kind)
         return found.std, found.rows, found.columns
-    bounds = query.moment_bounds
-    assert bounds is not None
+    assert isinstance(query, Moments)
     read = covariance if kind == "covariance" else correlation
-    return read(describe_moments(plan.request.schema, bounds), design).std, rows[1:], columns[1:]
+    return read(describe_moments(plan.request.schema, query.bounds), design).std, rows[1:], columns[1:]
 
 
 def judged_by(question: str) -> str:

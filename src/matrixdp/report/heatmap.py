@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display.html import escape_text
-from matrixdp.display.numbers import format_number, shorten
-from matrixdp.report.decimals import choose_decimals, join_estimate, write_estimate
+from matrixdp.display import choose_decimals, escape_text, format_estimate, format_number, join_estimate, shorten
 from matrixdp.report.legend import LegendItem, list_legend
 from matrixdp.report.shading import Shading, shade_entries
 from matrixdp.report.svg import Drawing, element, group, text
@@ -143,7 +141,7 @@ def _draw_cell(
         size["fill_opacity"] = float(shading.strength[place])
     elements = [element("rect", tooltip, x=x + 0.75, y=y + 0.75, class_=f"p-{hue}", **size)]
     if layout.has_numbers:
-        number = write_estimate(value, std or 0.0, decimals)[0] if math.isfinite(value) else "–"
+        number = format_estimate(value, std or 0.0, decimals)[0] if math.isfinite(value) else "–"
         small = min(12.5, 0.62 * height, (width - 6) / (0.6 * max(len(number), 4)))
         kind = "soft" if weak or hue in ("fixed", "hidden") else "text" if shading.doubtful[place] else "text bold"
         middle = {"text_anchor": "middle", "pointer_events": "none", "kind": kind}

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matrixdp.display.html import escape_text
-from matrixdp.display.numbers import format_number
+from matrixdp.display import escape_text, format_number, join_words
 from matrixdp.privacy import describe_large_delta
-from matrixdp.queries import TableMoments
-from matrixdp.queries.bounded import BoundedQuery
+from matrixdp.queries import Identity, TableMoments
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answer_sections import render_answers
 from matrixdp.report.content import ReportContent
 from matrixdp.report.count_totals import add_totals
-from matrixdp.report.finding_words import EXPLANATION, join_words
+from matrixdp.report.finding_words import EXPLANATION
 from matrixdp.report.findings import average_columns, list_findings
 from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts
@@ -195,7 +194,9 @@ def _render_table(content: ReportContent) -> str:
         )
     relative = not (content.counts or content.kind == "correlation")
     shown = relate(content.matrix, content.scale)[: len(table.rows)] if relative else None
-    if content.mechanism.query.rowwise:  # a row is one record, and mostly noise: there is nothing to be loud about
+    if isinstance(
+        content.mechanism.query, Identity
+    ):  # a row is one record, and mostly noise: there is nothing to be loud about
         matrix = render_numbers(table)
     else:
         matrix = render_matrix(table, name_colours(content), shown=shown, counts=content.counts)
@@ -224,11 +225,11 @@ def _render_means(content: ReportContent) -> str:
     mean = content.mean
 
     def strip(i: int, j: int) -> str:  # noqa: ARG001
-        return draw_strip(content.numbers[i], float(mean.value[i]), float(mean.std[i]))
+        return draw_strip(content.numbers[i], float(mean.value[i, 0]), float(mean.std[i, 0]))
 
     table = NumberTable(
-        value=mean.value[:, None],
-        std=mean.std[:, None],
+        value=mean.value,
+        std=mean.std,
         rows=content.feature_names,
         columns=("mean",),
         label="Means",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matrixdp.display.html import escape_text
-from matrixdp.display.numbers import format_number
+from matrixdp.display import escape_text, format_number
 from matrixdp.report.shading import Shading
 from matrixdp.report.stylesheet import DOUBTFUL, FADED
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.release.adaptive_release import AdaptiveRelease

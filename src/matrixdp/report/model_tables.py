@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
-from matrixdp.answers.named import HIDDEN, NamedEstimate
 from matrixdp.errors import ParameterError
 from matrixdp.report.answer_tables import AnswerTable
 
@@ -16,7 +16,7 @@ from matrixdp.report.answer_tables import AnswerTable
 class Fitted(Protocol):
     """A release from which components and regressions follow."""
 
-    def components(self, count: int | None = None) -> NamedEstimate:
+    def components(self, count: int | None = None) -> Estimate:
         """Principal components of the standardised numbers."""
 
     def regression(self, target: str, on: Sequence[str] | None = None, /) -> Regression:
@@ -43,10 +43,8 @@ def tabulate_regression(found: Regression) -> tuple[AnswerTable, ...]:
     known = ~np.isnan(found.noise_std)
     value = np.column_stack([np.where(known, found.coefficients, np.nan), found.sampling_std])
     std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
-    terms = NamedEstimate(
-        value, std, found.names, ("coefficient", "sampling std"), np.full(value.shape, HIDDEN, object)
-    )
-    share = NamedEstimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
+    terms = Estimate(value, std, found.names, ("coefficient", "sampling std"), np.full(value.shape, HIDDEN, object))
+    share = Estimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
     return (
         AnswerTable("regression", f"Regression of {found.target}", "term", terms),
         AnswerTable("regression", "How much it explains", "column", share),

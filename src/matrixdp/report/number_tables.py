@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
-from matrixdp.display.html import escape_text
-from matrixdp.report.certainty import CERTAIN
-from matrixdp.report.decimals import choose_decimals, write_estimate
+from matrixdp.answers.estimate import Estimate
+from matrixdp.display import CellText, choose_decimals, write_table
 from matrixdp.report.legend import list_legend, render_legend
-from matrixdp.report.page import break_name, render_scroll
+from matrixdp.report.page import render_scroll
 from matrixdp.report.shading import Shading, shade_entries
 from matrixdp.types import Floats
-
-# Text of a cell in place of its number, such as a date, and markup below it, such as a strip; empty for neither.
-CellText = Callable[[int, int], str]
 
 
 def _nothing(row: int, column: int) -> str:  # noqa: ARG001
@@ -65,13 +60,8 @@ class NumberTable:
     below: CellText = _nothing
     fades: Callable[[int, int], bool] = field(default=lambda _row, _column: True)
 
-    def bar(self, i: int, j: int) -> float:
-        """The error bar of an entry; zero where it has none."""
-        bar = 0.0 if self.std is None else float(self.std[i, j])
-        return bar if math.isfinite(bar) else 0.0
 
-
-def tabulate(estimate: NamedEstimate, label: str, **options: object) -> NumberTable:
+def tabulate(estimate: Estimate, label: str, **options: object) -> NumberTable:
     """The table of an answer."""
     parts = {"value": estimate.value, "std": estimate.std, "rows": estimate.rows, "columns": estimate.columns}
     return NumberTable(**parts, label=label, reason=estimate.reason, **options)  # type: ignore[arg-type]
@@ -96,19 +86,11 @@ def render_matrix(
     """
     value, std = np.asarray(table.value), None if table.std is None else np.asarray(table.std)
     inner = (slice(None, -1), slice(None, -1)) if table.totals else (slice(None, len(value) - plain_rows), slice(None))
-    parts = (None if array is None else np.asarray(array)[inner] for array in (std, shown))
-    bars, shares = parts
+    bars, shares = (None if array is None else np.asarray(array)[inner] for array in (std, shown))
     shading = shade_entries(value[inner], bars, shown=shares, counts=counts)
-    decimals = choose_decimals(value, std, counts=counts)
-
-    def cell(i: int, j: int) -> str:
-        total = table.totals and (i == len(value) - 1 or j == value.shape[1] - 1)
-        if total or i >= len(shading.hue):
-            return _render_cell(table, i, j, decimals, ["total"] if total else [])
-        return _render_shaded(table, i, j, decimals, shading)
-
+    decimals = [choose_decimals(value, std, counts=counts)] * value.shape[1]
     legend = render_legend(list_legend(shading, meaning, percent=shown is not None))
-    return legend + _render(table, cell, "numbers matrix")
+    return legend + _render(table, "numbers matrix", decimals, lambda i, j: _colour(shading, i, j))
 
 
 def render_numbers(table: NumberTable) -> str:
@@ -118,48 +100,19 @@ def render_numbers(table: NumberTable) -> str:
     for j in range(value.shape[1]):
         kept = [i for i in range(len(value)) if not table.text(i, j)]
         decimals.append(choose_decimals(value[kept, j], None if std is None else std[kept, j]))
-    return _render(table, lambda i, j: _render_cell(table, i, j, decimals[j], []), "numbers")
+    return _render(table, "numbers", decimals)
 
 
-def _render_shaded(table: NumberTable, i: int, j: int, decimals: int | None, shading: Shading) -> str:
-    hue = str(shading.hue[i, j])
-    if hue == "hidden":
-        return _render_cell(table, i, j, decimals, [])
+def _colour(shading: Shading, i: int, j: int) -> str:
+    """Attributes of a coloured cell; none for one that noise hides, and outside of the coloured part."""
+    if i >= shading.hue.shape[0] or j >= shading.hue.shape[1] or (hue := str(shading.hue[i, j])) == "hidden":
+        return ""
     share = "" if hue == "fixed" else f' style="--s:{100 * shading.strength[i, j]:.0f}%"'
     mark = " weak" if shading.weak[i, j] else " doubtful" if shading.doubtful[i, j] else ""
-    return f'<td class="{hue}{mark}"{share}>{_render_number(table, i, j, decimals)}</td>'
+    return f'class="{hue}{mark}"{share}'
 
 
-def _render_cell(table: NumberTable, i: int, j: int, decimals: int | None, classes: list[str]) -> str:
-    value = float(table.value[i, j])
-    if not math.isfinite(value):
-        return f'<td class="note">{escape_text(table.reason(i, j))}</td>'
-    if abs(value) < CERTAIN * table.bar(i, j) and table.fades(i, j):
-        classes = [*classes, "weak"]
-    mark = f' class="{" ".join(classes)}"' if classes else ""
-    return f"<td{mark}>{_render_number(table, i, j, decimals)}</td>"
-
-
-def _render_number(table: NumberTable, i: int, j: int, decimals: int | None) -> str:
-    number, bar = write_estimate(float(table.value[i, j]), table.bar(i, j), decimals)
-    if words := table.text(i, j):
-        number, _, bar = words.partition(" ± ")
-    error = f' <span class="bar">± {escape_text(bar)}</span>' if bar else ""
-    return escape_text(number) + error + table.below(i, j)
-
-
-def _render(table: NumberTable, cell: Callable[[int, int], str], kind: str) -> str:
-    rows, columns = table.corner
-    above = ""
-    if columns:
-        span = f'<th scope="colgroup" colspan="{len(table.columns)}" class="axis">{escape_text(columns)}</th>'
-        above = f"<tr><td></td>{span}</tr>"
-    first = f'<th scope="col" class="axis">{escape_text(rows)}</th>' if rows else "<td></td>"
-    names = "".join(f'<th scope="col">{break_name(name)}</th>' for name in table.columns)
-    lines = []
-    for i, name in enumerate(table.rows):
-        mark = ' class="total"' if table.totals and i == len(table.rows) - 1 else ""
-        cells = "".join(cell(i, j) for j in range(len(table.columns)))
-        lines.append(f'<tr{mark}><th scope="row">{break_name(name)}</th>{cells}</tr>')
-    head = f"<thead>{above}<tr>{first}{names}</tr></thead>"
-    return render_scroll(f'<table class="{kind}">{head}<tbody>{"".join(lines)}</tbody></table>', table.label)
+def _render(table: NumberTable, kind: str, decimals: Sequence[int | None], colour: CellText | None = None) -> str:
+    options: dict[str, Any] = {"corner": table.corner, "totals": table.totals, "decimals": decimals, "colour": colour}
+    parts: dict[str, Any] = {"text": table.text, "below": table.below, "fades": table.fades}
+    return render_scroll(write_table(table, kind=kind, **options, **parts), table.label)

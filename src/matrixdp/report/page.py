@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from matrixdp.display.html import escape_text
+from matrixdp.display import escape_text
 from matrixdp.report.stylesheet import write_page_style
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -90,11 +90,3 @@ def render_files(files: Sequence[str]) -> str:
 def _keep_together(line: str) -> str:
     """Text in which no line ends between a number and its error bar."""
     return escape_text(line).replace(" ± ", "&nbsp;±&nbsp;")
-
-
-def break_name(name: str) -> str:
-    """A name as HTML that may be broken after underscores, points and hyphens, so that columns stay narrow."""
-    shown = escape_text(name)
-    for mark in "_.-/":
-        shown = shown.replace(mark, f"{mark}<wbr>")
-    return shown

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.errors import ParameterError
 from matrixdp.report.answer_tables import AnswerTable
 from matrixdp.report.content import ReportContent, has_equal_rows

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import HIDDEN, NamedEstimate
+from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.errors import ParameterError
-from matrixdp.queries import TableMoments
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.release.error_parts import error_parts
 from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.result import Release
 from matrixdp.report.content import REPLACED
-from matrixdp.report.files import quote_formula
 
 NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
 _BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
@@ -42,7 +40,7 @@ class Answer:
     title : str
     label : str
         What the rows are.
-    estimate : NamedEstimate
+    estimate : Estimate
     notes : tuple of str
         How to read the numbers.
     facts : dict
@@ -51,7 +49,7 @@ class Answer:
 
     title: str
     label: str
-    estimate: NamedEstimate
+    estimate: Estimate
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -62,9 +60,7 @@ def as_answerable(release: object) -> Answerable | None:
         return release.release
     if isinstance(release, AdaptiveRelease):
         return release
-    if isinstance(release, Release) and (
-        isinstance(release.design.query, TableMoments) or release.design.query.moment_bounds is not None
-    ):
+    if isinstance(release, Release) and isinstance(release.design.query, Moments | TableMoments):
         return release
     return None
 
@@ -84,7 +80,7 @@ def answer_means(release: Answerable, by: str | None = None, group: Group = None
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,))
     if not isinstance(release.design.query, TableMoments):
-        return Answer("Means", "column", replace(release.mean().named, columns=("mean",)), (_BARS,))
+        return Answer("Means", "column", release.mean(), (_BARS,))
     return Answer("Means", "column", release.means(group=group), (_BARS,))
 
 
@@ -107,8 +103,7 @@ def answer_matrix(release: Answerable, kind: str, group: Group = None, *, shrunk
         found = release.correlation() if kind == "correlation" else release.covariance()
         return Answer(kind.capitalize(), "column", found, (_FIT_BARS,))
     estimate = release.correlation(group, shrunk=shrunk) if kind == "correlation" else release.covariance(group)
-    named = estimate if isinstance(estimate, NamedEstimate) else estimate.named
-    return Answer(kind.capitalize(), "column", named, (_explain_bars("zero and a possible matrix", shrunk=shrunk),))
+    return Answer(kind.capitalize(), "column", estimate, (_explain_bars("zero and a possible matrix", shrunk=shrunk),))
 
 
 def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
@@ -152,7 +147,7 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
         notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
     facts = {"target": target, "r_squared": found.r_squared}
     reasons = np.full(value.shape, HIDDEN, object)
-    estimate = NamedEstimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
+    estimate = Estimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     return Answer(f"Regression of {target}", "term", estimate, notes, facts)
 
 
@@ -173,7 +168,7 @@ def answer_discriminant(
     value = np.column_stack([found.intercepts, found.coefficients]).T
     value = value - value.mean(axis=1, keepdims=True)
     std = np.column_stack([found.intercept_std, found.coefficient_std]).T
-    estimate = NamedEstimate(value, std, ("intercept", *found.names), found.classes)
+    estimate = Estimate(value, std, ("intercept", *found.names), found.classes)
     notes = (
         "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
         "has, beside the first one), here as the difference from the mean of all scores. A record is classified as the "
@@ -213,14 +208,24 @@ def to_facts(release: Answerable | CovarianceRelease, answer: Answer) -> dict[st
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
 
 
-def to_csv(answer: Answer) -> str:
-    """The answer with one number to a line, as in the files of a release."""
-    estimate, text = answer.estimate, io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["row", "column", "value", "std", "note"])
-    for i, row in enumerate(estimate.rows):
-        for j, column in enumerate(estimate.columns):
-            numbers = [float(array[i, j]) for array in (estimate.value, estimate.std)]
-            shown = [number if np.isfinite(number) else "" for number in numbers]
-            writer.writerow([quote_formula(row), quote_formula(column), *shown, estimate.reason(i, j)])
-    return text.getvalue()
+def align_rows(estimate: Estimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
+    """Texts for a table in which each row has one unit; an empty text where there is nothing to go by.
+
+    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
+    the columns `spreads`.
+
+    Examples
+    --------
+    >>> table = Estimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
+    >>> [align_rows(table, (1, 2))(0, column) for column in range(3)]
+    ['170.324', '0.803', '0.430']
+    """
+
+    def write(i: int, j: int) -> str:
+        value, spread = float(estimate.value[i, j]), math.hypot(*np.nan_to_num(estimate.value[i, list(spreads)]))
+        if not 0 < spread < 1e9 or not abs(value) < 1e9:
+            return ""
+        places = 2 - math.floor(math.log10(spread))
+        return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
+
+    return write

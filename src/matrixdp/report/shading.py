@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.report.certainty import CERTAIN, count_different, find_limit
+from matrixdp.display import CERTAIN
+from matrixdp.report.certainty import count_different, find_limit
 from matrixdp.report.stylesheet import DOUBTFUL, FADED, WEAKEST
 from matrixdp.types import Floats
 

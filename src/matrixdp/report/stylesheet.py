@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
-from matrixdp.display.html import FONT
+from matrixdp.display import FONT
 
 LIGHT: Mapping[str, str] = {
     "page": "#f5f6f8",

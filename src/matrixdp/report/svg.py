@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from matrixdp.display.html import FONT, escape_text
+from matrixdp.display import FONT, escape_text
 from matrixdp.report.stylesheet import write_picture_style
 
 _MARGIN = 16.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.queries import TableMoments
-from matrixdp.queries.bounded import BoundedQuery
-from matrixdp.records.file_rules import DateRule
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.report.content import ReportContent
 from matrixdp.report.mechanism_facts import MechanismFacts
 

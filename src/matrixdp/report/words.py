@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import Identity, MatrixQuery
 from matrixdp.release.result import Release
 from matrixdp.report.content import ReportContent
 from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.mechanism_facts import MechanismFacts
+from matrixdp.report.queries import describe_adjacency, describe_answer, describe_uncertainty
 from matrixdp.report.strength import describe_odds, name_loss
 
 DASH = (
@@ -30,11 +31,11 @@ def describe_subject(content: ReportContent) -> str:
     if count is not None and not query.public_number:
         records = f" of about {count:,} {query.count_word} (a public figure; their true number is private)"
     if content.title == query.title:
-        return query.subject(records)
+        return describe_answer(query, records)
     if content.mechanism.adaptive:
         return f"The {content.title}{records}."
     if content.answers:
-        return f"The {content.title}{records}, computed from {_lower_first(query.subject(''))}"
+        return f"The {content.title}{records}, computed from {_lower_first(describe_answer(query, ''))}"
     height, width = content.matrix.shape
     return f"The {content.title}{records}, {height:,} x {width:,}."
 
@@ -48,7 +49,7 @@ def describe_guarantee(mechanism: MechanismFacts) -> str:
     loss = name_loss(mechanism.epsilon)
     return (
         f"{loss[0].upper()}{loss[1:]}: someone who sees this release {_LEARNED[loss]} whether "
-        f"{mechanism.query.uncertainty}, whatever else they know. "
+        f"{describe_uncertainty(mechanism.query)}, whatever else they know. "
         f"{describe_odds(mechanism.epsilon, mechanism.delta, mechanism.query.protects)}"
     )
 
@@ -60,7 +61,7 @@ def describe_formally(mechanism: MechanismFacts) -> list[tuple[str, str]]:
     facts = [
         ("Guarantee", f"{mechanism.guarantee}: for all neighbours D and D′ and every set S of results,"),
         ("", f"Pr[M(D) ∈ S] ≤ exp(ε) Pr[M(D′) ∈ S]{slack}, {value}"),
-        ("Neighbours", mechanism.query.adjacency),
+        ("Neighbours", describe_adjacency(mechanism.query)),
         ("Spent", mechanism.cost),
     ]
     if "μ" in mechanism.cost:
@@ -144,7 +145,7 @@ def explain_error_bars(content: ReportContent) -> list[str]:
             "to it. This makes every error bar smaller, and the errors of two counts slightly opposite: the error of a "
             "sum of counts is smaller than if they were independent, and that of all counts together is zero."
         )
-    if content.mechanism.query.rowwise:
+    if isinstance(content.mechanism.query, Identity):
         lines.append(
             "Every record has noise of its own, large enough to hide it: use averages of rows, not single rows."
         )
@@ -172,7 +173,7 @@ def _explain_adaptive(content: ReportContent) -> list[str]:
 
 def _explain_weights(query: MatrixQuery) -> list[str]:
     """How people with several rows count."""
-    if query.person is None or query.rowwise:
+    if query.person is None or isinstance(query, Identity):
         return []
     if query.person.rows is None:
         return [

@@ -1,4 +1,7 @@
-"""Base class of sensitivity sets: how far one record can move the answer, in standard deviations of the noise."""
+"""Base class of sensitivity sets: how far one record can move the answer, in standard deviations of the noise.
+
+The simplest of them, a Frobenius ball, is here as well.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
+from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
 ROUND_DOWN = 1 - 1e-12  # for lower bounds that are sums of up to a few thousand terms
@@ -173,3 +177,44 @@ def require_shape(shape: tuple[int, int], expected: tuple[int | None, int | None
     if any(wanted is not None and wanted != found for wanted, found in zip(expected, shape, strict=True)):
         wanted = " x ".join("any" if number is None else str(number) for number in expected)
         raise ParameterError(f"shape must be {wanted} for {what}, got {shape[0]} x {shape[1]} instead.")
+
+
+@builtin_kind
+@dataclass(frozen=True)
+class FrobeniusBall(Sensitivity):
+    """All D with ``||D||_F <= radius``.
+
+    The distance is ``radius / sqrt(lambda_min(rowcov) lambda_min(colcov))``, attained by a rank-one D along the two
+    directions with the least noise. So no directional noise can do better than isotropic noise.
+
+    Examples
+    --------
+    >>> FrobeniusBall(3.0).distance(Covariance.identity(2), Covariance.diagonal([1.0, 9.0])).attained
+    3.0
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", check_magnitude(self.radius, "radius (the L2 sensitivity)"))
+
+    @property
+    def frobenius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    @property
+    def ball(self) -> bool:
+        """True."""
+        return True
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float:
+        """``radius^2 sum scale^-2``: weights on changes of single entries, in proportion to ``scale^-2``, prove it."""
+        weights = scale**-2.0
+        return self.radius**2 * float((np.tril(weights) if symmetric else weights).sum()) * ROUND_DOWN
+
+    @scale_free
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact."""
+        value = self.radius * spectral_norm(rowcov.whitening) * spectral_norm(colcov.whitening)
+        return Distance(value, value).times(1.0)

@@ -15,6 +15,7 @@ The proofs are in `docs/mathematics.md`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +24,67 @@ from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, column_norms
 from matrixdp.sensitivity.quadratic import dominate_gram, good_vertex, repair_dominance
 from matrixdp.types import Factor, Floats, is_diagonal
+
+
+@dataclass(frozen=True)
+class RecordLengths:
+    """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows.
+
+    Attributes
+    ----------
+    constant : float
+        Alpha, what two records have in common.
+    fixed : float
+        What every record has: the constant, and one level of each category of a table.
+    total : float
+        T, the largest sum of the squares a.
+    neighbours : Neighbours
+    groups : int
+        Number of matrices, one per group; a record may move from one to another.
+    """
+
+    constant: float
+    fixed: float
+    total: float
+    neighbours: Neighbours
+    groups: int = 1
+
+    def replaced(self, s: float) -> float:
+        """F(s), largest squared distance of two moments whose records have ``sum a`` of s on average, and the same a.
+
+        It is ``2 (fixed + s)^2 - 2 max(constant - s, 0)^2``: records share the constant, but not their levels.
+        """
+        return 2 * (self.fixed + s) ** 2 - 2 * max(self.constant - s, 0.0) ** 2
+
+    def free_gain(self) -> tuple[float, float]:
+        """K and g: squares may have the precision ``k diag(1/t) - g 11'`` at no cost."""
+        total = self.total
+        alone = 2 * (self.fixed + total)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return alone, alone / total
+        gain = (self.replaced(total) - self.replaced(total / 2)) / total
+        if self.groups == 1:
+            return gain, 0.5
+        gain = min(gain, alone)
+        return gain, gain / total
+
+    def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
+        """Largest squared distance of neighbours, squares included, for squares of any precision.
+
+        Parameters
+        ----------
+        gain, loss : float
+            K, or more, and g.
+        missing : float
+            How much less than g the squares may lose.
+        """
+        total = self.total
+        alone = _largest_alone(self.fixed, gain, loss - missing, total)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return alone
+        apart = self.replaced(total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2
+        bound = max(self.replaced(total), apart)
+        return bound if self.groups == 1 else max(bound, 2 * alone)
 
 
 def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours) -> Squares:
@@ -44,11 +106,7 @@ def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: N
         weights = dominate_gram(factor * halfwidths) / halfwidths**2
     sizes = weights * halfwidths**2
     total = float(sizes.sum())
-    if neighbours is Neighbours.REPLACE:
-        gain, loss = (_replaced(alpha, total) - _replaced(alpha, total / 2)) / total, 0.5
-    else:
-        gain = 2 * (alpha + total)
-        loss = gain / total
+    gain, loss = RecordLengths(alpha, alpha, total, neighbours).free_gain()
     strengths = gain / sizes
     return Squares(weights, strengths, shift_of(strengths, loss))
 
@@ -59,7 +117,7 @@ def shift_of(strengths: Floats, loss: float) -> float:
     return (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse
 
 
-def largest_alone(fixed: float, gain: float, loss: float, total: float) -> float:
+def _largest_alone(fixed: float, gain: float, loss: float, total: float) -> float:
     """Largest ``(fixed + s)^2 + gain s - loss s^2`` over ``0 <= s <= total``: squared length of one record's part."""
     curvature = 1 - loss
     s = total if curvature >= 0 else min(total, (2 * fixed + gain) / (-2 * curvature))
@@ -82,20 +140,12 @@ def squares_distance(
     loss, missing = squares.loss, 2 * max(squares.loss, 0.0) * (1 - float(shrunk.min()))
     longest = float(extents.sum()) if is_diagonal(factor) else good_vertex(factor * halfwidths)
     corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
-    if neighbours is Neighbours.ADD_REMOVE:
-        bound = largest_alone(alpha, gain, loss - missing, total)
-        attained = (alpha + longest) ** 2 + corner
-    else:
-        apart = _replaced(alpha, total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2
-        bound = max(_replaced(alpha, total), apart)
-        attained = (alpha + longest) ** 2 - alpha**2 + corner  # a corner and the midpoint
+    bound = RecordLengths(alpha, alpha, total, neighbours).bound(gain, loss, missing)
+    attained = (alpha + longest) ** 2 + corner
+    if neighbours is Neighbours.REPLACE:  # a corner and the midpoint
+        attained = (alpha + longest) ** 2 - alpha**2 + corner
     value = math.sqrt(bound)
     return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
-
-
-def _replaced(alpha: float, s: float) -> float:
-    """Largest squared distance of two moments whose records have ``sum a`` of s on average and the same squares."""
-    return 2 * (alpha + s) ** 2 - 2 * max(alpha - s, 0.0) ** 2
 
 
 def _extents(factor: Factor, weights: Floats, halfwidths: Floats) -> Floats:

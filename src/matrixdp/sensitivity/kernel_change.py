@@ -1,25 +1,33 @@
-"""One record of a kernel matrix of records is replaced: a row and a column change."""
+"""One record of a kernel matrix is replaced: a row and a column change, or a row against public points."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from matrixdp.checks import check_integer, check_magnitude, sum_of_others
+from matrixdp.checks import check_integer, check_magnitude, power_of_two, sum_of_others
+from matrixdp.display import short_repr
+from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
+    EPS,
     ROUND_DOWN,
     Distance,
     Sensitivity,
+    check_halfwidths,
     column_norms,
     require_shape,
     scale_free,
     spectral_norm,
 )
+from matrixdp.sensitivity.record_change import RecordChange
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import Floats, is_diagonal
+from matrixdp.types import Factor, Floats, is_diagonal
+
+_DIGITS = 16  # bits to which a norm is rounded up, so that machines with other eigenvectors find the same bound
 
 
 @builtin_kind
@@ -93,3 +101,148 @@ class KernelChange(Sensitivity):
         pairs = float((chosen[: len(below)] * below).sum())
         value = math.sqrt(2 * pairs * (1 + 8e-16 * self.size))
         return Distance(value, math.sqrt(2 * float(chosen.sum()) * rest) * ROUND_DOWN)
+
+
+@builtin_kind
+@dataclass(frozen=True, eq=False)
+class KernelRowChange(Sensitivity):
+    """All ``D = e_r d'`` with ``d_j = k(x, p_j) - k(y, p_j)``, for records x, y and public points p_j.
+
+    Such d lie in a box, and in an ellipsoid ``d' M^-1 d <= 1`` that follows from the kernel's own norm
+    (`docs/mathematics.md`), so that ``|B d|^2`` is at most the largest eigenvalue of ``B M B'``. The smaller of the two
+    bounds is taken.
+
+    Attributes
+    ----------
+    halfwidths : float64 array of shape (p,)
+        Half the range of the kernel at each point.
+    ellipsoid : float64 array of shape (p, p)
+        M as computed.
+    errors : float64 array of shape (p,)
+        Bound on the rounding error of each value of a row.
+    ellipsoid_error : float
+        Bound on the rounding error of each entry of `ellipsoid`.
+    known : float64 array of shape (q, p)
+        Rows of some records of the domain, for a distance that is attained.
+
+    Examples
+    --------
+    >>> gram = np.exp(-np.square([[0.0, 3.0], [3.0, 0.0]]))
+    >>> change = KernelRowChange(np.full(2, 0.5), 2 * gram, np.zeros(2), 0.0, gram)
+    >>> round(change.distance(Covariance.identity(5), Covariance.dense(gram)).value, 3)
+    1.414
+    """
+
+    halfwidths: Floats
+    ellipsoid: Floats
+    errors: Floats
+    ellipsoid_error: float
+    known: Floats
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        check_halfwidths(self.halfwidths, None)
+        p = self.halfwidths.size
+        if self.ellipsoid.shape != (p, p) or self.errors.shape != (p,) or self.known.shape[1:] != (p,):
+            raise ParameterError(f"ellipsoid, errors and known must be for {p} points, as halfwidths are.")
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        require_shape(shape, (None, self.halfwidths.size), "kernel values at that many points")
+
+    @property
+    def frobenius(self) -> float:
+        """Distance for noise of unit variance."""
+        return self.distance(Covariance.identity(1), Covariance.identity(self.halfwidths.size)).value
+
+    @property
+    def ball(self) -> bool:
+        """Whether there is one point only, so that directions mean nothing."""
+        return self.halfwidths.size == 1
+
+    @scale_free
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """The smaller of the two bounds; exact where one of the known pairs attains it."""
+        left, right = rowcov.whitening, colcov.whitening
+        widest = math.sqrt(column_norms(left, rowcov.size if isinstance(left, np.ndarray) else 1).max())
+        value = self._ellipsoid_bound(colcov)
+        if self._box_attains(right) < value:
+            box = RecordChange(self.halfwidths, filled=False).distance(Covariance.identity(1), colcov).value
+            value = min(value, box)
+        return Distance(value, min(self._attained(right), value)).times(widest)
+
+    def _ellipsoid_bound(self, colcov: Covariance) -> float:
+        """Root of the largest eigenvalue, and what rounding of the two rows can add."""
+        smallest, unit = float(colcov.variances.min()), self._unit
+        norm = _round_up(self._largest_eigenvalue(colcov.whitening) * smallest) / smallest
+        rounding = 2 * float(np.linalg.norm(_absolute_product(colcov.whitening, self.errors)))
+        return (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
+
+    @cached_property
+    def _unit(self) -> float:
+        """A power of two by whose square the ellipsoid is divided, so that squares of its entries are floats."""
+        return power_of_two(math.sqrt(float(np.trace(self.ellipsoid))))
+
+    def _largest_eigenvalue(self, right: Factor) -> float:
+        """Of ``B M B'`` in units, rounded up: at most ``|B F|^2 + |B|^2 |M - F F'|`` with spectral norms, for any F."""
+        root, squared_norm, residual = self._root
+        if not isinstance(right, np.ndarray):
+            return float(right * right) * (squared_norm + residual)
+        product = right[:, None] * root if right.ndim == 1 else right @ root
+        rounding = (len(root) + 4) * EPS * float(np.linalg.norm(right) * np.linalg.norm(root))
+        norm = math.sqrt(_squared_norm(product)) + rounding
+        return norm**2 + (float(right.max()) ** 2 if right.ndim == 1 else _squared_norm(right)) * residual
+
+    @cached_property
+    def _root(self) -> tuple[Floats, float, float]:
+        """A matrix F whose ``F F'`` is nearly M, ``|F|^2``, and a bound on the spectral norm of the difference."""
+        scaled = self.ellipsoid / self._unit**2
+        values, vectors = np.linalg.eigh(scaled)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        p, size = len(root), float(np.square(root).sum()) + float(np.linalg.norm(scaled))
+        rounding = (p + 8) * EPS * size  # of the product; usually larger than what is computed
+        computed = max(float(np.linalg.norm(scaled - root @ root.T)), rounding)
+        residual = (computed + rounding + p * (self.ellipsoid_error / self._unit**2)) * (1 + 1e-9)
+        return root, _squared_norm(root.T), residual
+
+    def _box_attains(self, right: Factor) -> float:
+        """Distance that opposite corners of the box have: its bound is not below."""
+        if is_diagonal(right):
+            return 2 * float(np.linalg.norm(right * self.halfwidths))
+        assert isinstance(right, np.ndarray)
+        return 2 * float((np.abs(right) @ self.halfwidths).max())
+
+    def _attained(self, right: Factor) -> float:
+        """Largest distance among the known records."""
+        rows = self.known * right if is_diagonal(right) else self.known @ np.asarray(right).T
+        found = 0.0
+        for i in range(len(rows) - 1):
+            found = max(found, float(np.square(rows[i + 1 :] - rows[i]).sum(axis=1).max()))
+        return math.sqrt(found)
+
+
+def _absolute_product(right: Factor, errors: Floats) -> Floats:
+    """``|B| errors``, of shape (p,)."""
+    return right * errors if is_diagonal(right) else np.abs(right) @ errors
+
+
+def _squared_norm(matrix: Floats) -> float:
+    """``|M|^2``, M of shape (p, p), rounded up.
+
+    No eigenvalue of ``M M'`` exceeds its largest sum of absolute values in a row. Where rows are nearly orthogonal, as
+    those of eigenvectors are, this is as good as singular values, which take much longer.
+    """
+    products = matrix @ matrix.T
+    squares = np.diagonal(products)
+    rounding = (len(matrix) + 4) * EPS * math.sqrt(float(squares.max())) * float(np.sqrt(squares).sum())
+    bound = (float(np.abs(products).sum(axis=1).max()) + rounding) * (1 + (len(matrix) + 4) * EPS)
+    if bound <= (1 + 1e-6) * float(squares.max()):
+        return bound
+    return min(bound, spectral_norm(matrix) ** 2 * (1 + 4 * EPS))
+
+
+def _round_up(value: float) -> float:
+    """The next number with `_DIGITS` bits."""
+    fraction, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(fraction, _DIGITS)), exponent - _DIGITS)

@@ -9,6 +9,10 @@ pairs of records that such an operation maps to each other make M a multiple of 
 the operations leave invariant: of a symmetric matrix the part off the diagonal, the diagonal without its trace, the
 trace; beside them the mean. With ``q_k`` the weighted mean of the squared length of part k, of dimension ``n_k``, the
 bound is ``(sum_k sqrt(n_k q_k))^2`` (docs/optimality.md).
+
+For finitely many changes the best covariance is found with a certificate: minimise ``tr(U K)`` subject to ``v_k' K^-1
+v_k <= 1`` for all k. The K that attains the bound ``(tr (U^1/2 M U^1/2)^1/2)^2`` for given p is proportional to
+``U^-1/2 (U^1/2 M U^1/2)^1/2 U^-1/2``; p moves to where its constraint is violated most.
 """
 
 from __future__ import annotations
@@ -16,17 +20,83 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from matrixdp.checks import power_of_two
+from matrixdp.errors import ParameterError
 from matrixdp.noise.triangle import triangle_to_vector
-from matrixdp.sensitivity.best_covariance import best_covariance
 from matrixdp.sensitivity.distance import ROUND_DOWN
 from matrixdp.types import Floats
 
+MAX_ENTRIES = 400
 SMALL = 4  # features up to which the changes are enumerated where symmetry does not help
 _STEPS = 4000
 SOLVER_ERROR = 1 - 1e-6  # roots of eigenvalues that are zero up to rounding add up to 1e-8 each
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A feasible covariance, its value, and a lower bound on every feasible value."""
+
+    covariance: Floats
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """Upper bound on the relative excess of `value` over the optimum."""
+        return self.value / self.bound - 1
+
+
+def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6, steps: int = 5000) -> Solution:
+    """Covariance of unit distance with the least ``sum weights_i variance_i``.
+
+    Parameters
+    ----------
+    changes : float64 array of shape (k, d)
+        The changes v_k.
+    weights : float64 array of shape (d,)
+        The diagonal of U.
+
+    Examples
+    --------
+    >>> solution = best_covariance(np.array([[2.0, 0.0], [0.0, 1.0]]), np.ones(2))
+    >>> solution.covariance.round(3).tolist(), round(solution.value, 3)
+    ([[4.0, 0.0], [0.0, 1.0]], 5.0)
+    """
+    count, size = changes.shape
+    if size > MAX_ENTRIES:
+        raise ParameterError(
+            f"the optimal allocation for vertices takes answers of up to {MAX_ENTRIES} entries, got {size} instead."
+        )
+    unit = power_of_two(float(np.abs(changes).max()))
+    root = np.sqrt(weights)
+    scaled = changes / unit * root
+    # A little isotropic weight keeps noise in directions that no change reaches; the certificate accounts for it.
+    floor = 1e-12 * float(np.square(scaled).sum(axis=1).max())
+    p = np.full(count, 1 / count)
+    best: Solution | None = None
+    for _ in range(steps):
+        values, vectors = np.linalg.eigh((scaled.T * p) @ scaled)
+        square_root = np.sqrt(np.maximum(values, 0.0))
+        trace = float(square_root.sum())
+        spread = trace * np.sqrt(np.maximum(values, floor))  # eigenvalues of the scaled covariance
+        loads = np.square(scaled @ vectors) @ (1 / spread)
+        worst = float(loads.max())
+        if best is None or worst * spread.sum() < best.value:
+            covariance = (vectors * (worst * spread)) @ vectors.T / np.multiply.outer(root, root)
+            bound = max(trace**2, best.bound if best else 0.0)
+            best = Solution(covariance, worst * float(spread.sum()), bound)
+        elif trace**2 > best.bound:
+            best = Solution(best.covariance, best.value, trace**2)
+        if best.gap <= tolerance:
+            break
+        p = p * loads
+        p /= p.sum()
+    assert best is not None
+    return Solution(best.covariance * unit**2, best.value * unit**2, best.bound * unit**2)
 
 
 def weighted_bound(squares: Floats, dimensions: Floats, weights: Floats, joint: Floats | None = None) -> float:

@@ -6,10 +6,11 @@ import itertools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
@@ -29,6 +30,28 @@ class _OuterProductChange(Sensitivity):
     records: int
     radius: float | None
     neighbours: Neighbours
+    constant: ClassVar[int]  # entries before the features of a record
+    answer: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        check_halfwidths(self.halfwidths, self.radius)
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise a `ParameterError` for another shape."""
+        size = self.halfwidths.size + self.constant
+        require_shape(shape, (size, size), f"{self.answer} of {self.halfwidths.size} features")
+
+    @property
+    def frobenius(self) -> float:
+        """Distance for noise of unit variance."""
+        unit = Covariance.identity(self.halfwidths.size + self.constant)
+        return self.distance(unit, unit).value
+
+    @property
+    def record_radius(self) -> float | None:
+        """`radius`."""
+        return self.radius
 
     @abstractmethod
     def _split(self, side: Covariance) -> tuple[float, Factor]:
@@ -106,31 +129,13 @@ class RankOneChange(_OuterProductChange):
     filled: bool = True
 
     __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        check_halfwidths(self.halfwidths, self.radius)
-
-    def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
-        size = self.halfwidths.size
-        require_shape(shape, (size, size), f"a second moment of {size} features")
-
-    @property
-    def frobenius(self) -> float:
-        """Distance for noise of unit variance."""
-        unit = Covariance.identity(self.halfwidths.size)
-        return self.distance(unit, unit).value
+    constant = 0
+    answer = "a second moment"
 
     @property
     def ball(self) -> bool:
         """Whether only one feature is there, so that directions mean nothing."""
         return self.halfwidths.size == 1
-
-    @property
-    def record_radius(self) -> float | None:
-        """`radius`."""
-        return self.radius
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
         """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes."""
@@ -182,26 +187,8 @@ class MomentsChange(_OuterProductChange):
     neighbours: Neighbours = Neighbours.REPLACE
 
     __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        check_halfwidths(self.halfwidths, self.radius)
-
-    def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
-        size = self.halfwidths.size
-        require_shape(shape, (size + 1, size + 1), f"moments of {size} features")
-
-    @property
-    def frobenius(self) -> float:
-        """Distance for noise of unit variance."""
-        unit = Covariance.identity(self.halfwidths.size + 1)
-        return self.distance(unit, unit).value
-
-    @property
-    def record_radius(self) -> float | None:
-        """`radius`."""
-        return self.radius
+    constant = 1
+    answer = "moments"
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
         """In a box from symmetry; for few features from an enumeration of changes."""

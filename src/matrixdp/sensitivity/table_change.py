@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, require_shape
-from matrixdp.sensitivity.free_squares import largest_alone, shift_of
+from matrixdp.sensitivity.free_squares import RecordLengths, shift_of
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -70,20 +69,19 @@ class TableChange(Sensitivity):
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """For noise that is the same in every entry."""
         scale = _scalar(rowcov) * _scalar(colcov)
-        lengths = _Lengths(self, np.ones(self.layout.size))
-        q = lengths.constant + lengths.levels + float(lengths.sizes.sum())
+        lengths, _, _ = self._lengths(np.ones(self.layout.size))
+        q = lengths.fixed + lengths.total
         factor = 1.0 if self.neighbours is Neighbours.ADD_REMOVE else math.sqrt(2)
         return Distance(factor * q / math.sqrt(scale), 0.0).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> TableNoise:
         """The noise of each distinct number, with more precise squares."""
         unit = math.sqrt(_scalar(side))
-        lengths = _Lengths(self, self.scales)
-        total = float(lengths.sizes.sum())
+        lengths, sizes, _ = self._lengths(self.scales)
         strengths, shift = np.empty(0), 0.0
-        if lengths.sizes.size:
-            gain, loss = lengths.free_gain(total)
-            strengths = gain / lengths.sizes
+        if sizes.size:
+            gain, loss = lengths.free_gain()
+            strengths = gain / sizes
             shift = shift_of(strengths, loss)
         return TableNoise(self.layout, self.groups, self.counted, self.scales / unit, strengths, shift)
 
@@ -101,60 +99,31 @@ class TableChange(Sensitivity):
         ):
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((structure.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
-        lengths = _Lengths(self, structure.scales / unit)
-        found = lengths.distance(structure.strengths, structure.loss)
+        found = self._distance(structure.scales / unit, structure.strengths, structure.loss)
         return Distance(found.value * unit, found.attained * unit).times(1 / self.records)
 
-
-class _Lengths:
-    """Squared lengths of the whitened vector of a record, by part."""
-
-    def __init__(self, change: TableChange, scales: Floats) -> None:
-        layout = change.layout
-        kinds, owners = np.array(layout.kinds), np.array(layout.columns)
-        self.neighbours, self.groups = change.neighbours, change.groups
-        self.constant = float(scales[kinds == CONSTANT][0])
+    def _lengths(self, scales: Floats) -> tuple[RecordLengths, Floats, float]:
+        """Lengths of a whitened record, those of its values and indicators, and what all records have in common."""
+        kinds, owners = np.array(self.layout.kinds), np.array(self.layout.columns)
+        constant = float(scales[kinds == CONSTANT][0])
         categories = [scales[owners == owner] for owner in np.unique(owners[kinds == LEVEL])]
-        self.levels = math.fsum(float(one.max()) for one in categories)
-        self.shared = self.constant + math.fsum(float(one[0]) for one in categories if one.size == 1)
-        own = layout.of_kind(OBSERVED, VALUE)
-        self.sizes = (scales * change.halfwidths**2)[own]
+        levels = math.fsum(float(one.max()) for one in categories)
+        shared = constant + math.fsum(float(one[0]) for one in categories if one.size == 1)
+        sizes = (scales * self.halfwidths**2)[self.layout.of_kind(OBSERVED, VALUE)]
+        lengths = RecordLengths(constant, constant + levels, float(sizes.sum()), self.neighbours, self.groups)
+        return lengths, sizes, shared
 
-    @cached_property
-    def fixed(self) -> float:
-        """Length that every record has: the constant and one level of each category."""
-        return self.constant + self.levels
-
-    def replaced(self, s: float) -> float:
-        """Largest squared distance of two matrices, for ``sum a`` of s on average and the same squares."""
-        return 2 * (self.fixed + s) ** 2 - 2 * max(self.constant - s, 0.0) ** 2
-
-    def free_gain(self, total: float) -> tuple[float, float]:
-        """K and g: squares may have the precision ``k diag(1/t) - g 11'`` at no cost."""
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            gain = 2 * (self.fixed + total)
-            return gain, gain / total
-        gain = (self.replaced(total) - self.replaced(total / 2)) / total
-        if self.groups == 1:
-            return gain, 0.5
-        gain = min(gain, 2 * (self.fixed + total))
-        return gain, gain / total
-
-    def distance(self, strengths: Floats, loss: float) -> Distance:
+    def _distance(self, scales: Floats, strengths: Floats, loss: float) -> Distance:
         """The bound, and what a known pair attains, for N = 1."""
-        total = float(self.sizes.sum())
-        gain = float((strengths * self.sizes).max()) if strengths.size else 0.0
-        corner = float((strengths * self.sizes**2).sum()) - loss * total**2 if strengths.size else 0.0
-        one = largest_alone(self.fixed, gain, loss, total)  # squared length of one record's matrix and squares
+        lengths, sizes, shared = self._lengths(scales)
+        gain = float((strengths * sizes).max()) if strengths.size else 0.0
+        corner = float((strengths * sizes**2).sum()) - loss * lengths.total**2 if strengths.size else 0.0
+        value, longest = math.sqrt(lengths.bound(gain, loss)), (lengths.fixed + lengths.total) ** 2
         if self.neighbours is Neighbours.ADD_REMOVE:
-            return Distance(math.sqrt(one), math.sqrt((self.fixed + total) ** 2 + corner))
-        apart = self.replaced(total / 2) + gain * total + max(0.0, 0.5 - loss) * total**2
-        bound = max(self.replaced(total), apart)
-        attained = (self.fixed + total) ** 2 + self.fixed**2 - 2 * self.shared**2 + corner  # a corner and the midpoint
+            return Distance(value, math.sqrt(longest + corner))
+        attained = longest + lengths.fixed**2 - 2 * shared**2 + corner  # a corner and the midpoint
         if self.groups > 1:
-            bound = max(bound, 2 * one)
-            attained = max(attained, 2 * ((self.fixed + total) ** 2 + corner))
-        value = math.sqrt(bound)
+            attained = max(attained, 2 * (longest + corner))
         return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
 
 

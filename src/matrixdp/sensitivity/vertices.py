@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitude, power_of_two, to_floats
-from matrixdp.display.short_repr import short_repr
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors
 from matrixdp.noise.triangle import triangle_to_vector
-from matrixdp.sensitivity.best_covariance import MAX_ENTRIES, best_covariance
 from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity, scale_free
-from matrixdp.sensitivity.limit import SOLVER_ERROR
+from matrixdp.sensitivity.limit import MAX_ENTRIES, SOLVER_ERROR, best_covariance
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 

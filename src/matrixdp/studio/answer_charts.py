@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.named import relate_to_diagonal
-from matrixdp.display.numbers import format_estimate, format_number, make_visible
+from matrixdp.answers.estimate import relate_to_diagonal
+from matrixdp.display import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -73,7 +73,7 @@ def _find_bounds(release: Answerable) -> Bounds | None:
     if isinstance(release, AdaptiveRelease):
         return release.moment.bounds
     query = release.design.query
-    return query.used.bounds if isinstance(query, TableMoments) else query.moment_bounds
+    return query.used.bounds if isinstance(query, TableMoments) else getattr(query, "bounds", None)
 
 
 def _draw_means(answer: Answer, bounds: Bounds | None) -> Iterable[Chart]:
@@ -134,7 +134,7 @@ def _bar(i: int, name: str, value: float, reach: float, words: str) -> dict[str,
 
 
 def _words(value: float, std: float) -> str:
-    shown, bar = format_estimate(value, std) if np.isfinite(std) else (format_number(value, 4), "")
+    shown, bar = format_estimate(value, std, commas=False) if np.isfinite(std) else (format_number(value, 4), "")
     return f"{shown} ± {bar}" if bar else shown
 
 

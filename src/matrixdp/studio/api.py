@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
@@ -13,15 +13,10 @@ from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
 from matrixdp.privacy import Privacy
 from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
 from matrixdp.studio.spec import ReleaseSpec
-from matrixdp.studio.studio import Studio
-
-if TYPE_CHECKING:
-    from matrixdp.studio.error_tables import ErrorTable
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 
@@ -57,24 +52,21 @@ class NewSchema(_Given):
     toml: str
 
 
-class NewRequest(_Given):
-    """A release to ask for."""
+class NewForecast(_Given):
+    """A release to forecast."""
 
     dataset: str
     table: str
     release: Options = Field(
         description="The options of matrixdp release, with underscores: query, epsilon, delta, columns, by, ..."
     )
+
+
+class NewRequest(NewForecast):
+    """A release to ask for."""
+
     purpose: str
     form_id: str = Field(description="Any text; the same text from the same person is the same request.")
-
-
-class NewForecast(_Given):
-    """A release to forecast."""
-
-    dataset: str
-    table: str
-    release: Options
 
 
 class Refusal(_Given):
@@ -89,11 +81,6 @@ class Person(BaseModel):
     name: str
     roles: list[str]
 
-    @classmethod
-    def of(cls, viewer: Viewer) -> Person:
-        """The person who sent a request."""
-        return cls(name=viewer.name, roles=sorted(role.value for role in viewer.roles))
-
 
 class AllowanceState(BaseModel):
     """An allowance, and what it has left."""
@@ -106,8 +93,7 @@ class AllowanceState(BaseModel):
     @classmethod
     def of(cls, allowance: Allowance) -> AllowanceState:
         """An allowance of the ledger."""
-        left = allowance.left.epsilon
-        return cls(name=allowance.name, epsilon=allowance.epsilon, epsilon_left=left, returned=allowance.returned)
+        return cls(**vars(allowance), epsilon_left=allowance.left.epsilon)
 
 
 class DatasetState(BaseModel):
@@ -165,17 +151,7 @@ class ChargeState(BaseModel):
     @classmethod
     def of(cls, charge: Charge) -> ChargeState:
         """A charge of the ledger."""
-        return cls(
-            entry=charge.entry,
-            time=charge.time,
-            actor=charge.actor,
-            purpose=charge.purpose,
-            allowance=charge.allowance,
-            event=event_to_json(charge.event),
-            description=dict(charge.description),
-            request=charge.request,
-            released=charge.released,
-        )
+        return cls(**{**vars(charge), "event": event_to_json(charge.event), "description": dict(charge.description)})
 
 
 class RequestState(BaseModel):
@@ -187,7 +163,7 @@ class RequestState(BaseModel):
     table: str
     release: dict[str, Any]
     purpose: str
-    status: str
+    status: Status
     asked: str
     decided: str | None
     decided_by: str | None
@@ -198,21 +174,7 @@ class RequestState(BaseModel):
     @classmethod
     def of(cls, request: StoredRequest, viewer: Viewer) -> RequestState:
         """A request, as `viewer` may see it."""
-        return cls(
-            id=request.id,
-            asker=request.asker,
-            dataset=request.dataset,
-            table=request.table,
-            release=request.spec.to_mapping(),
-            purpose=request.purpose,
-            status=request.status.value,
-            asked=request.asked,
-            decided=request.decided,
-            decided_by=request.decided_by,
-            finished=request.finished,
-            progress=request.progress,
-            message=request.explain(viewer),
-        )
+        return cls(**vars(request), release=request.spec.to_mapping(), message=request.explain(viewer))
 
 
 class Column(BaseModel):
@@ -237,12 +199,6 @@ class ForecastTable(BaseModel):
     columns: list[str]
     std: list[list[float | None]]
     note: str
-
-    @classmethod
-    def of(cls, table: ErrorTable) -> ForecastTable:
-        """A table of a forecast."""
-        std = replace_nonfinite(table.std.tolist())
-        return cls(title=table.title, rows=list(table.rows), columns=list(table.columns), std=std, note=table.note)
 
 
 class ForecastState(BaseModel):
@@ -280,7 +236,7 @@ def describe_api(request: Request) -> Response:
 @router.get("/me")
 def show_person(viewer: CurrentViewer) -> Person:
     """Whose token it is."""
-    return Person.of(viewer)
+    return Person(name=viewer.name, roles=sorted(role.value for role in viewer.roles))
 
 
 @router.get("/datasets")
@@ -338,8 +294,7 @@ def list_tables(studio: CurrentStudio) -> list[str]:
 @router.get("/tables/{table}")
 def list_columns(table: str, studio: CurrentStudio) -> list[Column]:
     """The columns of a table."""
-    columns = studio.tables.columns(table)
-    return [Column(name=column.name, type=column.type, nullable=column.nullable) for column in columns]
+    return [Column(**vars(column)) for column in studio.tables.columns(table)]
 
 
 @router.get("/tables/{table}/schema")
@@ -367,17 +322,19 @@ def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
     from matrixdp.studio.forecasts import open_forecaster, preview_ledger  # slow to import
 
     spec = ReleaseSpec.from_mapping(body.release)
-    found = open_forecaster(_read_schema(studio, body), body.table).predict(spec)
+    studio.datasets.require_table(body.dataset, body.table)
+    found = open_forecaster(studio.schemas.require(body.table), body.table).predict(spec)
     with studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice
+    tables = [vars(table) | {"std": replace_nonfinite(table.std.tolist())} for table in found.tables]
     return ForecastState(
         method="plain" if choice is None else choice.method,
         reason="" if choice is None else choice.reason,
         mu=Privacy(spec.epsilon, spec.delta).mu,
         epsilon_left=left.before,
         epsilon_left_after=left.after,
-        tables=[ForecastTable.of(table) for table in found.tables],
+        tables=[ForecastTable(**table) for table in tables],
     )
 
 
@@ -429,11 +386,3 @@ def list_files(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) ->
 def read_file(request_id: str, name: str, viewer: CurrentViewer, studio: CurrentStudio) -> FileResponse:
     """One of a release's files, such as ``release.json``."""
     return FileResponse(studio.results.path(viewer, request_id, name), filename=name)
-
-
-def _read_schema(studio: Studio, body: NewForecast) -> str:
-    studio.datasets.require_table(body.dataset, body.table)
-    text = studio.schemas.read(body.table)
-    if text is None:
-        raise NotFoundError(f"{body.table} has no schema yet. A curator writes it first.")
-    return text

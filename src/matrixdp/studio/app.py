@@ -34,7 +34,7 @@ _LOG = logging.getLogger("matrixdp.studio")
 _LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
 EARLY = ("matrixdp.studio.security", "matrixdp.studio.dataset_page")
 LATE = (
-    "matrixdp.studio.pages.schema",
+    "matrixdp.studio.schema_page",
     "matrixdp.studio.design_page",
     "matrixdp.studio.request_page",
     "matrixdp.studio.result_page",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display.numbers import format_number, make_visible, shorten
+from matrixdp.display import format_number, make_visible, shorten
 from matrixdp.studio.error_tables import ErrorTable
 from matrixdp.studio.forecasts import EPSILONS, Ellipse
 

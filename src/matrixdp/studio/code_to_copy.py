@@ -6,10 +6,10 @@ import shlex
 from dataclasses import replace
 
 from matrixdp.adaptive.forecast import Description
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number
+from matrixdp.domain.schema import Schema
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.release.covariance_release import find_recipe
@@ -43,7 +43,7 @@ def write_python(spec: ReleaseSpec, schema: Schema, plan: Plan, *, table: str, d
     query = _write_query(plan.design.query)
     if query is None:
         return None
-    options = "" if plan.design.query.places is not None else _write_allocation(plan.design)
+    options = "" if isinstance(plan.design.query, TableMoments) else _write_allocation(plan.design)
     lines = [
         "import matrixdp as mdp",
         "",

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
+from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
+from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset
-from matrixdp.studio.refusals import find_status
+from matrixdp.studio.refusals import find_status, place_error
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.wording import find_field, name_charge, name_cost
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
-_NEW_FIELDS = ("dataset", "table", "epsilon", "delta", "neighbours", "unit", "person")
-_ALLOWANCE_FIELDS = ("allowance", "epsilon", "share")
 
-Text = Annotated[str, Form()]
+
+class DatasetForm(BaseModel):
+    """The fields of the form that registers a data set, as they were sent."""
+
+    dataset: str = ""
+    table: str = ""
+    epsilon: str = ""
+    delta: str = "1e-6"
+    neighbours: str = "replace"
+    unit: str = "record"
+    person: str = ""
+
+
+class AllowanceForm(BaseModel):
+    """The fields of the form that sets an allowance apart, as they were sent."""
+
+    allowance: str = ""
+    epsilon: str = ""
+    share: str = ""
 
 
 @router.get("/")
@@ -32,48 +50,36 @@ def show_start() -> Response:
 
 
 @router.get("/datasets")
-def list_datasets(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
+def list_datasets(request: Request, studio: CurrentStudio, viewer: CurrentViewer, table: str = "") -> Response:
     """All data sets, with a gauge of each budget; for a curator, a form for a new one."""
-    return _show_list(request, studio, viewer)
+    return _show_list(request, studio, viewer, DatasetForm(table=table))
 
 
 @router.post("/datasets")
 def register(
-    request: Request,
-    studio: CurrentStudio,
-    viewer: CurrentViewer,
-    dataset: Text = "",
-    table: Text = "",
-    epsilon: Text = "",
-    delta: Text = "",
-    neighbours: Text = "replace",
-    unit: Text = "record",
-    person: Text = "",
+    request: Request, studio: CurrentStudio, viewer: CurrentViewer, form: Annotated[DatasetForm, Form()]
 ) -> Response:
     """Register a data set. The same form sent twice is one registration."""
-    values = {"dataset": dataset, "table": table, "epsilon": epsilon, "delta": delta, "neighbours": neighbours}
-    values |= {"unit": unit, "person": person}
     try:
-        _check_name(dataset, "dataset")
+        _check_name(form.dataset, "dataset")
         studio.datasets.register(
             viewer,
-            dataset,
-            table,
-            epsilon=_read_number(epsilon, "epsilon"),
-            delta=_read_number(delta, "delta"),
-            neighbours=neighbours,
-            unit=f"person:{person}" if unit == "person" else unit,
+            form.dataset,
+            form.table,
+            epsilon=_read_number(form.epsilon, "epsilon"),
+            delta=_read_number(form.delta, "delta"),
+            neighbours=form.neighbours,
+            unit=f"person:{form.person}" if form.unit == "person" else form.unit,
         )
     except MatrixDPError as error:
-        errors = {find_field(str(error), _NEW_FIELDS): str(error)}
-        return _show_list(request, studio, viewer, values, errors, find_status(error))
-    return RedirectResponse(_address(dataset), 303)
+        return _show_list(request, studio, viewer, form, error)
+    return RedirectResponse(_address(form.dataset), 303)
 
 
 @router.get("/datasets/{dataset}")
 def show_dataset(request: Request, studio: CurrentStudio, dataset: str) -> Response:
     """One data set: its budget, its allowances, and what was released."""
-    return _show_one(request, studio, studio.datasets.get(dataset))
+    return _show_one(request, studio, studio.datasets.get(dataset), AllowanceForm())
 
 
 @router.post("/datasets/{dataset}/allowances")
@@ -82,19 +88,15 @@ def allow(
     studio: CurrentStudio,
     viewer: CurrentViewer,
     dataset: str,
-    allowance: Text = "",
-    epsilon: Text = "",
-    share: Text = "",
+    form: Annotated[AllowanceForm, Form()],
 ) -> Response:
     """Set a part of the total apart. The same form sent twice is one allowance."""
     try:
-        _check_name(allowance, "allowance")
-        size = _read_number(epsilon, "epsilon") if epsilon.strip() else None
-        studio.datasets.allow(viewer, dataset, allowance, epsilon=size, share=share.strip() or None)
+        _check_name(form.allowance, "allowance")
+        size = _read_number(form.epsilon, "epsilon") if form.epsilon.strip() else None
+        studio.datasets.allow(viewer, dataset, form.allowance, epsilon=size, share=form.share.strip() or None)
     except MatrixDPError as error:
-        errors = {find_field(str(error), _ALLOWANCE_FIELDS): str(error)}
-        values = {"allowance": allowance, "epsilon": epsilon, "share": share}
-        return _show_one(request, studio, studio.datasets.get(dataset), values, errors, find_status(error))
+        return _show_one(request, studio, studio.datasets.get(dataset), form, error)
     return RedirectResponse(_address(dataset), 303)
 
 
@@ -108,73 +110,73 @@ def return_allowance(studio: CurrentStudio, viewer: CurrentViewer, dataset: str,
 
 
 def _show_list(
-    request: Request,
-    studio: Studio,
-    viewer: Viewer,
-    values: dict[str, str] | None = None,
-    errors: dict[str, str] | None = None,
-    status: int = 200,
+    request: Request, studio: Studio, viewer: Viewer, form: DatasetForm, error: MatrixDPError | None = None
 ) -> Response:
     datasets = [(one, measure_dataset(one.summary)) for one in studio.datasets.list_all()]
-    tables = studio.tables.list_all() if viewer.is_curator else []
-    chosen = request.query_params.get("table", "")
-    usual = {"dataset": "", "table": chosen, "epsilon": "", "delta": "1e-6", "neighbours": "replace"}
-    usual |= {"unit": "record", "person": ""}
     return render(
         request,
         "datasets.html",
-        status=status,
+        status=200 if error is None else find_status(error),
         datasets=datasets,
-        tables=tables,
-        values=values or usual,
-        errors=errors or {},
-        open_form=bool(errors or chosen or not datasets),
+        tables=studio.tables.list_all() if viewer.is_curator else [],
+        values=form,
+        errors={} if error is None else place_error(error, DatasetForm.model_fields),
+        open_form=bool(error or form.table or not datasets),
     )
 
 
 def _show_one(
-    request: Request,
-    studio: Studio,
-    found: Dataset,
-    values: dict[str, str] | None = None,
-    errors: dict[str, str] | None = None,
-    status: int = 200,
+    request: Request, studio: Studio, found: Dataset, form: AllowanceForm, error: MatrixDPError | None = None
 ) -> Response:
     charges = studio.datasets.history(found.name)[::-1]
     present = [table for table in found.tables if studio.tables.has(table)]
-    history = [(charge, name_charge(charge), name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
+    others = [one for one in studio.datasets.list_all() if one.name != found.name]
+    history = [(charge, _name_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
     return render(
         request,
         "dataset.html",
-        status=status,
+        status=200 if error is None else find_status(error),
         found=found,
         gauge_shares=measure_dataset(found.summary),
         allowances=[(one, measure_allowance(one)) for one in found.summary.allowances],
         history=history,
         more=len(charges) - len(history),
         schemas={table: studio.schemas.read(table) is not None for table in present},
-        others={table: _list_others(studio, found.name, table) for table in found.tables},
-        values=values or {"allowance": "", "epsilon": "", "share": ""},
-        errors=errors or {},
+        others={table: [one.name for one in others if table in one.tables] for table in found.tables},
+        values=form,
+        errors={} if error is None else place_error(error, AllowanceForm.model_fields),
     )
 
 
-def _list_others(studio: Studio, name: str, table: str) -> list[str]:
-    """Other data sets that a table is released as."""
-    return [one.name for one in studio.datasets.list_all() if one.name != name and table in one.tables]
+def _name_charge(charge: Charge) -> str:
+    """What was released, as far as the ledger says it."""
+    found = charge.description.get("aim") or charge.description.get("query") or charge.description.get("mechanism")
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
+    shape = charge.description.get("shape")
+    return f"{words}, {shape[0]} x {shape[1]}" if isinstance(shape, list) and len(shape) == 2 else words
+
+
+def _name_cost(charge: Charge) -> str:
+    """What a charge cost: its epsilon and delta, and mu for Gaussian noise."""
+    epsilon, delta = (charge.description.get(name) for name in ("epsilon", "delta"))
+    parts = [f"epsilon {epsilon:.3g}"] if isinstance(epsilon, int | float) else []
+    parts += [f"delta {delta:.2g}"] if isinstance(delta, int | float) else []
+    parts += [f"mu {charge.event.mu:.4g}"] if isinstance(charge.event, Gaussian) else []
+    return ", ".join(parts) or str(charge.event)
 
 
 def _read_number(text: str, name: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ParameterError(f"{name} must be a number, got {text[:40]!r} instead.") from None
+        raise ParameterError(f"{name} must be a number, got {text[:40]!r} instead.", parameter=name) from None
 
 
 def _check_name(name: str, field: str) -> None:
     """Raise unless a name can stand in an address."""
     if not name.strip() or not name.isprintable() or "/" in name or name != name.strip():
-        raise ParameterError(f"{field} must be a name of printable characters, without / and spaces at its ends.")
+        message = f"{field} must be a name of printable characters, without / and spaces at its ends."
+        raise ParameterError(message, parameter=field)
 
 
 def _address(dataset: str) -> str:

@@ -12,7 +12,7 @@ from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.state import State
+from matrixdp.studio.state import State, insert
 from matrixdp.studio.tables import TableFolder
 
 _TIMEOUT = 10.0  # seconds to wait for another process that writes the ledger
@@ -88,7 +88,7 @@ class DatasetBook:
         """
         self._tables.path(table)
         if "/" in name or name in (".", ".."):
-            raise ParameterError("name must not contain a slash: it is a part of addresses.")
+            raise ParameterError("name must not contain a slash: it is a part of addresses.", parameter="name")
         privacy = Privacy(epsilon, delta)
         with self.open_ledger(viewer) as ledger:
             ledger.register(name, privacy, neighbours=neighbours, unit=unit)
@@ -100,7 +100,7 @@ class DatasetBook:
         self._tables.path(table)
         self.get(name)
         with self._state.writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO dataset_tables VALUES (?, ?)", (name, table))
+            insert(connection, "dataset_tables", dataset=name, table_name=table)
 
     def require_table(self, name: str, table: str) -> None:
         """Raise a `NotFoundError` unless the table is released as this data set."""
@@ -112,7 +112,9 @@ class DatasetBook:
     ) -> Allowance:
         """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``."""
         if (epsilon is None) == (share is None):
-            raise ParameterError("epsilon or share must be given, and not both: the size of the allowance.")
+            raise ParameterError(
+                "epsilon or share must be given, and not both: the size of the allowance.", parameter="epsilon"
+            )
         with self.open_ledger(viewer) as ledger:
             return ledger.allow(name, allowance, epsilon=epsilon, share=share)
 
@@ -123,9 +125,8 @@ class DatasetBook:
 
     def _tables_by_dataset(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        with self._state.reading() as connection:
-            for row in connection.execute("SELECT * FROM dataset_tables ORDER BY dataset, table_name"):
-                found.setdefault(row["dataset"], []).append(row["table_name"])
+        for row in self._state.select("SELECT * FROM dataset_tables ORDER BY dataset, table_name"):
+            found.setdefault(row["dataset"], []).append(row["table_name"])
         return found
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.domain.columns import Columns
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours
@@ -113,7 +113,7 @@ class DesignForm:
             plan = forecaster.plan(spec)
         except MatrixDPError as error:
             return None, {_find_field(error): write_plainly(str(error))}
-        if not registration.accepts(plan.unit):
+        if plan.unit != registration.unit:
             return None, {
                 "form": f"the data set protects {registration.unit.words}, and this release would protect "
                 f"{plan.unit.words}. A curator changes the schema, or registers another data set."

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from matrixdp.answers.single_question import compare_questions
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta

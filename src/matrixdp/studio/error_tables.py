@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan
 from matrixdp.report.answer_tables import make_answers
 from matrixdp.report.content import has_equal_rows
-from matrixdp.report.forecast import describe_table, predict_std
+from matrixdp.report.forecast import predict_std
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"
@@ -112,7 +112,7 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
 def _predict_table_answers(plan: Plan, query: TableMoments) -> Iterator[ErrorTable]:
     assert plan.design is not None  # of a plain release
     numbers, request = len(query.used.numbers), plan.request
-    forecast = TableForecast(plan.design, describe_table(request.schema))
+    forecast = TableForecast(plan.design, request.schema.guesses)
     if request.question == "table":
         first = make_answers(forecast, "table", groups=False)[0]
         yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True)
@@ -129,5 +129,5 @@ def _predict_table_answers(plan: Plan, query: TableMoments) -> Iterator[ErrorTab
             yield _name_table(f"Shares of the levels of {column.name}", forecast.shares(column.name), comparable=True)
 
 
-def _name_table(title: str, found: NamedEstimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
+def _name_table(title: str, found: Estimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
     return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _DESCRIBED)

@@ -16,16 +16,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from matrixdp.cli.actions.schema_file import Schema
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
+from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, read_forecast
 from matrixdp.studio.error_tables import ErrorTable, predict_tables
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.schemas import parse_schema
 from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.types import Floats
 
@@ -96,7 +97,7 @@ class Forecast:
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features between which an ellipse can be drawn; empty where there are none."""
-        flat = self.design.query.places is not None or self.design.flat
+        flat = isinstance(self.design.query, TableMoments) or self.design.flat
         return () if flat else tuple(feature_names(self.design.query))
 
     def draw_ellipse(self, first: int = 0, second: int = 1) -> Ellipse | None:

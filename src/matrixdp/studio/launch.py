@@ -103,7 +103,7 @@ def add_token(folder: Path, state: Path | None, name: str, roles: Sequence[str],
 
 def show_tokens(folder: Path, state: Path | None) -> None:
     """Print all tokens, by their ids."""
-    from matrixdp.report.tables import format_table
+    from matrixdp.display import format_table
 
     rows = [
         [

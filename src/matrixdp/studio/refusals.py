@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from matrixdp.errors import (
     BudgetExceededError,
     DataError,
@@ -52,6 +54,20 @@ class UnavailableError(RefusalError):
     """The studio's own files cannot be read or written at the moment, or it is busy."""
 
     status = 503
+
+
+def place_error(error: MatrixDPError, fields: Iterable[str]) -> dict[str, str]:
+    """The message of an error by the field of a form that it is about; by ``"form"`` if it is about none of `fields`.
+
+    Examples
+    --------
+    >>> place_error(ParameterError("delta must be below 1.", parameter="delta"), ["epsilon", "delta"])
+    {'delta': 'delta must be below 1.'}
+    >>> place_error(BudgetExceededError("too much."), ["epsilon", "delta"])
+    {'form': 'too much.'}
+    """
+    parameter = getattr(error, "parameter", "")
+    return {parameter if parameter in fields else "form": str(error)}
 
 
 def find_status(error: MatrixDPError) -> int:

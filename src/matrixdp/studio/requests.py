@@ -6,27 +6,25 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Row
-from typing import TYPE_CHECKING
+from typing import Any
 
-from matrixdp.cli.actions.schema_file import Schema
+from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.schemas import SchemaStore
 from matrixdp.studio.spec import ReleaseSpec
-from matrixdp.studio.state import State, now
-
-if TYPE_CHECKING:
-    from matrixdp.release.covariance_release import CovarianceRelease
-    from matrixdp.release.mechanism_release import MechanismRelease
-    from matrixdp.release.result import Release
+from matrixdp.studio.state import State, insert, now
+from matrixdp.studio.tables import SchemaStore
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
 _FORM_ID = 100
+_LARGEST_RELEASE = 1 << 24  # bytes of a release that is explored
+_ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
 
 
 class Status(Enum):
@@ -142,34 +140,30 @@ class RequestBook:
         if (earlier := self._find_form(viewer, form_id)) is not None:
             return _require_same(earlier, dataset, table, spec)
         self._datasets.require_table(dataset, table)
-        schema = self._schemas.read(table)
-        if schema is None:
-            raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
+        schema = self._schemas.require(table)
         self._require_affordable(dataset, spec, self._schemas.parse(table))
-        row = (uuid.uuid4().hex, viewer.name, form_id, dataset, table, spec.to_json(), purpose, schema, now())
+        values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
+        values |= {"table_name": table, "spec": spec.to_json(), "purpose": purpose, "schema": schema}
         with self._state.writing() as connection:
             (waiting,) = connection.execute(
                 "SELECT count(*) FROM requests WHERE asker = ? AND status = 'pending'", (viewer.name,)
             ).fetchone()
             if waiting >= _MOST_PENDING:
                 raise ConflictError(f"{waiting:,} of your requests wait for a curator already. Wait for an answer.")
-            connection.execute(
-                "INSERT OR IGNORE INTO requests (id, asker, form_id, dataset, table_name, spec, purpose, schema, "
-                "asked, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending')",
-                row,
-            )
+            insert(connection, "requests", **values, asked=now(), status="pending")
         found = self._find_form(viewer, form_id)
         assert found is not None  # this thread or another has just written it
         return _require_same(found, dataset, table, spec)
 
     def list_all(self, viewer: Viewer, status: Status | None = None) -> list[StoredRequest]:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
-        with self._state.reading() as connection:
-            rows = connection.execute(
-                f"SELECT {_LISTED} FROM requests WHERE (? OR asker = ?) AND (? IS NULL OR status = ?) "  # noqa: S608
-                "ORDER BY asked DESC, id",
-                (viewer.is_curator, viewer.name, status and status.value, status and status.value),
-            ).fetchall()
+        rows = self._state.select(
+            f"SELECT {_LISTED} FROM requests WHERE (? OR asker = ?) AND status = coalesce(?, status) "  # noqa: S608
+            "ORDER BY asked DESC, id",
+            viewer.is_curator,
+            viewer.name,
+            status and status.value,
+        )
         return [_read_row(row) for row in rows]
 
     def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
@@ -240,9 +234,8 @@ def load_request(state: State, request_id: str) -> StoredRequest:
 
 
 def _find_row(state: State, condition: str, *values: str) -> StoredRequest | None:
-    with state.reading() as connection:
-        row = connection.execute(f"SELECT * FROM requests WHERE {condition}", values).fetchone()  # noqa: S608
-    return None if row is None else _read_row(row)
+    rows = state.select(f"SELECT * FROM requests WHERE {condition}", *values)  # noqa: S608
+    return next(map(_read_row, rows), None)
 
 
 def _read_row(row: Row) -> StoredRequest:
@@ -276,9 +269,6 @@ def _check_line(text: str, name: str, longest: int) -> str:
     return text
 
 
-_ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
-
-
 class Results:
     """Reads the folders of finished releases, as ``matrixdp release`` writes them."""
 
@@ -307,14 +297,22 @@ class Results:
             raise NotFoundError(f"this release has no file {show(name)}.")
         return self._find_folder(viewer, request_id) / name
 
-    def load(self, viewer: Viewer, request_id: str) -> Release | MechanismRelease | CovarianceRelease:
-        """The release, from its ``release.json``, for post-processing, which costs nothing."""
-        from matrixdp.release.reading import read_release
-
-        return read_release(self.path(viewer, request_id, "release.json").read_text(encoding="utf-8"))
+    def load(self, viewer: Viewer, request_id: str) -> Any:
+        """The release, for post-processing, which costs nothing; None if it is too large to be kept in memory."""
+        path = self.path(viewer, request_id, "release.json")
+        facts = path.stat()
+        return None if facts.st_size > _LARGEST_RELEASE else _read_release(path, facts.st_mtime_ns)
 
     def _find_folder(self, viewer: Viewer, request_id: str) -> Path:
         folder = self._folder / self.get(viewer, request_id).id
         if not folder.is_dir():
             raise NotFoundError("the folder of this release is gone. The ledger has the release: restart the studio.")
         return folder
+
+
+@lru_cache(maxsize=4)
+def _read_release(path: Path, _changed: int) -> Any:
+    """A release, which is checked when it is read for the first time."""
+    from matrixdp.release.reading import read_release  # slow to import
+
+    return read_release(path.read_text(encoding="utf-8"))

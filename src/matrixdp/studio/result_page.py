@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.cli.actions.schema_file import parse_schema
-from matrixdp.display.numbers import format_estimate, format_number
+from matrixdp.display import format_estimate, format_number, write_csv
+from matrixdp.domain.fields import quote_line, unquote_line
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.plain_release import PlainRelease
-from matrixdp.release.reading import read_release
 from matrixdp.release.result import Release
 from matrixdp.report.mechanism_facts import read_mechanism
 from matrixdp.report.questions import (
@@ -33,17 +30,20 @@ from matrixdp.report.questions import (
     answer_table,
     as_answerable,
     list_notes,
-    to_csv,
     to_facts,
 )
 from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.studio.answer_charts import draw_answer
-from matrixdp.studio.field_text import quote_line, unquote_line
 from matrixdp.studio.rendering import render
+from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.wording import name_query
 
+router = APIRouter()
+# A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
+_REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+_FORMATS = ("csv", "json")
 KINDS = {
     "means": "Means",
     "means_by": "Means by group",
@@ -145,7 +145,7 @@ def list_choices(release: Answerable | None) -> Choices:
         return Choices(_offer(release.names, (), (), models=True), release.names)
     query: Any = release.design.query
     if not isinstance(query, TableMoments):
-        names = query.moment_bounds.names or tuple(map(str, range(query.moment_bounds.size)))
+        names = query.bounds.names or tuple(map(str, range(query.bounds.size)))
         return Choices(_offer(names, (), (), models=False), names)
     numbers, categories = (tuple(one.name for one in part) for part in (query.used.numbers, query.used.categories))
     splits = (*query.by, *categories)
@@ -239,7 +239,7 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
         return Cell("–", reason=estimate.reason(i, j))
     if not np.isfinite(std) or std == 0:
         return Cell(format_number(value, 4))
-    return Cell(*format_estimate(value, std), pale=abs(value) < _PALE * std)
+    return Cell(*format_estimate(value, std, commas=False), pale=abs(value) < _PALE * std)
 
 
 def to_python(question: Question, stored: Any) -> str:
@@ -259,14 +259,6 @@ def to_python(question: Question, stored: Any) -> str:
         f'release = mdp.read_release(Path("release.json").read_text()){part}\n'
         f"print(release.{method}({', '.join(written)}))"
     )
-
-
-router = APIRouter()
-
-# A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
-_REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-_LARGEST = 1 << 24  # bytes of a release that is explored
-_FORMATS = ("csv", "json")
 
 
 @router.get("/results")
@@ -289,7 +281,7 @@ def explore(request: Request, studio: CurrentStudio, viewer: CurrentViewer, requ
         return _show(request, studio, viewer, request_id)
     if form not in _FORMATS:
         raise ParameterError(f"format must be one of {', '.join(_FORMATS)}.")
-    release = as_answerable(_load(studio, viewer, request_id))
+    release = as_answerable(studio.results.load(viewer, request_id))
     choices = list_choices(release)
     if release is None:
         raise ParameterError(choices.reason)
@@ -297,7 +289,7 @@ def explore(request: Request, studio: CurrentStudio, viewer: CurrentViewer, requ
     answer = ask(release, question)
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
-        return Response(to_csv(answer), media_type="text/csv", headers=headers)
+        return Response(write_csv(answer.estimate), media_type="text/csv", headers=headers)
     return JSONResponse(to_facts(release, answer), headers=headers)
 
 
@@ -315,30 +307,20 @@ def download_file(studio: CurrentStudio, viewer: CurrentViewer, request_id: str,
     return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
 
 
-def _load(studio: Studio, viewer: CurrentViewer, request_id: str) -> Any:
-    """A release; None if it is too large to be kept in memory for questions, such as a noisy data set."""
-    path = studio.results.path(viewer, request_id, "release.json")
-    facts = path.stat()
-    return None if facts.st_size > _LARGEST else _read(path, facts.st_mtime_ns)
-
-
-@lru_cache(maxsize=4)
-def _read(path: Path, _changed: int) -> Any:
-    """A release, which is checked when it is read for the first time."""
-    return read_release(path.read_text(encoding="utf-8"))
-
-
-def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: str) -> Response:
+def _show(request: Request, studio: Studio, viewer: Viewer, request_id: str) -> Response:
     """The page of a release, with the answer to the question in its address."""
-    found, stored = studio.results.get(viewer, request_id), _load(studio, viewer, request_id)
+    found, stored = studio.results.get(viewer, request_id), studio.results.load(viewer, request_id)
     release = as_answerable(stored)
     choices = list_choices(release)
     privacy = Privacy(found.spec.epsilon, found.spec.delta)
     context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None}
     if release is not None and choices.kinds:
-        context |= _answer(request, release, stored, choices)
+        context |= _describe_answer(request, release, stored, choices)
     if context["answer"]:
         context["dates"] = _describe_dates(found.schema, context["answer"])
+    odds = ""
+    if stored is not None:
+        odds = describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects)
     return render(
         request,
         "result.html",
@@ -347,7 +329,7 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
         address=f"/results/{found.id}",
         title=f"{name_query(found.spec)} · {found.dataset}",
         loss=name_loss(privacy.epsilon).capitalize(),
-        odds="" if stored is None else _describe_odds(privacy, release or stored),
+        odds=odds,
         privacy=privacy,
         files=studio.results.files(viewer, request_id),
         choices=choices,
@@ -357,29 +339,21 @@ def _show(request: Request, studio: Studio, viewer: CurrentViewer, request_id: s
     )
 
 
-def _describe_odds(privacy: Privacy, release: Any) -> str:
-    return describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release).query.protects)
-
-
-def _answer(request: Request, release: Answerable, stored: Any, choices: Choices) -> dict[str, Any]:
+def _describe_answer(request: Request, release: Answerable, stored: Any, choices: Choices) -> dict[str, Any]:
     """What the template needs to show a question and its answer, or why there is none."""
-    sent = request.query_params.multi_items()
-    kind = request.query_params.get("kind") or choices.kinds[0]
+    question = None
     try:
-        question = read_question(sent, choices)
-    except ParameterError as error:
-        first = kind if kind in choices.kinds else choices.kinds[0]
-        return {"problem": str(error), "kind": first, "question": read_question([("kind", first)], choices)}
-    try:
+        question = read_question(request.query_params.multi_items(), choices)
         answer = ask(release, question)
     except ParameterError as error:
+        if question is None:
+            kind = request.query_params.get("kind")
+            question = read_question([("kind", kind)] if kind in choices.kinds else [], choices)
         return {"problem": str(error), "kind": question.kind, "question": question}
-    return {"kind": question.kind, "question": question, **_describe(release, stored, question, answer)}
-
-
-def _describe(release: Answerable, stored: Any, question: Question, answer: Answer) -> dict[str, Any]:
     cells = show_cells(answer)
     return {
+        "kind": question.kind,
+        "question": question,
         "answer": answer,
         "cells": cells,
         "pale": any(cell.pale for row in cells for cell in row),
@@ -392,6 +366,6 @@ def _describe(release: Answerable, stored: Any, question: Question, answer: Answ
 
 def _describe_dates(schema: str, answer: Answer) -> list[str]:
     """What the numbers of those columns of an answer count that are dates or times."""
-    rules = parse_schema(Path("schema"), tomllib.loads(schema)).rules
+    rules = parse_schema(schema).rules
     names = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
     return [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in rules.dates if rule.name in names]

@@ -1,115 +1,51 @@
-"""The schema of a table as a form, and as the TOML that every command reads.
+"""The schema of a table as a form: the texts of all fields, as `domain.schema_file` lists them.
 
-Types are proposed from the Arrow type of a column alone, never from its values. `schema_checks.find_mistakes` says what
-is wrong with a form, field by field.
+Fields of the table are named as in the file (``records``, ``person.column``, ``files.decimal``), those of columns
+``column.NUMBER.FIELD``, by the place of the column in the form. Types are proposed from the Arrow type of a column
+alone, never from its values.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
+import math
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
-from matrixdp.cli.actions.schema_file import parse_schema, quote_key, quote_text
-from matrixdp.cli.actions.schema_guesses import NUMBER_GUESSES
-from matrixdp.cli.actions.schema_rules import DATE_TYPES
-from matrixdp.cli.actions.schema_template import describe_type, propose_type
-from matrixdp.errors import ParameterError, show
-from matrixdp.studio.field_text import (
-    join_lines,
-    quote_line,
-    read_date,
-    read_number,
-    show_date,
-    show_number,
-    split_lines,
-    unquote_line,
-)
+from matrixdp.domain.fields import Field, quote_line, unquote_line
+from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, parse_schema, parse_toml, read_content, write_toml
+from matrixdp.domain.schema_template import describe_type, propose_type
+from matrixdp.errors import ParameterError
 
-SCHEMA = Path("schema")  # how messages name the schema; `schema_checks` removes it
 _COLUMN_FIELD = re.compile(r"column\.(\d{1,6})\.([a-z_]+)")
-_WIDTH = 100  # characters of a list that is written on one line
-
-
-@dataclass(frozen=True)
-class ColumnForm:
-    """The fields of one column, as texts.
-
-    Attributes
-    ----------
-    name : str
-    type : str
-        One of those of the schema; empty as long as it is not chosen.
-    lower, upper, expected_mean, expected_std, expected_missing : str
-    expected_shares : str
-        Shares of levels, each in a line with its level after it.
-    levels : str
-        One to a line.
-    level_type : 'text' or 'integer'
-    unit, origin, format : str
-        Of dates and times.
-    other, missing : bool
-    """
-
-    name: str
-    type: str = ""
-    lower: str = ""
-    upper: str = ""
-    expected_mean: str = ""
-    expected_std: str = ""
-    expected_missing: str = ""
-    expected_shares: str = ""
-    levels: str = ""
-    level_type: str = "text"
-    unit: str = ""
-    origin: str = ""
-    format: str = ""
-    other: bool = False
-    missing: bool = False
+Texts: TypeAlias = dict[str, str]
 
 
 @dataclass(frozen=True)
 class SchemaForm:
-    """The fields of a schema, as texts.
+    """The texts of a schema.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of ColumnForm
-    records, radius, expected_correlation : str
-    person, person_rows : str
-        The column that says whose each row is, and how many rows of a person count.
-    decimal, thousands, sheet : str
-    missing_rule : 'default' or 'listed'
-        Whether `missing_words` are the words for missing values.
-    missing_words : str
-        One to a line.
+    columns : tuple of dicts of str to str
+        The fields of each column that are not empty, with its ``name`` and ``type``.
+    texts : dict of str to str
+        The other fields that are not empty.
     """
 
-    columns: tuple[ColumnForm, ...] = ()
-    records: str = ""
-    radius: str = ""
-    expected_correlation: str = ""
-    person: str = ""
-    person_rows: str = ""
-    decimal: str = "."
-    thousands: str = ""
-    sheet: str = ""
-    missing_rule: str = "default"
-    missing_words: str = ""
+    columns: tuple[Texts, ...] = ()
+    texts: Texts = field(default_factory=dict)
 
     def without_column(self, number: int) -> SchemaForm:
         """The form without the column at this place."""
         return replace(self, columns=self.columns[:number] + self.columns[number + 1 :])
 
-    def with_column(self, column: ColumnForm) -> SchemaForm:
+    def with_column(self, column: Texts) -> SchemaForm:
         """The form with one more column, unless there is one of its name."""
-        known = {one.name for one in self.columns}
-        return self if column.name in known else replace(self, columns=(*self.columns, column))
+        known = {one["name"] for one in self.columns}
+        return self if column["name"] in known else replace(self, columns=(*self.columns, column))
 
 
 def propose_form(table: Mapping[str, Any]) -> SchemaForm:
@@ -127,17 +63,18 @@ def propose_form(table: Mapping[str, Any]) -> SchemaForm:
     return SchemaForm(tuple(propose_column(name, field) for name, field in table.items() if name and _usable(field)))
 
 
-def propose_column(name: str, field: Any) -> ColumnForm:
-    """The form of a column of this Arrow field; without a type if that is unknown."""
+def propose_column(name: str, field: Any) -> Texts:
+    """The texts of a column of this Arrow field; without a type if that is unknown."""
     if field is None:
-        return ColumnForm(name)
+        return {"name": name}
     import pyarrow as pa
 
     coded = pa.types.is_dictionary(field.type) and pa.types.is_integer(field.type.value_type)
-    return ColumnForm(name, propose_type(field.type) or "", level_type="integer" if coded else "text")
+    kinds = {"type": propose_type(field.type) or "", "levels_type": "integer" if coded else ""}
+    return {"name": name, **{key: text for key, text in kinds.items() if text}}
 
 
-def list_unusable(table: Mapping[str, Any]) -> dict[str, str]:
+def list_unusable(table: Mapping[str, Any]) -> Texts:
     """The columns of a table that a schema cannot describe, and what they hold."""
     return {name: describe_type(field.type) for name, field in table.items() if not _usable(field)}
 
@@ -147,197 +84,146 @@ def _usable(field: Any) -> bool:
 
 
 def read_form(sent: Mapping[str, str]) -> SchemaForm:
-    """The form that a browser sent; unknown fields are ignored, and a box that is not ticked is not sent.
+    """The form that a browser sent; a column may come as one field, ``folded``.
 
     Examples
     --------
-    >>> read_form({"column.0.name": "age", "column.0.type": "number", "column.0.missing": "on"}).columns[0].missing
-    True
+    >>> read_form({"column.0.name": "age", "column.0.type": "number", "column.0.missing": "on"}).columns
+    ({'name': 'age', 'type': 'number', 'missing': 'on'},)
     """
-    columns: dict[int, dict[str, Any]] = {}
-    for key, value in sent.items():
+    columns: dict[int, Texts] = {}
+    texts: Texts = {}
+    for key, text in sent.items():
         found = _COLUMN_FIELD.fullmatch(key)
         if found:
-            columns.setdefault(int(found[1]), {})[found[2]] = value
-    return SchemaForm(
-        tuple(_read_column(columns[number]) for number in sorted(columns)),
-        **{field.name: sent[field.name] for field in fields(SchemaForm)[1:] if field.name in sent},
-    )
+            columns.setdefault(int(found[1]), {})[found[2]] = text
+        elif text:
+            texts[key] = text
+    return SchemaForm(tuple(_read_column(columns[number]) for number in sorted(columns)), texts)
 
 
-def fold_column(column: ColumnForm) -> str:
+def fold_column(column: Texts) -> str:
     """All fields of a column as the text of one, ``folded``, for columns that a page does not show in full."""
-    found = {field.name: getattr(column, field.name) for field in fields(ColumnForm)}
-    found |= {"name": quote_line(column.name)}
-    return json.dumps({name: value if isinstance(value, str) else "on" for name, value in found.items() if value})
+    return json.dumps({**column, "name": quote_line(column["name"])})
 
 
-def _unfold(text: str) -> dict[str, str]:
+def _read_column(sent: Texts) -> Texts:
+    folded = sent.pop("folded", "")
     try:
-        found = json.loads(text)
+        found = json.loads(folded) if folded else {}
     except (ValueError, RecursionError):
-        return {}
-    return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
-
-
-def _read_column(sent: dict[str, str]) -> ColumnForm:
-    sent = {**_unfold(sent.get("folded", "")), **sent}
-    found: dict[str, Any] = {field.name: sent[field.name] for field in fields(ColumnForm) if field.name in sent}
-    found |= {flag: flag in sent for flag in ("other", "missing")}
+        found = {}
+    found = {**(found if isinstance(found, dict) else {}), **sent}
+    found = {name: text for name, text in found.items() if isinstance(text, str) and text}
     try:
-        name = unquote_line(sent.get("name", ""))
+        name = unquote_line(found.get("name", ""))
     except ParameterError:
         name = ""
-    return ColumnForm(**{**found, "name": name})
+    return {**found, "name": name}
 
 
 def form_from_toml(text: str) -> SchemaForm:
     """The form of a schema that `matrixdp schema check` accepts."""
-    try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"the schema is not a TOML file: {error}") from None
-    schema = parse_schema(SCHEMA, content)
-    if schema.graph is not None:
+    if parse_schema(text).graph is not None:
         raise ParameterError("the schema has a [graph], which this form does not show. Edit its file.")
-    files, person = content.get("files", {}), content.get("person", {})
-    words = files.get("missing_words")
-    return SchemaForm(
-        tuple(_column_from_entry(name, entry) for name, entry in content.get("columns", {}).items()),
-        **{name: show_number(content.get(name)) for name in ("records", "radius", "expected_correlation")},
-        person=quote_line(person["column"]) if person else "",
-        person_rows=show_number(person.get("rows")),
-        decimal=files.get("decimal", "."),
-        thousands=files.get("thousands", ""),
-        sheet=files.get("sheet", ""),
-        missing_rule="default" if words is None else "listed",
-        missing_words=join_lines(words or ()),
-    )
+    content = parse_toml(text)
+    texts: Texts = {}
+    for section, fields in SECTIONS.items():
+        entry = content.get(section, {}) if section else content
+        texts |= _show_entry(entry, fields, prefix=f"{section}." if section else "")
+    return SchemaForm(tuple(_show_column(name, entry) for name, entry in content.get("columns", {}).items()), texts)
 
 
-def _column_from_entry(name: str, entry: Mapping[str, Any]) -> ColumnForm:
-    levels = entry.get("levels", entry.get("categories"))
-    kind = entry.get("type", "number" if levels is None else "category")
-    show_end = show_date if kind in DATE_TYPES else show_number
-    return ColumnForm(
-        name,
-        kind,
-        **{end: show_end(entry.get(end)) for end in ("lower", "upper")},
-        **{guess: show_number(entry.get(guess)) for guess in NUMBER_GUESSES},
-        expected_shares=_join_shares(entry.get("expected_shares", {})),
-        levels=join_lines(map(str, levels or ())),
-        level_type="integer" if levels and isinstance(levels[0], int) else "text",
-        unit=entry.get("unit", ""),
-        origin=show_date(entry.get("origin")),
-        format=entry.get("format", ""),
-        other=entry.get("other", False),
-        missing=entry.get("missing", False),
-    )
+def _show_column(name: str, entry: Mapping[str, Any]) -> Texts:
+    entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
+    kind = entry.get("type", "category" if "levels" in entry else "number")
+    fields = [one for one in COLUMN_FIELDS if kind in one.types]
+    return {"name": name, "type": kind, **_show_entry(entry, fields, kind)}
 
 
-def column_entry(column: ColumnForm) -> dict[str, Any]:
-    """The entries of a column in the schema; a field that cannot be read is there as text."""
-    bounds: dict[str, Any]
-    flags = {"other": True} if column.other and column.type == "category" else {}
-    flags |= {"missing": True} if column.missing else {}
-    if column.type in ("category", "yes/no"):
-        levels = {"levels": read_levels(column)} if column.type == "category" else {}
-        shares = {"expected_shares": _read_shares(column)} if column.expected_shares.strip() else {}
-        return {"type": column.type, **levels, **shares, **flags}
-    if column.type == "number":
-        guesses = {name: read_number(getattr(column, name)) for name in NUMBER_GUESSES}
-        bounds = {end: read_number(getattr(column, end)) for end in ("lower", "upper")}
-        return {"type": column.type, **bounds, **_drop_empty(guesses), **flags}
-    if column.type in DATE_TYPES:
-        bounds = {end: read_date(getattr(column, end), column.type) for end in ("lower", "upper")}
-        origin = read_date(column.origin, column.type) if column.type == "date" else ""
-        rules = {"unit": column.unit, "origin": origin, "format": column.format}
-        return {"type": column.type, **bounds, **_drop_empty(rules), **flags}
-    return {"type": column.type, **flags} if column.type else {}
+def _show_entry(entry: Mapping[str, Any], fields: Any, kind: str = "", prefix: str = "") -> Texts:
+    given = [one for one in fields if entry.get(one.name) not in (None, "")]
+    texts: Texts = {}
+    for one in given:
+        texts |= one.kind_for(kind).to_texts(f"{prefix}{one.name}", entry[one.name])
+    return {name: text for name, text in texts.items() if text}
 
 
-def read_levels(column: ColumnForm) -> list[str] | list[int]:
-    """The levels of a column; raises a `ParameterError` for a line that is none."""
-    lines = split_lines(column.levels)
-    if column.level_type != "integer":
-        return lines
-    found = [read_number(line) for line in lines]
-    for value in found:
-        if not isinstance(value, int):
-            raise ParameterError(f"levels must be integers, one to a line, got {show(value)} instead. Or choose texts.")
-    return found  # type: ignore[return-value]
+class FormContent:
+    """A form as the content of a TOML file.
+
+    Attributes
+    ----------
+    content : dict
+        A field that cannot be read is there as text.
+    mistakes : dict of str to str
+        By the names of fields: texts that are not as the form wants them, and columns that are described twice.
+    """
+
+    def __init__(self, form: SchemaForm) -> None:
+        self.content: dict[str, Any] = {}
+        self.mistakes: Texts = {}
+        for section, fields in SECTIONS.items():
+            prefix = f"{section}." if section else ""
+            entry = self._read_entry(form.texts, [(one, "") for one in fields], prefix, prefix)
+            self.content |= {section: entry} if section else entry
+        columns: dict[str, Any] = {}
+        for number, column in enumerate(form.columns):
+            if column["name"] in columns:
+                message = f"column {column['name']!r} is described twice. Remove one of them."
+                self.mistakes[f"column.{number}.name"] = message
+            columns.setdefault(column["name"], self._read_column(number, column))
+        self.content = {name: value for name, value in self.content.items() if value != {}} | {"columns": columns}
+
+    def _read_column(self, number: int, column: Texts) -> dict[str, Any]:
+        kind = column.get("type", "")
+        fields = [(one, kind) for one in COLUMN_FIELDS if kind in one.types]
+        entry = self._read_entry(column, fields, "", f"column.{number}.")
+        return {"type": kind, **entry}
+
+    def _read_entry(self, texts: Texts, fields: list[tuple[Field, str]], prefix: str, shown: str) -> dict[str, Any]:
+        found = {}
+        for one, kind in fields:
+            try:
+                value = one.kind_for(kind).from_texts(f"{prefix}{one.name}", texts)
+            except ParameterError as error:
+                self.mistakes[f"{shown}{one.name}"] = f"{one.name} {error}"
+                continue
+            if value is not None:
+                found[one.name] = value
+        return found
 
 
-def _join_shares(shares: Mapping[str, Any]) -> str:
-    return "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in shares.items())
+def find_mistakes(form: SchemaForm) -> Texts:
+    """Messages by the name of the field that they are about; those about the whole form have an empty name.
+
+    Examples
+    --------
+    >>> form = SchemaForm(({"name": "age", "type": "number", "lower": "0"},), {"records": "many"})
+    >>> for field, message in find_mistakes(form).items():
+    ...     print(f"{field}: {message}")
+    column.0.upper: Column 'age' has no upper bound yet. Fill it in from public knowledge, not from the data.
+    records: Records must be a positive integer, got 'many' instead.
+    """
+    read = FormContent(form)
+    places = {column["name"]: number for number, column in reversed(list(enumerate(form.columns)))}
+    found: Texts = {}
+    for place, message in read_content(read.content)[1].items():
+        name = f"column.{places[place[1]]}.{place[2]}" if place[0] == "columns" else ".".join(place)
+        found[name] = message
+    found |= read.mistakes
+    if not form.columns:
+        found[""] = "there are no columns. Add at least one."
+    return {name: message[:1].upper() + message[1:] for name, message in sorted(found.items(), key=_find_place)}
 
 
-def _read_shares(column: ColumnForm) -> dict[str, Any]:
-    """The guessed shares of levels; raises a `ParameterError` for a line that is none."""
-    found: dict[str, Any] = {}
-    for line in column.expected_shares.splitlines():
-        if not line.strip():
-            continue
-        share, *rest = line.split(maxsplit=1)
-        level = unquote_line("".join(rest))
-        if not level or level in found:
-            raise ParameterError(
-                f"expected_shares must be a share and a level in each line, as in 0.6 north, and each level once, got "
-                f"{show(line)} instead."
-            )
-        found[level] = read_number(share)
-    return found
-
-
-def form_content(form: SchemaForm, columns: Iterable[ColumnForm] | None = None) -> dict[str, Any]:
-    """The schema as the content of a TOML file, with some of the columns or with all."""
-    content: dict[str, Any] = _drop_empty(
-        {name: read_number(getattr(form, name)) for name in ("records", "radius", "expected_correlation")}
-    )
-    if form.person.strip() or form.person_rows.strip():
-        rows = _drop_empty({"rows": read_number(form.person_rows)})
-        content["person"] = {"column": unquote_line(form.person), **rows}
-    files = _drop_empty({"thousands": form.thousands, "sheet": form.sheet})
-    if form.decimal != ".":
-        files["decimal"] = form.decimal
-    if form.missing_rule == "listed":
-        files["missing_words"] = split_lines(form.missing_words)
-    if files:
-        content["files"] = files
-    chosen = form.columns if columns is None else columns
-    return {**content, "columns": {column.name: column_entry(column) for column in chosen}}
-
-
-def _drop_empty(entries: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entries.items() if value != ""}
+def _find_place(mistake: tuple[str, str]) -> float:
+    """Where the field of a mistake is in the form: columns come first."""
+    found = _COLUMN_FIELD.fullmatch(mistake[0])
+    return int(found[1]) if found else math.inf
 
 
 def form_to_toml(form: SchemaForm) -> str:
-    """The schema as TOML; `find_mistakes` of the form is empty, or the text says what is not filled in yet."""
-    content = form_content(form)
-    columns = content.pop("columns")
-    sections: dict[tuple[str, ...], dict[str, Any]] = {
-        (): {name: value for name, value in content.items() if not isinstance(value, dict)}
-    }
-    sections |= {(name,): value for name, value in content.items() if isinstance(value, dict)}
-    sections |= {("columns", name): entry for name, entry in columns.items()}
-    return "\n".join(_write_section(path, entries) for path, entries in sections.items() if path or entries)
-
-
-def _write_section(path: tuple[str, ...], entries: Mapping[str, Any]) -> str:
-    heading = [f"[{'.'.join(map(quote_key, path))}]"] if path else []
-    return "".join(f"{line}\n" for line in (*heading, *(f"{name} = {_write(v)}" for name, v in entries.items())))
-
-
-def _write(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        parts = [_write(one) for one in value]
-        line = f"[{', '.join(parts)}]"
-        return line if len(line) <= _WIDTH else "[\n" + "".join(f"  {part},\n" for part in parts) + "]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{quote_key(name)} = {_write(one)}" for name, one in value.items()) + " }"
-    if isinstance(value, dt.date | dt.time):
-        return show_date(value)
-    return repr(value) if isinstance(value, int | float) else quote_text(value)
+    """The schema as TOML; texts that cannot be read are left out, and comments say so."""
+    read = FormContent(form)
+    return "".join(f"# {message}\n" for message in read.mistakes.values()) + write_toml(read.content)

@@ -8,15 +8,15 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from sqlite3 import Connection, Row
 from threading import Lock
 
 from matrixdp.errors import ParameterError, show
-from matrixdp.ledger.request import check_name
+from matrixdp.ledger.entries import check_name
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.state import State, now
+from matrixdp.studio.state import State, insert, now
 
 _BYTES = 32
 _LONGEST_NAME = 100
@@ -91,7 +91,7 @@ def create_token(state: State, name: str, roles: Iterable[Role], days: float | N
     if days is not None and not 0 < days <= 36500:
         raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.")
     secret = make_secret()
-    expires = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
+    expires = None if days is None else now(timedelta(days=days))
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
     with state.writing() as connection:
         taken = connection.execute(
@@ -106,7 +106,7 @@ def create_token(state: State, name: str, roles: Iterable[Role], days: float | N
 
 def note_link(state: State, viewer: Viewer, hours: float) -> Token:
     """An entry for a browser that has signed in with a printed address; no text is its token."""
-    expires = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
+    expires = now(timedelta(hours=hours))
     token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), expires, None)
     with state.writing() as connection:
         connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
@@ -120,24 +120,19 @@ def forget_link(connection: Connection, token_id: str) -> None:
 
 
 def _insert(connection: Connection, token: Token, secret: str) -> None:
-    connection.execute(
-        "INSERT INTO tokens (id, name, roles, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
-        (token.id, token.name, write_roles(token.roles), hash_secret(secret), token.created, token.expires),
-    )
+    values = {**vars(token), "roles": write_roles(token.roles), "hash": hash_secret(secret)}
+    insert(connection, "tokens", **values)
 
 
 def list_tokens(state: State) -> list[Token]:
     """All tokens, in the order in which they were made."""
-    with state.reading() as connection:
-        return [_read_token(row) for row in connection.execute("SELECT * FROM tokens ORDER BY created, id")]
+    return [_read_token(row) for row in state.select("SELECT * FROM tokens ORDER BY created, id")]
 
 
 def find_token(state: State, secret: str) -> Token | None:
     """The token with this text, if it is valid."""
-    with state.reading() as connection:
-        row = connection.execute("SELECT * FROM tokens WHERE hash = ?", (hash_secret(secret),)).fetchone()
-    token = None if row is None else _read_token(row)
-    return token if token is not None and token.is_valid else None
+    found = map(_read_token, state.select("SELECT * FROM tokens WHERE hash = ?", hash_secret(secret)))
+    return next((token for token in found if token.is_valid), None)
 
 
 def revoke_token(state: State, token_id: str) -> tuple[Token, int]:
@@ -215,35 +210,30 @@ def enter_by_token(state: State, secret: str, hours: float) -> str | None:
 
 
 def _start_session(state: State, token: Token, hours: float) -> str:
-    cookie = make_secret()
-    expires = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
-    if token.expires is not None:
-        expires = min(expires, token.expires)
-    row = (
-        hash_secret(cookie),
-        token.id,
-        token.name,
-        write_roles(token.roles),
-        secrets.token_urlsafe(32),
-        expires,
-    )
+    cookie, expires = make_secret(), now(timedelta(hours=hours))
+    values = {
+        "hash": hash_secret(cookie),
+        "token": token.id,
+        "name": token.name,
+        "roles": write_roles(token.roles),
+        "csrf": make_secret(),
+        "expires": expires if token.expires is None else min(expires, token.expires),
+    }
     with state.writing() as connection:
         connection.execute("DELETE FROM sessions WHERE expires <= ?", (now(),))
-        connection.execute(
-            "INSERT INTO sessions (hash, token, name, roles, csrf, expires) VALUES (?, ?, ?, ?, ?, ?)", row
-        )
+        insert(connection, "sessions", **values)
     return cookie
 
 
 def find_session(state: State, cookie: str) -> Session | None:
     """The session of a cookie, unless it or its token has expired or was revoked."""
-    with state.reading() as connection:
-        row = connection.execute(
-            "SELECT sessions.* FROM sessions LEFT JOIN tokens ON tokens.id = sessions.token "
-            "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
-            (hash_secret(cookie), now()),
-        ).fetchone()
-    return None if row is None else Session(Viewer(row["name"], read_roles(row["roles"])), row["csrf"])
+    rows = state.select(
+        "SELECT sessions.* FROM sessions LEFT JOIN tokens ON tokens.id = sessions.token "
+        "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
+        hash_secret(cookie),
+        now(),
+    )
+    return next((Session(Viewer(row["name"], read_roles(row["roles"])), row["csrf"]) for row in rows), None)
 
 
 def sign_out(state: State, cookie: str) -> None:

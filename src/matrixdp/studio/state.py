@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from matrixdp.ledger.location import Location
@@ -156,6 +156,11 @@ class State:
             reason = "it is not a database" if error.sqlite_errorname == "SQLITE_NOTADB" else str(error)
             raise UnavailableError(f"{self.path.name}, the studio's own file, cannot be used: {reason}.") from None
 
+    def select(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """The rows that a query gives."""
+        with self.reading() as connection:
+            return connection.execute(query, values).fetchall()
+
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that excludes other writers; rolled back if an error is raised in it."""
@@ -169,6 +174,12 @@ class State:
             connection.execute("COMMIT")
 
 
-def now() -> str:
-    """The time in UTC, as text that sorts by time."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+def insert(connection: sqlite3.Connection, table: str, **values: str | None) -> None:
+    """Add a row to a table of the studio's file, unless it has one with the same key."""
+    names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", values)  # noqa: S608
+
+
+def now(after: timedelta = timedelta()) -> str:
+    """The time in UTC, or that after a while, as text that sorts by time."""
+    return (datetime.now(UTC) + after).isoformat(timespec="microseconds")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.requests import Status
 from matrixdp.studio.spec import ReleaseSpec
 
@@ -54,23 +53,6 @@ def name_query(spec: ReleaseSpec) -> str:
     if spec.cells:
         name += f" of {_list(spec.cells).replace(', ', ' and ', 1)}"
     return name + (f" by {_list(spec.by)}" if spec.by else "")
-
-
-def name_charge(charge: Charge) -> str:
-    """What was released, as far as the ledger says it."""
-    found = charge.description.get("aim") or charge.description.get("query") or charge.description.get("mechanism")
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
-    shape = charge.description.get("shape")
-    return f"{words}, {shape[0]} x {shape[1]}" if isinstance(shape, list) and len(shape) == 2 else words
-
-
-def name_cost(charge: Charge) -> str:
-    """What a charge cost: its epsilon and delta, and mu for Gaussian noise."""
-    epsilon, delta = (charge.description.get(name) for name in ("epsilon", "delta"))
-    parts = [f"epsilon {epsilon:.3g}"] if isinstance(epsilon, int | float) else []
-    parts += [f"delta {delta:.2g}"] if isinstance(delta, int | float) else []
-    parts += [f"mu {charge.event.mu:.4g}"] if isinstance(charge.event, Gaussian) else []
-    return ", ".join(parts) or str(charge.event)
 
 
 def write_plainly(message: str) -> str:

@@ -19,11 +19,11 @@ from enum import Enum
 from pathlib import Path
 from threading import Condition, Thread
 
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
-from matrixdp.studio.schemas import parse_schema
 from matrixdp.studio.state import Settings, State, now
 from matrixdp.studio.tables import TableFolder
 
@@ -261,9 +261,8 @@ class Runner:
             return None
 
     def _list_approved(self) -> list[str]:
-        with self._state.reading() as connection:
-            rows = connection.execute("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
-            return [row["id"] for row in rows]
+        rows = self._state.select("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
+        return [row["id"] for row in rows]
 
     def _release(self, request_id: str) -> None:
         if not self._settings.isolated:

@@ -26,7 +26,7 @@ from matrixdp.estimators import (
     PrivateScaler,
 )
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.people_sums import UNIT
+from matrixdp.queries.people import UNIT
 from property.test_rounding import apart
 
 BOUNDS = mdp.Bounds([-6] * 3, [6] * 3, names=["a", "b", "c"])

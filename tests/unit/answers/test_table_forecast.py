@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.described_table import SHAPES, TYPICAL, TableDescription, describe_moments
+from matrixdp.answers.described_table import SHAPES, TYPICAL, describe_moments
 from matrixdp.answers.models import RegressionFit
 from matrixdp.answers.number_block import NumberBlock
 from matrixdp.answers.simulated_noise import SimulatedNoise
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.table_view import select_groups
 from matrixdp.answers.tables import correlation_table, covariance_table, summarise
+from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report.answer_tables import make_answers
 

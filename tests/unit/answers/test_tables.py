@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
 import matrixdp as mdp
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.release.result import Release
 
 RECORDS = 4000
@@ -305,12 +305,12 @@ def test_other_releases_have_no_tables():
 
 
 def test_an_estimate_prints_as_a_table():
-    found = NamedEstimate(np.array([[1.0, np.nan]]), np.array([[0.5, np.nan]]), ("row",), ("a", "b"))
+    found = Estimate(np.array([[1.0, np.nan]]), np.array([[0.5, np.nan]]), ("row",), ("a", "b"))
     assert str(found) == "               a        b\nrow  1.00 ± 0.50  too few"
 
 
 def test_a_name_that_is_not_there_is_an_error_that_lists_the_others():
-    estimate = NamedEstimate(np.eye(2), np.zeros((2, 2)), ("a", "b"), ("a", "b"))
+    estimate = Estimate(np.eye(2), np.zeros((2, 2)), ("a", "b"), ("a", "b"))
     assert estimate["a", "a"] == 1.0
     with pytest.raises(mdp.ParameterError, match="there is no column 'c'; the columns are a, b"):
         estimate["a", "c"]

@@ -10,10 +10,8 @@ import matrixdp.queries
 from matrixdp import audit, estimators
 from matrixdp.audit import __main__ as command
 from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.campaign import attack_designs, replay_fits
-from matrixdp.audit.random_designs import QUERIES
-from matrixdp.audit.random_fits import ESTIMATORS, FITS
-from matrixdp.audit.tally import Tally
+from matrixdp.audit.campaign import Tally, attack_designs, replay_fits
+from matrixdp.audit.random_cases import ESTIMATORS, FITS, QUERIES
 
 
 @pytest.mark.parametrize("mistake", BROKEN)

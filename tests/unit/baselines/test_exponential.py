@@ -9,9 +9,8 @@ import pytest
 
 from matrixdp import Bounds, Identity, Neighbours, Privacy, SecondMoment, Stream
 from matrixdp.baselines import exponential, ppca
-from matrixdp.baselines.bingham import _best_b, draw_bingham
+from matrixdp.baselines.components import _best_b, concentration, draw_bingham
 from matrixdp.baselines.exponential import draw_radial
-from matrixdp.baselines.ppca import concentration
 
 IDENTITY = Identity(Bounds([0, 0], [3, 4]), records=2)
 

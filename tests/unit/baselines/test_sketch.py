@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matrixdp import ParameterError, Privacy
-from matrixdp.baselines.sketch import (
+from matrixdp.baselines.johnson_lindenstrauss import (
     CALIBRATIONS,
     largest_leverage,
     renyi_divergence,

@@ -10,10 +10,10 @@ import pytest
 
 import matrixdp as package
 from matrixdp.cli import options
-from matrixdp.cli.actions.schema_file import read_schema
-from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import cli
-from matrixdp.design.calibration import CALIBRATIONS
+from matrixdp.design.theorem2 import CALIBRATIONS
+from matrixdp.domain.schema_file import read_schema
+from matrixdp.domain.schema_template import make_template
 from matrixdp.release.options import GRAPHS, METHODS, MODELS, SUMMARIES
 from matrixdp.release.plan import _NUMBERS
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as matrixdp_package
-from matrixdp.cli.actions.schema_file import read_schema
-from matrixdp.cli.actions.schema_template import make_template
 from matrixdp.cli.main import run
+from matrixdp.domain.schema_file import read_schema
+from matrixdp.domain.schema_template import make_template
 from matrixdp.release import plan as planning
 from matrixdp.report import release_folder
 from unit.cli.conftest import BUDGET, SCHEMA, TABLE, argv, make_table, read_charges

@@ -220,8 +220,8 @@ def test_conflicts_are_errors(visits, matrixdp, words, message):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("[person]\n", 'must have column = "NAME"'),
-        ("[person]\ncolumn = 3\n", 'must have column = "NAME"'),
+        ("[person]\n", '[person] column must be given: the column with the ids of people, as in column = "NAME"'),
+        ("[person]\ncolumn = 3\n", "[person] column must be the name of a column, got 3"),
         ('[person]\ncolumn = "patient_id"\nrows = 0\n', "rows must be a positive integer, got 0"),
         ('[person]\ncolumn = "patient_id"\nrows = true\n', "rows must be a positive integer"),
         ('[person]\nname = "patient_id"\n', "unknown entry 'name'"),

@@ -9,9 +9,9 @@ import pytest
 
 from matrixdp import Category, Columns, Number, YesNo
 from matrixdp.adaptive import Description
-from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
-from matrixdp.report.forecast import describe_data, describe_table
+from matrixdp.report.forecast import describe_data
 
 
 def read(folder, text):
@@ -203,7 +203,7 @@ expected_shares = {yes = 0.25}
 
 
 def test_guesses_describe_a_table_for_forecasts(tmp_path):
-    found = describe_table(read(tmp_path, GUESSES + TABLE_GUESSES))
+    found = read(tmp_path, GUESSES + TABLE_GUESSES).guesses
     assert (found.means, found.stds, found.correlation) == ({"age": 40}, {"age": 10}, 0.6)
     assert found.missing == {"stay": 0.2}
     assert found.shares == {"ward": {"north": 0.5, "south": 0.3}, "smoker": {"yes": 0.25}}
@@ -212,13 +212,13 @@ def test_guesses_describe_a_table_for_forecasts(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("expected_missing = 0.2", "expected_missing = 20", "expected_missing must be from 0 to 1"),
+        ("expected_missing = 0.2", "expected_missing = 20", "expected_missing must be a number from 0 to 1"),
         ("missing = true\n", "", "expected_missing needs missing = true"),
         ("{yes = 0.25}", "0.25", "expected_shares must be levels and shares"),
-        ("{yes = 0.25}", '{yes = "often"}', "expected_shares: yes must be a number"),
-        ("{yes = 0.25}", "{maybe = 0.25}", "expected_shares of 'smoker' must be of levels among no, yes"),
-        ("south = 0.3", "south = 0.7", "expected_shares of 'ward' must sum to at most 1"),
-        ("{yes = 0.25}", "{yes = 0.25, no = 0.25}", "expected_shares of 'smoker' must sum to 1"),
+        ("{yes = 0.25}", '{yes = "often"}', "expected_shares must be a number for 'yes'"),
+        ("{yes = 0.25}", "{maybe = 0.25}", "expected_shares must be of levels among no, yes"),
+        ("south = 0.3", "south = 0.7", "expected_shares must sum to at most 1"),
+        ("{yes = 0.25}", "{yes = 0.25, no = 0.25}", "expected_shares must sum to 1"),
         ("{yes = 0.25}", "{yes = -0.25}", "must be a number from 0 to 1"),
         ("expected_missing = 0.2", "expected_shares = {a = 1}", "unknown entry 'expected_shares'"),
     ],
@@ -239,8 +239,8 @@ def test_guesses_describe_the_data_for_forecasts(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("expected_mean = 40", "expected_mean = 140", "expected_mean must be within the bounds 0 to 100"),
-        ("expected_std = 10", "expected_std = 60", "expected_std must be from 0 to 50"),
+        ("expected_mean = 40", "expected_mean = 140", "expected_mean must be a number from 0 to 100"),
+        ("expected_std = 10", "expected_std = 60", "expected_std must be a number from 0 to 50"),
         ("expected_std = 10", 'expected_std = "wide"', "expected_std must be a number"),
         ("expected_correlation = 0.6", "expected_correlation = 2", "expected_correlation must be from 0 to 1"),
         ("upper = 100\n", "", "upper"),

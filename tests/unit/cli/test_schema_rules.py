@@ -8,7 +8,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.domain.schema_file import read_schema
 
 SCHEMA = """\
 [files]
@@ -150,8 +150,8 @@ def test_a_new_schema_names_its_sheet(folder, matrixdp):
         ("lower = 1900-01-01", 'lower = "1900-01-01"', "lower must be a date without quotes, as in"),
         ("lower = 1900-01-01", "lower = 2021-01-01", "column 'birth'"),
         ("lower = 1900-01-01", "lower = 1900-01-01T00:00:00Z", "must have no zone"),
-        ("lower = 06:00:00", "lower = 6", "lower must be a time without quotes"),
-        ("lower = 06:00:00", "lower = 06:00:00\norigin = 1900-01-01", "Remove origin"),
+        ("lower = 06:00:00", "lower = 6", "lower must be a time, as in 07:30:00, got 6 instead"),
+        ("lower = 06:00:00", "lower = 06:00:00\norigin = 1900-01-01", "unknown entry 'origin'"),
         ("lower = 06:00:00", 'lower = 06:00:00\nunit = "weeks"', "must be one of seconds, hours, days, years"),
         ("lower = 06:00:00", "lower = 06:00:00\nunit = 1", "unit must be a text"),
         ('decimal = ","', "decimal = 1", "[files] decimal must be a text"),

@@ -12,11 +12,10 @@ from sklearn.pipeline import make_pipeline
 
 import matrixdp
 from matrixdp import estimators
-from matrixdp.answers.moments import Estimate
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
 from matrixdp.baselines import release_mechanism
-from matrixdp.cli.actions.schema_file import Schema
-from matrixdp.display.html import MOST_COLUMNS, MOST_ROWS, render_numbers, render_table
+from matrixdp.display import MOST_COLUMNS, MOST_ROWS, Numbers, render_numbers, render_table
+from matrixdp.domain.schema import Schema
 from matrixdp.estimators import PrivateCovariance, PrivateRidge, PrivateScaler
 from matrixdp.release.notebook import COMPARISON_ONLY, SIMULATION
 
@@ -154,18 +153,19 @@ def test_a_data_set_shows_its_first_rows_only():
 
 
 def test_large_tables_are_cut_and_say_so():
-    page = render_numbers(np.ones((30, 40)), None, [f"r{i}" for i in range(30)], [f"c{i}" for i in range(40)])
+    page = render_numbers(Numbers(np.ones((30, 40)), None, [f"r{i}" for i in range(30)], [f"c{i}" for i in range(40)]))
     assert page.count('<th scope="row">') == MOST_ROWS
     assert f"{30 - MOST_ROWS} more rows and {40 - MOST_COLUMNS} more columns" in read(page)
     assert "10 more rows" in read(render_table(("a", "b"), [("x", "y")] * (MOST_ROWS + 10)))
 
 
 def test_uncertain_numbers_fade_and_unknown_ones_say_why():
-    estimate = NamedEstimate(np.array([[5.0, 0.1, np.nan]]), np.array([[1.0, 1.0, np.nan]]), ("r",), ("a", "b", "c"))
-    cells = re.findall(r"<td( class=\"mdp-weak\")?>(.*?)</td>", estimate._repr_html_())
+    estimate = Estimate(np.array([[5.0, 0.1, np.nan]]), np.array([[1.0, 1.0, np.nan]]), ("r",), ("a", "b", "c"))
+    cells = re.findall(r"<td( class=\"(?:weak|note)\")?>(.*?)</td>", estimate._repr_html_())
     assert [bool(weak) for weak, _ in cells[1:]] == [False, True, True]
     assert cells[-1][1] == "too few"
-    hidden = Estimate(np.array([[1.0, np.nan], [np.nan, 1.0]]), np.array([[0.0, np.nan], [np.nan, 0.0]]))
+    value, names = np.array([[1.0, np.nan], [np.nan, 1.0]]), ("a", "b")
+    hidden = Estimate(value, value - 1, names, names, np.full((2, 2), "hidden by noise", object))
     assert read(hidden).count("hidden by noise") == 2
 
 
@@ -200,10 +200,10 @@ def test_a_restored_ledger_asks_to_be_settled(tmp_path):
 
 
 def test_schemas_show_their_columns(tmp_path):
-    text = read(Schema(tmp_path / "s.toml", COLUMNS, records=300))
+    text = read(Schema(COLUMNS, records=300, path=tmp_path / "s.toml"))
     assert "300" in text
     assert "may be missing" in text
-    assert "s.toml" in read(Schema(tmp_path / "s.toml"))
+    assert "s.toml" in read(Schema(path=tmp_path / "s.toml"))
 
 
 @pytest.mark.parametrize("name", [name for name in estimators.__all__ if name.startswith("Private")])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import matrixdp
-from matrixdp.answers.moments import Estimate
-from matrixdp.answers.named import NamedEstimate, relate_to_diagonal
+from matrixdp.answers.estimate import Estimate, relate_to_diagonal
 from matrixdp.design.noise_ellipse import outline_ellipse, pair_covariance
-from matrixdp.display.plots import plot_matrix
+from matrixdp.display import Numbers
+from matrixdp.plots import plot_matrix
 
 PRIVACY = matrixdp.Privacy(1, 1e-6)
 RECORDS = np.random.default_rng(0).uniform(0, 1, size=(400, 3)) * [1, 10, 100]
@@ -45,7 +45,7 @@ def test_matrices_have_names_and_numbers():
 
 def test_uncertain_entries_fade_and_those_without_noise_are_grey():
     value, std = np.array([[1.0, 1.0], [1.0, np.nan]]), np.array([[0.1, 5.0], [0.0, np.nan]])
-    (ax,) = draw(plot_matrix(value, std, ["r", "s"], ["c", "d"]))
+    (ax,) = draw(plot_matrix(Numbers(value, std, ["r", "s"], ["c", "d"])))
     painted = np.asarray(ax.images[0].get_array())
     assert painted[0, 1].min() > 0.85 > 0.6 > painted[0, 0].min()
     np.testing.assert_allclose(painted[1], 0.85)
@@ -61,15 +61,15 @@ def test_colours_of_a_covariance_do_not_depend_on_units():
 
 
 def test_means_have_error_bars_of_the_level():
-    estimate = Estimate(np.array([1.0, -2.0]), np.array([0.5, 0.1]), ("a", "b"))
-    (ax,) = draw(estimate.plot(level=0.9))
+    estimate = Estimate(np.array([[1.0], [-2.0]]), np.array([[0.5], [0.1]]), ("a", "b"), ("mean",))
+    (ax,) = draw(estimate.plot(level=0.9)).tolist()
     segments = ax.containers[0].lines[2][0].get_segments()
     np.testing.assert_allclose(segments[0][:, 0], [1 - 0.822427, 1 + 0.822427], rtol=1e-5)
     assert "90%" in ax.get_xlabel()
 
 
 def test_other_estimates_have_a_panel_a_column():
-    estimate = NamedEstimate(np.ones((2, 3)), np.ones((2, 3)), ("r", "s"), ("a", "b", "c"))
+    estimate = Estimate(np.ones((2, 3)), np.ones((2, 3)), ("r", "s"), ("a", "b", "c"))
     assert draw(estimate.plot()).shape == (3,)
     assert draw(estimate.plot(kind="matrix")).shape == (1,)
     with pytest.raises(matrixdp.ParameterError, match="kind must be 'matrix' or 'bars', got 'pie'"):
@@ -131,7 +131,7 @@ def test_frames_have_names_and_error_bars():
     np.testing.assert_allclose(long.high - long.value, 0.67449 * long["std"], rtol=1e-4)
     means = RELEASE.mean().to_frame()
     assert list(means.index) == list(BOUNDS.names)
-    np.testing.assert_array_equal(means["std"], RELEASE.mean().std)
+    np.testing.assert_array_equal(means["mean"], RELEASE.mean().value[:, 0])
     assert RELEASE.to_frame(long=True).shape == (16, 6)
 
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.baselines.adaptive_cov import adaptive_cov
-from matrixdp.baselines.adassp import adassp
-from matrixdp.baselines.coinpress import coinpress
-from matrixdp.baselines.separate_cov import separate_cov
-from matrixdp.baselines.unit_records import SharedBudget, clip_rows
+from matrixdp.baselines.covariances import SharedBudget, adaptive_cov, adassp, clip_rows, coinpress, separate_cov
 
 RNG = np.random.default_rng(0)
 DATA = np.clip(RNG.normal(size=(3000, 3)) @ np.diag([1.5, 1.0, 0.5]) + [5.0, 0, 0], [0, -5, -5], [10, 5, 5])

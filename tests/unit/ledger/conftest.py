@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,11 +28,3 @@ def ledger(path: Path | str) -> Iterator[Ledger]:
     with Ledger.create(path) as made:
         made.register("clinic", TOTAL, neighbours="replace")
         yield made
-
-
-@pytest.fixture
-def old_ledger(path: Path) -> Path:
-    """A ledger of matrixdp 0.1.0, copied while it was open: entries 6 to 8 are in its write-ahead log."""
-    for suffix in ("", "-wal"):
-        shutil.copyfile(Path(__file__).with_name(f"ledger_0_1_0.db{suffix}"), f"{path}{suffix}")
-    return path

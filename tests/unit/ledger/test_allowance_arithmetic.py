@@ -13,8 +13,7 @@ from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.gdp import gdp_delta
 from matrixdp.ledger import Gaussian, Pure, Registration, Reserve
 from matrixdp.ledger.accounting import Amount, payment_options, total_amount
-from matrixdp.ledger.allowance import AllowanceBalance, AllowanceSize, guaranteed_epsilon, parse_share
-from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.balance import AllowanceBalance, AllowanceSize, Balance, guaranteed_epsilon, parse_share
 from matrixdp.ledger.units import root_above, square_above
 from matrixdp.privacy import Neighbours, Privacy
 

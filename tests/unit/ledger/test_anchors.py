@@ -12,7 +12,7 @@ from ledger_tampering import edit, tampering
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Head, Ledger
-from matrixdp.ledger.sqlite.place import write_mark
+from matrixdp.ledger.place import write_mark
 
 
 def spend(ledger, mu=0.01):

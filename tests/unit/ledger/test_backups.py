@@ -154,16 +154,6 @@ def test_a_file_that_was_rolled_back_can_be_restored_elsewhere(ledger, path, tmp
             spend(restored)
 
 
-def test_a_ledger_of_version_1_is_backed_up_and_restored(old_ledger, path, tmp_path):
-    with Ledger.open(path) as old:
-        assert old.backup(tmp_path / "backup.db").entry == 8
-    path.unlink()
-    assert Ledger.open(tmp_path / "backup.db").verify().entry == 8
-    with Ledger.restore(tmp_path / "backup.db", path) as restored:
-        assert restored.verify().entry == 9
-        restored.settle("clinic", "all")
-
-
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [

@@ -74,12 +74,19 @@ def test_a_foreign_database_is_refused_and_left_alone(path):
     assert path.read_bytes() == before
 
 
-def test_a_newer_schema_is_refused_and_left_alone(ledger, path):
+@pytest.mark.parametrize(
+    ("version", "fault"),
+    [
+        (7, r"a newer matrixdp: its schema is version 7.*Upgrade matrixdp"),
+        (2, r"an unpublished matrixdp: its schema is version 2.*Use that matrixdp"),
+    ],
+)
+def test_another_schema_is_refused_and_left_alone(ledger, path, version, fault):
     ledger.close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 7")
+        connection.execute(f"PRAGMA user_version = {version}")
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"newer matrixdp: its schema is version 7.*Upgrade matrixdp"):
+    with pytest.raises(LedgerError, match=fault):
         Ledger.open(path)
     assert path.read_bytes() == before
 
@@ -166,10 +173,10 @@ def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    def fail(connection, path):
+    def fail():
         raise sqlite3.OperationalError("no space")
 
-    monkeypatch.setattr("matrixdp.ledger.sqlite.creation.migrate", fail)
+    monkeypatch.setattr("matrixdp.ledger.sqlite.sqlite_statements", fail)
     with pytest.raises(LedgerError, match="no space"):
         Ledger.create(path)
     assert not path.exists()

@@ -9,7 +9,7 @@ import pytest
 from ledger_stores import PostgresSchemas, SQLiteFiles
 from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError
-from matrixdp.ledger import Gaussian, Ledger, Plan, Pure, Reserve, copying
+from matrixdp.ledger import Gaussian, Ledger, Plan, Pure, Reserve, store
 
 
 @pytest.fixture(params=["sqlite to postgres", "postgres to sqlite", "postgres to postgres", "sqlite to sqlite"])
@@ -124,8 +124,8 @@ def stop(*arguments, **options):
 @pytest.mark.parametrize(
     ("step", "open_then"),
     [
-        ("matrixdp.ledger.copying.create_store", "original"),
-        ("matrixdp.ledger.copying._arrive", "neither"),
+        ("matrixdp.ledger.store._copy_entries", "original"),
+        ("matrixdp.ledger.store._arrive", "neither"),
     ],
 )
 def test_a_copy_that_is_stopped_never_leaves_two_that_accept_charges(paths, filled, monkeypatch, step, open_then):
@@ -145,9 +145,9 @@ def test_a_copy_that_is_stopped_before_the_original_is_closed_is_closed_itself(p
         audits.append(journal.location)
         return stop() if len(audits) == 2 else original(journal)
 
-    original = copying.audit
+    original = store.audit
     with monkeypatch.context() as patch:
-        patch.setattr(copying, "audit", stop_second)
+        patch.setattr(store, "audit", stop_second)
         with pytest.raises(Stopped):
             Ledger.copy(*paths)
     assert accepting(paths) == [paths[0]]

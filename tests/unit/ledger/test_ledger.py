@@ -15,7 +15,7 @@ from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError
 from matrixdp.gdp import gdp_mu, share_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Receipt, Reserve
-from matrixdp.ledger.author import default_actor
+from matrixdp.ledger.entries import default_actor
 from matrixdp.privacy import Privacy
 from matrixdp.version import __version__
 

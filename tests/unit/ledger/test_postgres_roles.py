@@ -12,8 +12,9 @@ from ledger_stores import PostgresSchemas, schema_of
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.ledger.chain import Head, next_entry
-from matrixdp.ledger.postgres.roles import roles_sql
+from matrixdp.ledger.entries import next_entry
+from matrixdp.ledger.schema import roles_sql
+from matrixdp.ledger.values import Head
 
 ROLES = ["reader", "writer", "curator"]
 

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import shutil
-import sqlite3
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,7 +9,7 @@ import pandas as pd
 import pytest
 
 import matrixdp.baselines  # noqa: F401  (registers its mechanisms)
-from ledger_stores import PostgresSchemas, both_stores, schema_of
+from ledger_stores import both_stores
 from ledger_tampering import edit, rehash
 from ledger_worker import TOTAL
 from matrixdp import Bounds, Privacy, SecondMoment, make_design
@@ -22,7 +17,6 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.estimators import PrivateCovariance, PrivateScaler
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.metrics import render_metrics
-from matrixdp.ledger.postgres.roles import roles_sql
 from matrixdp.privacy import Unit
 from matrixdp.release.run_mechanism import release_mechanism
 
@@ -166,94 +160,3 @@ class TestReleases:
                 "people": PERSON,
                 "rows": "record",
             }
-
-
-class TestOlderLedgers:
-    """Registrations that name no unit are for records, and for edges, which were charged like records then."""
-
-    def test_version_1(self, old_ledger):
-        with Ledger.open(old_ledger) as ledger:
-            assert {found.unit for found in ledger.datasets()} == {Unit()}
-            with pytest.raises(LedgerError, match="one record"):
-                spend(ledger, PERSON)
-            spend(ledger, "record")
-            spend(ledger, "edge")
-            ledger.register("people", TOTAL, neighbours="replace", unit=PERSON)
-            spend(ledger, PERSON, "people")
-            with pytest.raises(LedgerError, match="one edge"):
-                spend(ledger, "edge", "people")
-            ledger.verify()
-
-    @pytest.fixture
-    def second(self, ledger, path):
-        """A file of version 2: without units in its entries."""
-        spend(ledger, "record")
-        ledger.close()
-        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-            guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-            for name, _ in guards:
-                connection.execute(f"DROP TRIGGER {name}")
-            for entry in (2, 3):
-                edit(connection, entry, lambda content: content.pop("unit"))
-            rehash(connection)
-            for _, sql in guards:
-                connection.execute(sql)
-            connection.execute("PRAGMA user_version = 2")
-        with contextlib.suppress(OSError):
-            os.removexattr(path, "user.matrixdp.head")
-        return path
-
-    def test_version_2_is_read_as_it_is_and_upgraded_when_it_is_written(self, second):
-        before = second.read_bytes()
-        with Ledger.open(second) as ledger:
-            ledger.verify()
-            assert [str(found.unit) for found in ledger.datasets()] == ["record"]
-        assert second.read_bytes() == before
-        with Ledger.open(second) as ledger:
-            spend(ledger, "record")
-            ledger.verify()
-        with contextlib.closing(sqlite3.connect(second)) as connection:
-            assert connection.execute("PRAGMA user_version").fetchone() == (3,)
-
-    def test_a_copy_of_version_2_is_not_charged_after_its_upgrade(self, second, tmp_path):
-        """An upgrade must not record the place of a copy: both files would spend the total."""
-        copy = tmp_path / "copy.db"
-        shutil.copyfile(second, copy)
-        with Ledger.open(copy) as ledger:
-            for _ in range(2):
-                with pytest.raises(LedgerError, match="is a copy of the ledger"):
-                    spend(ledger, "record")
-            assert len(ledger.history()) == 1
-        with Ledger.open(second) as ledger:
-            spend(ledger, "record")
-
-
-def test_postgres_of_version_1(postgres_server):
-    """Only the owner can let older programs refuse the ledger, and until then it is for records."""
-    store = PostgresSchemas(postgres_server)
-    path = store.new_path("first")
-    schema = schema_of(path)
-    with Ledger.create(path) as ledger:
-        ledger.register("clinic", TOTAL, neighbours="replace")
-    with contextlib.closing(postgres_server.connect()) as admin:
-        admin.execute(f"UPDATE {schema}.ledger SET version = 1")
-        admin.execute(roles_sql(schema))
-        admin.execute(f"CREATE ROLE {schema}_ann LOGIN")
-        admin.execute(f"GRANT {schema}_curator TO {schema}_ann")
-    with Ledger.open(path.replace("postgres@", f"{schema}_ann@")) as ledger:
-        ledger.register("laboratory", TOTAL, neighbours="replace")
-        spend(ledger, "record")
-        with pytest.raises(LedgerError, match=r"only its owner can upgrade it\. Nothing was registered"):
-            ledger.register("people", TOTAL, neighbours="replace", unit=PERSON)
-        assert len(ledger.datasets()) == 2
-    with store.raw(path) as connection:
-        assert connection.execute("SELECT version FROM ledger").fetchone() == (1,)
-    with Ledger.open(path) as ledger:
-        ledger.register("people", TOTAL, neighbours="replace", unit=PERSON)
-        ledger.verify()
-    with store.raw(path) as connection:
-        assert connection.execute("SELECT version FROM ledger").fetchone() == (2,)
-        bodies = [
-            json.loads(body) for (body,) in connection.execute("SELECT body FROM entries ORDER BY entry").fetchall()
-        ]
-    assert [body["unit"] for body in bodies if body["kind"] == "register"] == ["record", "record", PERSON]

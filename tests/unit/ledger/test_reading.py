@@ -12,7 +12,8 @@ import pytest
 from ledger_worker import TOTAL, run_worker
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger, Reserve
-from matrixdp.ledger.entry_table import _QUERIES, COLUMNS
+from matrixdp.ledger.entries import COLUMNS
+from matrixdp.ledger.schema import _QUERIES
 
 OWN_MOUNTS = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode == 0
 WAYS = {"readonly": [], "mounted": ["unshare", "--mount"]} if OWN_MOUNTS else {"readonly": []}
@@ -47,15 +48,6 @@ def test_reading_needs_no_writing(clinic, way):
     assert "clinic.db: it cannot be" in answer["charge"]
     assert "Make the file and its directory writable" in answer["charge"]
     assert "cannot be created: " in answer["create"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_ledger_of_version_1_is_read_without_writing(folder, old_ledger, way):
-    Ledger.open(old_ledger).close()  # writes the log back
-    path = shutil.copyfile(old_ledger, folder / "clinic.db")
-    answer = run_worker(way, path, command=WAYS[way])
-    assert (answer["read"], answer["entries"], answer["charges"]) == ("", 8, [2, 3, 1])
-    assert answer["unchanged"]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -15,7 +15,7 @@ from ledger_tampering import edit, rehash
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Head, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.chain import sha256
+from matrixdp.ledger.entries import sha256
 
 pytestmark = both_stores
 
@@ -151,7 +151,7 @@ def rename(content):
         (5, rename, "allowance does not exist"),
         (5, lambda c: c.update(allowance_spent=["0", "0", "0"]), "spent of its allowance is wrong"),
         (5, lambda c: c.pop("allowance_spent"), "entry 5 is wrong: 'allowance_spent'"),
-        (5, lambda c: c.pop("allotted"), "sum of what is spent or allotted is wrong"),
+        (5, lambda c: c.pop("allotted"), "entry 5 is wrong: 'allotted'"),
         (6, lambda c: c.update(cost=[str(2**190), "0", "0"]), "cost is more than what was available"),
         (7, lambda c: c.update(allowance="bob"), "release without a charge"),
         (8, lambda c: c.update(returned=["0", "0", "0"]), "does not return what is left"),

@@ -10,7 +10,7 @@ import matrixdp as mdp
 from matrixdp.design.noise_ellipse import pair_covariance
 from matrixdp.noise import Covariance, EdgeNoise, MatrixGaussian
 from matrixdp.sensitivity import EdgeChange
-from matrixdp.sensitivity.best_covariance import best_covariance
+from matrixdp.sensitivity.limit import best_covariance
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 SIZES = [2, 3, 4, 5, 7]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from matrixdp.queries.sorted_rows import SortedRows, join_codes
+from matrixdp.queries.level_sums import SortedRows, join_codes
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_killed_worker_leaves_a_noisy_data_set_as_it_is(tmp_path, data, cluste
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, data, monkeypatch):
-    from matrixdp.records import dask_cluster as module
+    from matrixdp.records import clusters as module
 
     monkeypatch.setattr(module, "_TIMEOUT", 0.5)
     folder = write_parts(tmp_path / "set", data, parts=1)
@@ -135,7 +135,7 @@ def test_a_worker_with_another_version_is_refused():
 def test_a_scheduler_without_workers_is_named(tmp_path, data, monkeypatch):
     from distributed import LocalCluster
 
-    from matrixdp.records import dask_cluster as module
+    from matrixdp.records import clusters as module
 
     monkeypatch.setattr(module, "_TIMEOUT", 0.5)
     folder = write_parts(tmp_path / "set", data, parts=1)

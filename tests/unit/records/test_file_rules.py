@@ -11,8 +11,9 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import DateRule, FileRules, open_records
-from matrixdp.records.delimited import CsvReader
+from matrixdp.records.file_values import count_dates
 from matrixdp.records.files import open_files
+from matrixdp.records.untyped_formats import CsvReader
 
 RECORDS = 200
 NAMES = ["pay", "birth", "start", "ward", "smoker", "score"]
@@ -221,7 +222,7 @@ def test_what_is_no_date_is_an_error_that_does_not_show_it(tmp_path, text, layou
     ],
 )
 def test_dates_are_numbers_since_their_origin(values, number):
-    assert DateRule("a", "days", dt.date(2020, 1, 1)).numbers(values).to_pylist() == [number]
+    assert count_dates(DateRule("a", "days", dt.date(2020, 1, 1)), values).to_pylist() == [number]
 
 
 def test_a_folder_may_be_named_by_a_date(tmp_path):
@@ -249,7 +250,7 @@ def test_means_are_shown_as_dates_where_the_calendar_has_them(rule, number, show
 @pytest.mark.parametrize("extreme", [-(2**63), 2**63 - 1])
 def test_extreme_timestamps_do_not_wrap_around(extreme):
     column = pa.array([extreme]).cast(pa.timestamp("us"))
-    (found,) = DateRule("a", "days", dt.date(2020, 1, 1)).numbers(column).to_pylist()
+    (found,) = count_dates(DateRule("a", "days", dt.date(2020, 1, 1)), column).to_pylist()
     assert np.sign(found) == np.sign(extreme)
     assert abs(found) > 1e7
 
@@ -257,7 +258,7 @@ def test_extreme_timestamps_do_not_wrap_around(extreme):
 @pytest.mark.parametrize("values", [pa.array([1.5]), pa.array([True]), pa.array([[1]])])
 def test_columns_of_other_types_are_no_dates(values):
     with pytest.raises(mdp.DataError, match="must hold dates"):
-        DateRule("a", "days", dt.date(2020, 1, 1)).numbers(values)
+        count_dates(DateRule("a", "days", dt.date(2020, 1, 1)), values)
 
 
 def test_words_for_missing_values_hold_for_texts_of_all_files(tmp_path):
@@ -323,7 +324,7 @@ def test_errors_of_workbooks_show_no_cell(tmp_path, monkeypatch, rows, words):
 def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
     with pytest.raises(mdp.DataError, match="has no sheet 'None such'; it has Sheet, Data"):
         integers(folder / "t.xlsx", FileRules(sheet="None such"))
-    monkeypatch.setattr("matrixdp.records.excel._LARGEST_BYTES", 1000)
+    monkeypatch.setattr("matrixdp.records.untyped_formats._LARGEST_BYTES", 1000)
     with pytest.raises(mdp.DataError, match="Save it as CSV"):
         integers(folder / "t.xlsx", PLAIN)
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)

@@ -11,7 +11,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.records import choose_columns, formats
 from matrixdp.records.files import open_files
-from matrixdp.records.read_errors import sanitise_errors
+from matrixdp.records.parts import sanitise_errors
 
 COLUMNS = 100_000  # quadratic time would take minutes
 LIMIT = 8 << 30

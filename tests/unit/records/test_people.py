@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.records import clusters as spark
 from matrixdp.records import people as people_module
-from matrixdp.records import spark_frame as spark
 from matrixdp.records.ids import IdHash
 from matrixdp.records.people import IdCounts, _HashTable, count_people, number_of_people
 from unit.records.conftest import BOUNDS, make_data

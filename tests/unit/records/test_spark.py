@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.records import spark_frame as spark
+from matrixdp.records import clusters as spark
 from matrixdp.release.dataset import release_dataset
 from unit.records.conftest import BOUNDS, RECORDS, make_table, write_parts
 from unit.records.test_dataset import DESIGNS, read, seeded

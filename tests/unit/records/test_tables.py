@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.records import spark_frame as spark
+from matrixdp.records import clusters as spark
 from matrixdp.records.table_columns import TableBlock
 from unit.records.test_spark import Frame, partition  # noqa: F401  (a fixture)
 

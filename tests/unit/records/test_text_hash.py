@@ -3,8 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from matrixdp.records.ids import IdHash
-from matrixdp.records.text_hash import hash_texts
+from matrixdp.records.ids import IdHash, hash_texts
 
 KEY = b"k" * 32
 

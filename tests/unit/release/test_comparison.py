@@ -49,7 +49,7 @@ def test_means_and_matrices_are_compared():
 
 def test_frames_and_plots_mark_what_is_not_covered():
     release = simulate()
-    true = release.mean().value + np.array([0.0, 100.0, 0.0])
+    true = release.mean().value[:, 0] + np.array([0.0, 100.0, 0.0])
     found = compare(release, true, answer="mean")
     frame = found.to_frame()
     assert frame.covered.tolist() == [1.0, 0.0, 1.0]

@@ -3,7 +3,7 @@
 import numpy as np
 
 import matrixdp as mdp
-from matrixdp.display.numbers import format_number
+from matrixdp.display import format_number
 from matrixdp.release.notebook import SIMULATION
 
 

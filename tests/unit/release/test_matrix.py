@@ -208,7 +208,7 @@ def test_a_release_shows_itself():
     assert np.array_equal(np.asarray(released), released.matrix)
     assert "±" in str(released.covariance())
     assert str(released.covariance()).splitlines()[0].split() == ["a", "b"]
-    assert len(str(released.mean()).splitlines()) == 2
+    assert len(str(released.mean()).splitlines()) == 3
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_covariance_and_correlation_have_true_error_bars():
         stream = mdp.Stream(seed=7)
         releases = [release(design, data, stream=stream, simulation=True) for _ in range(400)]
         for name, expected in (
-            ("mean", data.mean(axis=0)),
+            ("mean", data.mean(axis=0)[:, None]),
             ("covariance", truth),
             ("correlation", truth / np.sqrt(np.outer(np.diag(truth), np.diag(truth)))),
         ):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import matrixdp as mdp
+from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.ledger import Reserve
-from matrixdp.records.file_rules import DateRule, FileRules
 from matrixdp.release.charging import describe_design
 from matrixdp.release.run import release as release_design
 from release_worker import BOUNDS, DATA, release_folder, run_worker

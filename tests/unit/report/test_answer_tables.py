@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.described_table import TableDescription
 from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_page
 from matrixdp.report.answer_tables import make_answers

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.named import NamedEstimate
+from matrixdp.answers.estimate import Estimate
+from matrixdp.display import choose_decimals, format_estimate
 from matrixdp.report import make_content, render_page
 from matrixdp.report.certainty import count_different, find_limit
 from matrixdp.report.count_totals import add_totals
-from matrixdp.report.decimals import choose_decimals, write_estimate
 from matrixdp.report.finding_words import compare_pairs, describe_counts, say_means
 from matrixdp.report.findings import average_columns, list_findings
 from matrixdp.report.number_tables import render_matrix, render_numbers, tabulate
@@ -78,7 +78,7 @@ def test_what_is_uncertain_fades_and_what_has_no_noise_is_grey():
     assert shading.weak[1].tolist() == [False, False, True]
     assert shading.strength[0, 1] == 1.0 > shading.strength[0, 2] > shading.strength[1, 2] > 0
     assert count_different(value, std > 0) == 3
-    page = render_matrix(tabulate(NamedEstimate(value, std, NAMES, NAMES), "m"), "correlation")
+    page = render_matrix(tabulate(Estimate(value, std, NAMES, NAMES), "m"), "correlation")
     for words in ('class="fixed">1<', 'class="positive weak"', 'class="positive doubtful"', "too few", "noise alone"):
         assert words in page
     for words in ("orange: positive; full colour at 0.8", "grey: no noise", "hidden by noise"):
@@ -88,16 +88,16 @@ def test_what_is_uncertain_fades_and_what_has_no_noise_is_grey():
 
 def test_decimals_are_the_same_throughout():
     value, std = np.array([[0.5, 123.25], [0.25, 7.0]]), np.array([[0.08, 20.0], [0.012, 3.0]])
-    page = render_numbers(tabulate(NamedEstimate(value, std, ("a", "b"), ("x", "y")), "t"))
+    page = render_numbers(tabulate(Estimate(value, std, ("a", "b"), ("x", "y")), "t"))
     for words in (">0.500 ", "± 0.080<", ">0.250 ", "± 0.012<", ">123 ", "± 20<", ">7 ", "± 3<"):
         assert words in page
     assert choose_decimals(np.ones(2), np.array([1e-5, 10.0])) is None  # too different
     assert choose_decimals(np.array([0.0484, 0.052]), None) == 4  # no error bars
     assert choose_decimals(np.array([0.0484, 0.052]), np.zeros(2)) == 4
     assert choose_decimals(np.array([3.0, 2000.0]), None) is None  # whole numbers
-    assert write_estimate(26123.0, 9123.0, None) == ("26,100", "9,100")
-    assert write_estimate(1e12, 1e11, None)[0] == "1e12"
-    assert write_estimate(float("nan"), 1.0, 2) == ("–", "")
+    assert format_estimate(26123.0, 9123.0) == ("26,100", "9,100")
+    assert format_estimate(1e12, 1e11)[0] == "1e12"
+    assert format_estimate(float("nan"), 1.0, 2) == ("–", "")
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])

@@ -331,9 +331,9 @@ def test_a_spreadsheet_runs_no_name(tmp_path):
 
 
 def test_tables_send_no_escapes_to_a_terminal():
-    from matrixdp.report.tables import format_matrix, format_table
+    from matrixdp.display import Numbers, format_numbers, format_table
 
-    text = format_matrix(np.eye(2), HOSTILE[:2], HOSTILE[2:4]) + format_table(HOSTILE, [HOSTILE])
+    text = format_numbers(Numbers(np.eye(2), None, HOSTILE[:2], HOSTILE[2:4])) + format_table(HOSTILE, [HOSTILE])
     assert all(char.isprintable() or char == "\n" for char in text)
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.sample import make_sample_release
-from matrixdp.report.questions import as_answerable, list_notes, to_csv, to_facts
+from matrixdp.report.questions import as_answerable, list_notes, to_facts
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.result_page import KINDS, ask, list_choices, read_question, show_cells, to_python
 
@@ -73,7 +74,7 @@ def test_a_table_answers_every_kind_of_question(table):
             assert all(row for rows in names.values() for row in rows)
         assert any("costs no privacy" in note for note in list_notes(table, answer))
         assert json.loads(json.dumps(to_facts(table, answer), allow_nan=False))["title"] == answer.title
-        assert to_csv(answer).startswith("row,column,value,std,note\n")
+        assert write_csv(answer.estimate).startswith("row,column,value,std,note\n")
 
 
 def test_answers_are_those_of_the_library(table):

@@ -34,7 +34,7 @@ from studio_site import ANALYST, CURATOR, TABLE, Site
 
 VICTIM = Path(__file__).parents[2] / "studio_victim.py"
 FULL = "MATRIXDP_STUDIO_FAULTS" in os.environ  # make studio-faults
-KILLS = 50 if FULL else 8
+KILLS = 50 if FULL else 5
 
 
 class Victims:
@@ -414,7 +414,7 @@ def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
 
 
 def test_many_analysts_spend_a_budget_exactly(folder):
-    people, each, affordable = (50, 20, 200) if FULL else (10, 6, 12)
+    people, each, affordable = (50, 20, 200) if FULL else (6, 4, 8)
     site = Site(folder, releases_at_once=4)
     with Ledger.open(site.settings.ledger) as ledger:
         schedule = ledger.schedule("clinic", affordable)

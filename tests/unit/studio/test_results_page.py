@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from matrixdp.studio import result_page as results
+from matrixdp.studio import requests
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
 
@@ -136,8 +136,8 @@ def test_a_release_of_another_kind_has_only_its_report(site):
 
 
 def test_a_large_release_is_not_read_for_its_page(site, analyst, moments, monkeypatch):
-    monkeypatch.setattr(results, "_LARGEST", 100)
-    monkeypatch.setattr(results, "_read", None)
+    monkeypatch.setattr(requests, "_LARGEST_RELEASE", 100)
+    monkeypatch.setattr(requests, "_read_release", None)
     page = analyst.get(moments)
     assert page.status_code == 200
     assert "report shows the matrix" in page.text

@@ -132,7 +132,7 @@ def test_the_preview_shows_toml_and_what_is_missing(curator):
     assert '<a href="#column.0.upper">' in page
     assert "<html" not in page
     page = curator.post(f"{EDITOR}/check", data={**SENT, "column.1.levels": '"a'}).text
-    assert "# a line that begins with a quotation mark" in page
+    assert "# levels must have a quotation mark at both ends" in page
     assert "Complete" in curator.post(f"{EDITOR}/check", data=SENT).text
 
 
@@ -152,11 +152,11 @@ def test_a_schema_of_another_sheet_of_a_workbook(curator, site):
     address = "/tables/book.xlsx/schema"
     assert 'name="column.0.name" value="other"' in curator.get(address).text
     column = {name: value for name, value in SENT.items() if name.startswith("column.0.")}
-    wrong = curator.post(address, data={**column, "sheet": "third", "action": "check"}).text
-    assert 'id="sheet-error"' in wrong
-    added = curator.post(address, data={"sheet": "second", "action": "add all"}).text
+    wrong = curator.post(address, data={**column, "files.sheet": "third", "action": "check"}).text
+    assert 'id="files.sheet-error"' in wrong
+    added = curator.post(address, data={"files.sheet": "second", "action": "add all"}).text
     assert 'name="column.0.name" value="age"' in added
-    saved = curator.post(address, data={**column, "sheet": "second", "action": "save"}, follow_redirects=False)
+    saved = curator.post(address, data={**column, "files.sheet": "second", "action": "save"}, follow_redirects=False)
     assert saved.is_redirect
     assert site.studio.schemas.parse("book.xlsx").rules.sheet == "second"
 

@@ -11,18 +11,16 @@ import click
 import numpy as np
 
 from matrixdp.cli.actions.output import echo_json, write_file
-from matrixdp.cli.actions.schema_file import read_schema
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
-from matrixdp.records.file_rules import DateRule
 from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.release.reading import read_release
 from matrixdp.release.result import Release
 from matrixdp.report import questions
 from matrixdp.report.dates import read_dates, show_dates
-from matrixdp.report.decimals import align_rows
-from matrixdp.report.questions import Answer, Answerable
-from matrixdp.report.tables import format_matrix
+from matrixdp.report.questions import Answer, Answerable, align_rows
 
 _LARGEST_FILE = 1 << 31  # bytes
 
@@ -151,14 +149,14 @@ def _write(
 ) -> None:
     estimate = answer.estimate
     if csv_file is not None:
-        write_file(csv_file, questions.to_csv(answer), option="csv")
+        write_file(csv_file, write_csv(answer.estimate), option="csv")
     if as_json:
         echo_json(questions.to_facts(release, answer))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
     bars = estimate.std if np.isfinite(estimate.std).any() and estimate.std.any() else None
-    undefined = estimate.reason
-    click.echo(format_matrix(estimate.value, estimate.rows, estimate.columns, bars, undefined=undefined, text=text))
+    shown = Numbers(estimate.value, bars, estimate.rows, estimate.columns, estimate.reason)
+    click.echo(format_numbers(shown, text=text))
     click.echo()
     for note in questions.list_notes(release, answer):
         click.echo(make_visible(note))

@@ -25,10 +25,11 @@ from matrixdp.audit.page import (
 )
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.output import echo_json, replace_nonfinite
-from matrixdp.cli.actions.schema_file import Schema, read_schema
 from matrixdp.cli.exits import ExitCode
 from matrixdp.design import Design, make_design
 from matrixdp.domain.columns import Category
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
@@ -153,7 +154,7 @@ def _attack(
 
 def _replay(name: str, estimator: Any, chosen: AuditOptions) -> Finding:
     from matrixdp.audit.campaign import replay_fits  # needs scikit-learn
-    from matrixdp.audit.random_fits import estimator_case
+    from matrixdp.audit.random_cases import estimator_case
 
     limits: dict[str, Any] = {"replays": chosen.replays, "seconds": chosen.seconds}
     tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(estimator, rng))

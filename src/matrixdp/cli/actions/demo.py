@@ -10,9 +10,9 @@ from typing import Any
 import click
 import numpy as np
 
+from matrixdp.display import Numbers, format_numbers
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report.tables import format_matrix
 
 _MARK = "made-by-matrixdp-demo"
 _COLUMNS = {  # public: from general knowledge of such measurements, not from these patients
@@ -44,7 +44,7 @@ def run_demo(place: Path) -> None:
             _run_command("Show what is left", "ledger", "show", "clinic.db")
         _print_title("The true correlation, for comparison (these data are public)")
         names = list(_COLUMNS)
-        click.echo(format_matrix(np.corrcoef(patients.T), names, names, digits=2))
+        click.echo(format_numbers(Numbers(np.corrcoef(patients.T), None, names, names), digits=2))
         folder.finish()
     _print_title("Files to look at")
     click.echo(f"  report                {place / 'out' / 'report.html'}")

@@ -14,10 +14,10 @@ from matrixdp.answers.single_question import compare_questions
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text, write_file
-from matrixdp.cli.actions.schema_file import read_schema
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display.numbers import format_number, make_visible
+from matrixdp.display import Numbers, format_number, format_numbers, format_table, make_visible
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import describe_guarantee
@@ -36,7 +36,6 @@ from matrixdp.report.forecast import (
 )
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.strength import describe_odds, name_loss
-from matrixdp.report.tables import format_matrix, format_table
 from matrixdp.types import Floats
 
 _SHOWN = ("median_std", "largest_std")
@@ -95,7 +94,7 @@ def _preview_ledger(made: Plan, path: Location, dataset: str, allowance: str | N
 def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
     """Numbers of the two features of --features; by default the first two, if there are two. None for a table."""
     names = feature_names(design.query)
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         if features is not None:
             raise ParameterError("--features must be left out for the moments of a table, which have no noise ellipse.")
         return None
@@ -150,7 +149,7 @@ def _collect_facts(made: Plan, design: Design, left: Left) -> dict[str, Any]:
         "std": (std[:1] if equal_rows else std).tolist(),
         "budgets": _tabulate_epsilons(made),
     }
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         facts["answers"] = _collect_predictions(made)
         facts["asked_alone"] = [
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
@@ -183,7 +182,7 @@ def _list_errors(std: Floats) -> list[list[float | None]]:
 
 def _print_design(made: Plan, design: Design, left: Left) -> None:
     lines = make_visible(design.explain(), keep="\n").split("\n")
-    if design.query.places is not None:  # what is predicted first, and how the noise was chosen last
+    if isinstance(design.query, TableMoments):  # what is predicted first, and how the noise was chosen last
         click.echo("\n".join(lines[:_GUARANTEE]))
         _print_predictions(made)
         if made.request.question == "everything":
@@ -198,7 +197,7 @@ def _print_design(made: Plan, design: Design, left: Left) -> None:
         header = ["epsilon", "median std", "largest std", "relative to range"]
         _print_section("Error at other epsilons", format_table(header, errors))
     _print_section("Cost in the ledger", _describe_cost(made, design.distance, left))
-    if design.query.places is not None:
+    if isinstance(design.query, TableMoments):
         _print_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
 
 
@@ -219,7 +218,9 @@ def _print_std(made: Plan) -> None:
             "\n  for data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables "
             "usually are"
         )
-    _print_section(f"Predicted standard deviation of {subject}", format_matrix(std, rows, columns) + note)
+    _print_section(
+        f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note
+    )
 
 
 def _print_predictions(made: Plan) -> None:
@@ -228,9 +229,8 @@ def _print_predictions(made: Plan) -> None:
     for answer in ranges["typical"][:_MOST_TABLES]:
         estimate = answer.estimate
         columns = 1 if answer.name == "regression" else None  # the second one is the sampling error
-        names = estimate.columns[:columns]
-        table = format_matrix(estimate.std[:, :columns], estimate.rows, names, undefined=estimate.reason)
-        _print_section(make_visible(f"Predicted error of: {answer.title}"), table)
+        shown = Numbers(estimate.std[:, :columns], None, estimate.rows, estimate.columns[:columns], estimate.reason)
+        _print_section(make_visible(f"Predicted error of: {answer.title}"), format_numbers(shown))
     table = _tabulate_medians(made, list(ranges), list(ranges.values()))
     _print_section("Median error, by how easy the data are where the schema has no guess", table)
     click.echo(f"  {_DESCRIBED}")
@@ -326,7 +326,9 @@ def _show_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     typical, shown = read_forecast(made, found, "typical"), judged_by(request.question)
     rows = names if len(typical) > 1 else ("all",)
     subject = {"means": "mean"}.get(shown, shown)
-    _print_section(f"Predicted error of every {subject}, for typical data", format_matrix(typical, rows, names))
+    _print_section(
+        f"Predicted error of every {subject}, for typical data", format_numbers(Numbers(typical, None, rows, names))
+    )
     errors = {kind: read_forecast(made, found, kind) for kind in KINDS}
     ranges = [[kind, f"{_median(errors[kind]):.3g}", f"{errors[kind].max():.3g}", look] for kind, look in KINDS.items()]
     _print_section("Range over the shapes that data may have", format_table(["data", "median", "largest", ""], ranges))

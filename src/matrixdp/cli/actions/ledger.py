@@ -9,14 +9,14 @@ from typing import Any, Unpack
 import click
 
 from matrixdp.cli.actions.output import echo_json, output_after_work
+from matrixdp.display import format_table
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Ledger, Summary
 from matrixdp.ledger.events import event_to_json
 from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
-from matrixdp.ledger.postgres.roles import roles_sql
+from matrixdp.ledger.schema import roles_sql
 from matrixdp.privacy import Privacy, Unit
-from matrixdp.report.tables import format_table
 
 
 def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:

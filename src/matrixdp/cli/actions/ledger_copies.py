@@ -12,9 +12,9 @@ from matrixdp.cli.actions.output import echo_json, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.anchors import parse_anchor
-from matrixdp.ledger.chain import Head
 from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
+from matrixdp.ledger.values import Head
 
 _COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
 

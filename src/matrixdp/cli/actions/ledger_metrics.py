@@ -8,7 +8,7 @@ import click
 
 from matrixdp.cli.actions.ledger import open_ledger
 from matrixdp.cli.exits import ExitCode
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import make_visible
 from matrixdp.ledger.location import Location
 from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
 

@@ -10,11 +10,11 @@ import click
 
 from matrixdp.cli.actions.ledger import open_ledger, show_ledger
 from matrixdp.cli.actions.output import echo_json, output_after_work
+from matrixdp.display import format_table
 from matrixdp.ledger import Schedule, count_releases, make_schedule
 from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
-from matrixdp.report.tables import format_table
 
 
 def add_allowance(

@@ -21,7 +21,7 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import output_after_work, warn_about_delta
 from matrixdp.cli.actions.progress import Progress
 from matrixdp.cli.actions.release_output import print_dataset, print_release
-from matrixdp.cli.actions.schema_file import read_schema
+from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Head
 from matrixdp.ledger.location import Location

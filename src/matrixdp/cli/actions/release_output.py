@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from matrixdp.cli.actions.output import echo_json, wrap_text
-from matrixdp.display.numbers import make_visible
+from matrixdp.display import Numbers, format_numbers, make_visible
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.mechanism_release import MechanismRelease
@@ -21,7 +21,6 @@ from matrixdp.report.dates import show_dates
 from matrixdp.report.ledger_summary import LedgerSummary
 from matrixdp.report.release_folder import ReleaseFolder
 from matrixdp.report.strength import describe_odds, name_loss
-from matrixdp.report.tables import format_matrix
 from matrixdp.report.words import DASH
 
 _MOST_TABLES = 12
@@ -43,7 +42,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         return
     click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
-        click.echo(format_matrix(content.matrix, content.rows, content.columns, content.std))
+        click.echo(format_numbers(Numbers(content.matrix, content.std, content.rows, content.columns)))
         if content.kind == "correlation" and np.isnan(content.matrix).any():
             click.echo(f"\n{DASH}")
     _print_answers(content)
@@ -62,11 +61,9 @@ def _print_answers(content: ReportContent) -> None:
     for answer in shown[:_MOST_TABLES]:
         estimate = answer.estimate
         click.echo(f"\n{make_visible(answer.title)}")
-        undefined = estimate.reason
         by_column, has_means = answer.name in BY_COLUMN, answer.name in ("means", *BY_COLUMN)
         text = show_dates(estimate, content.dates if has_means else (), by_column=by_column)
-        numbers = (estimate.value, estimate.rows, estimate.columns, estimate.std)
-        click.echo(format_matrix(*numbers, undefined=undefined, text=text))
+        click.echo(format_numbers(estimate, text=text))
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
 
@@ -91,7 +88,7 @@ def print_dataset(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     count = len(release.files)
     click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {out}, in {count:,} Parquet files")
     click.echo("\nStandard deviation of the noise in every row:")
-    click.echo(format_matrix(release.std[None], ("noise",), design.query.names or ()))
+    click.echo(format_numbers(Numbers(release.std[None], None, ("noise",), design.query.names or ())))
     if release.missing == "midpoint":
         click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
     _print_guarantee(release, folder.ledger, design.query.protects)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from matrixdp.cli.options import PATH, delimiter_option, json_option
 from matrixdp.cli.styles import Group
+
+if TYPE_CHECKING:
+    from matrixdp.domain.columns import Column
+    from matrixdp.domain.schema import Schema
 
 
 @click.group(cls=Group)
@@ -27,9 +32,21 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
     columns are read, never their values; CSV has no types. They are assumed to be public.
     """
-    from matrixdp.cli.actions.schema import write_template
+    from matrixdp.cli.actions.output import output_after_work, write_file
+    from matrixdp.domain.file_rules import FileRules
+    from matrixdp.domain.schema_template import make_template
+    from matrixdp.records.files import open_files
 
-    write_template(data, output, delimiter=delimiter, sheet=sheet, force=force)
+    source = open_files(data, delimiter=delimiter, rules=FileRules(sheet=sheet))
+    text = make_template(source.fields(), data.name, sheet)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_file(output, text, option="output", overwrite=force)
+    with output_after_work():
+        click.echo(
+            f"Wrote {output}. Fill in types, bounds and levels, then run: matrixdp schema check {output}", err=True
+        )
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
@@ -39,6 +56,62 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
 @json_option
 def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
-    from matrixdp.cli.actions.schema import check_schema
+    from matrixdp.cli.actions.output import echo_json
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.records.files import open_files
 
-    check_schema(path, data, delimiter=delimiter, as_json=as_json)
+    found = read_schema(path)
+    found.check()
+    if data is not None:
+        open_files(data, delimiter=delimiter, rules=found.rules).require(found.required_names())
+    if as_json:
+        echo_json(_collect_facts(found))
+    else:
+        _print_schema(found)
+
+
+def _collect_facts(schema: Schema) -> dict[str, Any]:
+    columns = {} if schema.columns is None else {one.name: _column_facts(schema, one) for one in schema.columns}
+    return {
+        "columns": columns,
+        "radius": schema.radius,
+        "records": schema.records,
+        "nodes": None if schema.graph is None else list(schema.graph.nodes),
+        "person": None if schema.person is None else vars(schema.person),
+    }
+
+
+def _column_facts(schema: Schema, column: Column) -> dict[str, Any]:
+    rule = schema.rules.date(column.name)
+    meaning = {} if rule is None else {"meaning": rule.meaning}
+    rest = {name: value for name, value in vars(column).items() if name != "name"}
+    return {**meaning, "type": column.type, **rest}
+
+
+def _print_schema(schema: Schema) -> None:
+    from matrixdp.display import format_table
+
+    click.echo(f"{schema.path} is complete.")
+    if schema.columns is not None:
+        rows = [[column.name, *_describe_column(schema, column)] for column in schema.columns]
+        click.echo(format_table(["column", "type", "values", "missing"], rows))
+    if schema.graph is not None:
+        click.echo(f"  a graph with {len(schema.graph.nodes)} nodes, weights up to {schema.graph.weight:g}")
+        if schema.graph.max_degree is not None:
+            click.echo(f"  protects one node with all its edges, degrees up to {schema.graph.max_degree:g}")
+    if schema.person is not None:
+        counts = "counts once" if schema.person.rows is None else f"has up to {schema.person.rows} rows that count"
+        click.echo(f"  protects one person with all their rows (column {schema.person.column!r}); each {counts}")
+
+
+def _describe_column(schema: Schema, column: Column) -> tuple[str, str, str]:
+    from matrixdp.domain.columns import Number, YesNo
+
+    rule, missing = schema.rules.date(column.name), "allowed" if column.missing else "error"
+    if isinstance(column, Number):
+        kind, meaning = ("number", "") if rule is None else (rule.kind, f" {rule.meaning}")
+        return kind, f"{column.lower:g} to {column.upper:g}{meaning}", missing
+    if isinstance(column, YesNo):
+        return column.type, "2 levels", missing
+    count = f"{len(column.levels):,} level{'s' * (len(column.levels) > 1)}"
+    return column.type, count + " and other" * column.other, missing

@@ -1,0 +1,582 @@
+"""The one renderer of numbers with names and error bars: text, HTML, CSV and data frames.
+
+Everything that shows numbers goes through here, from a terminal to a report. No scripts, and no colours of its own
+except for warnings; all text is escaped, also names of columns, which may come from a file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from html import escape
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from matrixdp.checks import check_number
+from matrixdp.errors import MissingExtraError, install_hint
+from matrixdp.types import Floats
+
+CERTAIN = 2.0  # error bars from zero from which on a number may be more than noise
+MOST_ROWS, MOST_COLUMNS = 20, 12  # of a table in a notebook
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+_MOST_DECIMALS = 6
+_LARGEST = 1e9  # from which on a number is written with an exponent
+_ROUNDING = 1e-9  # an error bar below this share of its number comes from rounding
+_LABEL_LENGTH = 40
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet runs
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+
+CellText = Callable[[int, int], str]  # text or markup of the entry in a row and column; empty for none
+
+
+class Shown(Protocol):
+    """Numbers that can be shown; `matrixdp.answers.Estimate` is the usual one."""
+
+    @property
+    def value(self) -> Floats:
+        """The numbers, of shape (rows, columns); NaN where one is not given."""
+
+    @property
+    def std(self) -> Floats | None:
+        """Their error bars, of the same shape; None where these are unknown."""
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """Names of the rows."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns."""
+
+    def reason(self, row: int, column: int, /) -> str:
+        """Why a number is not given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers with names that are not an answer, such as predicted errors or a released matrix.
+
+    Attributes
+    ----------
+    value : float64 array of shape (rows, columns)
+    std : float64 array of the same shape, or None
+    rows, columns : sequences of str
+    reason : function of row and column
+        Why a number is not given.
+    """
+
+    value: Floats
+    std: Floats | None
+    rows: Sequence[str]
+    columns: Sequence[str]
+    reason: CellText = field(default=lambda _row, _column: "–")
+
+
+def cut_numbers(numbers: Shown, rows: int, columns: int) -> Shown:
+    """The first rows and columns of a table."""
+    std = None if numbers.std is None else np.asarray(numbers.std[:rows, :columns])
+    names = numbers.rows[:rows], numbers.columns[:columns]
+    return Numbers(np.asarray(numbers.value[:rows, :columns]), std, *names, numbers.reason)
+
+
+# Numbers and labels
+
+
+def format_number(value: float, digits: int = 3) -> str:
+    """A number with at most `digits` significant digits, as short as possible; a dash for NaN.
+
+    Examples
+    --------
+    >>> format_number(1234567.0), format_number(0.04999), format_number(-12.0), format_number(0.0)
+    ('1.23e6', '0.05', '-12', '0')
+    """
+    if math.isnan(value):
+        return "–"
+    written = f"{value:.{digits}g}"
+    if "e" in written:
+        mantissa, exponent = written.split("e")
+        if "." in mantissa:
+            mantissa = mantissa.rstrip("0").rstrip(".")
+        return f"{value:.0f}" if -4 <= int(exponent) < digits + 1 and abs(value) >= 1 else f"{mantissa}e{int(exponent)}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
+
+
+def format_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> tuple[str, str]:
+    """A number and its error bar, which is empty where there is none.
+
+    Parameters
+    ----------
+    value, std : float
+    decimals : int, optional
+        By default both are rounded to the second digit of the error bar.
+    commas : bool
+        Whether thousands are separated.
+
+    Examples
+    --------
+    >>> format_estimate(12.3456, 0.0312), format_estimate(158.2, 34.0), format_estimate(1.0, 0.0)
+    (('12.346', '0.031'), ('158', '34'), ('1', ''))
+    >>> format_estimate(-0.001, 0.12), format_estimate(0.7071, 5e-15)  # no negative zero; an error of rounding
+    (('0.00', '0.12'), ('0.7071', ''))
+    >>> format_estimate(12345.678, 0.25, 1)
+    ('12,345.7', '0.2')
+    """
+    comma = "," if commas else ""
+    if not _ROUNDING * abs(value) < std < math.inf or math.isnan(value):
+        whole = math.isfinite(value) and value == round(value) and abs(value) < _LARGEST
+        if whole or decimals is None or not math.isfinite(value):
+            return f"{value + 0.0:{comma}.0f}" if whole else format_number(value, 4), ""
+        return f"{round(value, decimals) + 0.0:{comma}.{decimals}f}", ""
+    if decimals is None:
+        places = 1 - math.floor(math.log10(std))
+        if places > _MOST_DECIMALS or max(abs(value), std) >= _LARGEST:
+            return format_number(value, 4), format_number(std, 2)
+        value, std, decimals = round(value, places), round(std, places), max(places, 0)
+    return f"{round(value, decimals) + 0.0:{comma}.{decimals}f}", f"{round(std, decimals):{comma}.{decimals}f}"
+
+
+def join_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> str:
+    """A number and its error bar in one string.
+
+    Examples
+    --------
+    >>> join_estimate(0.481, 0.08, 3), join_estimate(25103.4, 931.0)
+    ('0.481 ± 0.080', '25,100 ± 930')
+    """
+    return " ± ".join(filter(None, format_estimate(value, std, decimals, commas=commas)))
+
+
+def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) -> int | None:
+    """Decimals for a table or one of its columns; None where its error bars are too different for that.
+
+    The smallest error bar keeps at least one digit, and two where all are of the same size. Counts have none.
+
+    Examples
+    --------
+    >>> value = np.array([48.0, 23.0])
+    >>> choose_decimals(value, np.array([0.080, 0.053])), choose_decimals(value, np.array([20.0, 3.0]))
+    (3, 0)
+    """
+    widest, most, least_count = 2, 8, 0.5  # powers of ten between error bars, decimals, error bar of a count
+    found = np.zeros(0) if std is None else np.asarray(std)[np.isfinite(value) & np.isfinite(std) & (std > 0)]
+    if not found.size and not counts:  # three digits of numbers that are alike, none of whole ones
+        finite = np.abs(value[np.isfinite(value) & (value != 0)])
+        return None if (finite == np.round(finite)).all() else choose_decimals(finite, finite / 10)
+    if not found.size or float(np.abs(value[np.isfinite(value)]).max(initial=0.0)) >= _LARGEST:
+        return None
+    places = 1 - np.floor(np.log10(found))
+    low, high = int(places.min()), int(places.max())
+    if high - low > widest or high > most:
+        return None
+    return 0 if counts and found.min() >= least_count else max(high if high == low else high - 1, 0)
+
+
+def make_visible(text: str, *, keep: str = "") -> str:
+    r"""Text with control characters, and other characters that are not printable, as visible escapes.
+
+    They could send commands to a terminal or make an SVG image invalid. Characters in `keep` stay as they are.
+
+    Examples
+    --------
+    >>> make_visible("age\x1b[31m\n")
+    'age\\x1b[31m\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
+def shorten(label: str, length: int) -> str:
+    """A label of at most `length` characters, with an ellipsis where it was cut."""
+    return label if len(label) <= length else label[: length - 1] + "…"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Words as a list in a sentence.
+
+    Examples
+    --------
+    >>> join_words(["age", "bmi", "sex"])
+    'age, bmi and sex'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+# Text for terminals
+
+
+def align_columns(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of cells, padded to the width of their columns: the first flush left, the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Text with aligned columns under a header; the first column is flush left, the others flush right.
+
+    Examples
+    --------
+    >>> print(format_table(["feature", "std"], [["age", "0.5"], ["weight", "12"]]))
+      feature  std
+      ───────  ───
+      age      0.5
+      weight    12
+    """
+    lines = [[make_visible(cell) for cell in line] for line in (header, *rows)]
+    rule = ["─" * max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  " + line for line in align_columns([lines[0], rule, *lines[1:]]))
+
+
+def format_numbers(numbers: Shown, *, digits: int = 3, text: CellText | None = None) -> str:
+    """Text of the first twelve rows and eight columns of a table, with error bars where they are known.
+
+    Parameters
+    ----------
+    numbers : Shown
+    digits : int
+        Of numbers without error bars.
+    text : function of row and column, optional
+        A string in place of the number, such as a date; an empty one is none.
+
+    Examples
+    --------
+    >>> print(format_numbers(Numbers(np.array([[1.0, 0.25]]), np.array([[0.0, 0.1]]), ["a"], ["x", "y"])))
+         x            y
+      ─  ─  ───────────
+      a  1  0.25 ± 0.10
+    """
+    rows, columns = numbers.rows, numbers.columns
+    height, width = min(len(rows), 12), min(len(columns), 8)
+    more = width < len(columns)
+    body = [
+        [shorten(rows[i], 20), *(format_cell(numbers, i, j, digits, text) for j in range(width)), *(["…"] * more)]
+        for i in range(height)
+    ]
+    if height < len(rows):
+        body.append(["…", *([""] * (width + more))])
+    return format_table(["", *(shorten(name, 18) for name in columns[:width]), *([""] * more)], body)
+
+
+def format_cell(numbers: Shown, i: int, j: int, digits: int = 3, text: CellText | None = None) -> str:
+    """A number with its error bar, or why it is not given."""
+    value = float(numbers.value[i, j])
+    if math.isnan(value):
+        return numbers.reason(i, j)
+    if text is not None and (words := text(i, j)):
+        return words
+    if numbers.std is None:
+        return format_number(value, digits)
+    return join_estimate(value, float(numbers.std[i, j]), commas=False)
+
+
+# HTML
+
+
+_LINE = "1px solid rgba(128,128,128,.35)"
+_STYLE = f"""<style>
+.mdp{{font:13px/1.5 {FONT};color:inherit;max-width:100%}}
+.mdp-title{{font-weight:600;font-size:14px}}
+.mdp-soft,.mdp .bar{{opacity:.65}} .mdp .weak,.mdp .note{{opacity:.5}} .mdp .weak .bar{{opacity:1}}
+.mdp-warning{{border-left:4px solid #d9572b;padding:2px 8px;margin:4px 0;font-weight:600}}
+.mdp-scroll{{overflow-x:auto;margin:6px 0}}
+.mdp table{{border-collapse:collapse;border:0;margin:0;font:inherit;font-variant-numeric:tabular-nums}}
+.mdp caption{{text-align:left;font-weight:600;padding:2px 8px;caption-side:top;color:inherit}}
+.mdp tr,.mdp tr:hover{{background:none!important}}
+.mdp th,.mdp td{{padding:2px 8px;border:0;border-bottom:{_LINE};text-align:right;white-space:nowrap;color:inherit}}
+.mdp th{{font-weight:600}} .mdp th[scope=row],.mdp .mdp-text,.mdp .mdp-facts td{{text-align:left}}
+.mdp .mdp-facts th{{font-weight:400;opacity:.65;vertical-align:top}} .mdp .mdp-facts td{{white-space:normal}}
+</style>"""
+
+
+def escape_text(words: str) -> str:
+    r"""Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain.
+
+    Examples
+    --------
+    >>> escape_text("a<b\x07")
+    'a&lt;b\\x07'
+    """
+    return escape(make_visible(words))
+
+
+def break_name(name: str) -> str:
+    """A name as HTML that may be broken after underscores, points and hyphens, so that columns stay narrow."""
+    shown = escape_text(name)
+    for mark in "_.-/":
+        shown = shown.replace(mark, f"{mark}<wbr>")
+    return shown
+
+
+def render_card(title: str, *parts: str, warnings: Iterable[str] = ()) -> str:
+    """A titled block for a notebook; `parts` are HTML from the functions below, all else is text."""
+    marks = "".join(f'<div class="mdp-warning">{escape_text(words)}</div>' for words in warnings)
+    head = f'<div class="mdp-title">{escape_text(title)}</div>' if title else ""
+    return f'{_STYLE}<div class="mdp">{head}{marks}{"".join(parts)}</div>'
+
+
+def render_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Names and what is to be said of each, one a line."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape_text(name)}</th><td>{escape_text(words)}</td></tr>' for name, words in facts
+    )
+    return f'<div class="mdp-scroll"><table class="mdp-facts"><tbody>{rows}</tbody></table></div>'
+
+
+def render_note(words: str) -> str:
+    """A remark in a softer colour."""
+    return f'<div class="mdp-soft">{escape_text(words)}</div>'
+
+
+def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
+    """A table of strings for a notebook; the first `texts` columns are aligned to the left. Of a long one, a part."""
+
+    def align(column: int) -> str:
+        return ' class="mdp-text"' if column < texts else ""
+
+    found = [list(row) for row in rows]
+    names = "".join(f'<th scope="col"{align(j)}>{_label(name)}</th>' for j, name in enumerate(head))
+    lines = []
+    for row in found[:MOST_ROWS]:
+        cells = [f"<td{align(j)}>{escape_text(words)}</td>" for j, words in enumerate(row) if j]
+        lines.append(f'<tr><th scope="row">{_label(row[0])}</th>{"".join(cells)}</tr>')
+    body = f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    return f'<div class="mdp-scroll">{body}</div>{_say_rest(len(found) - MOST_ROWS, 0)}'
+
+
+def render_numbers(numbers: Shown, caption: str = "") -> str:
+    """A table of numbers with error bars for a notebook; of a large one, the first rows and columns."""
+    table = write_table(cut_numbers(numbers, MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
+    rest = _say_rest(len(numbers.rows) - MOST_ROWS, len(numbers.columns) - MOST_COLUMNS)
+    return f'<div class="mdp-scroll">{table}</div>{rest}'
+
+
+def write_table(
+    numbers: Shown,
+    *,
+    kind: str = "",
+    caption: str = "",
+    corner: tuple[str, str] = ("", ""),
+    totals: bool = False,
+    decimals: Sequence[int | None] | None = None,
+    label: Callable[[str], str] = break_name,
+    text: CellText | None = None,
+    below: CellText | None = None,
+    fades: Callable[[int, int], bool] | None = None,
+    colour: CellText | None = None,
+) -> str:
+    """Numbers with error bars as the HTML of a table, for notebooks and pages alike.
+
+    Parameters
+    ----------
+    numbers : Shown
+    kind, caption : str
+        Classes of the table, and its caption.
+    corner : tuple of str
+        What the rows and the columns are; empty where their names say it.
+    totals : bool
+        Whether the last row and column are sums of the others.
+    decimals : sequence of int or None, optional
+        Of each column, with separated thousands; by default each number has its own.
+    label : function of a name
+        The name as HTML.
+    text, below : functions of row and column, optional
+        A string in place of the number, and markup below it.
+    fades : function of row and column, optional
+        Whether a number fades that is within two error bars of zero; by default it does. A mean does not: zero is one
+        value among others.
+    colour : function of row and column, optional
+        Attributes of a coloured cell, such as ``class="positive"``; a cell without them fades.
+    """
+    height, width = numbers.value.shape
+
+    def cell(i: int, j: int) -> str:
+        value, bar = float(numbers.value[i, j]), _bar(numbers, i, j)
+        attributes = "" if colour is None else colour(i, j)
+        if not attributes and not math.isfinite(value):
+            return f'<td class="note">{escape_text(numbers.reason(i, j) or format_number(value))}</td>'
+        weak = abs(value) < CERTAIN * bar and (fades is None or fades(i, j))
+        total = totals and (i == height - 1 or j == width - 1)
+        marks = " ".join(["total"] * total + ["weak"] * weak)
+        attributes = attributes or (f'class="{marks}"' if marks else "")
+        number, bar_text = format_estimate(
+            value, bar, None if decimals is None else decimals[j], commas=decimals is not None
+        )
+        if text is not None and (words := text(i, j)):
+            number, _, bar_text = words.partition(" ± ")
+        error = f' <span class="bar">± {escape_text(bar_text)}</span>' if bar_text else ""
+        more = "" if below is None else below(i, j)
+        return f"<td{' ' * bool(attributes)}{attributes}>{escape_text(number)}{error}{more}</td>"
+
+    lines = []
+    for i, name in enumerate(numbers.rows):
+        mark = ' class="total"' if totals and i == height - 1 else ""
+        cells = "".join(cell(i, j) for j in range(width))
+        lines.append(f'<tr{mark}><th scope="row">{label(name)}</th>{cells}</tr>')
+    head = f"<thead>{_write_head(numbers.columns, corner, label)}</thead>"
+    title = f"<caption>{escape_text(caption)}</caption>" if caption else ""
+    start = f'<table class="{kind}">' if kind else "<table>"
+    return f"{start}{title}{head}<tbody>{''.join(lines)}</tbody></table>"
+
+
+def _write_head(columns: Sequence[str], corner: tuple[str, str], label: Callable[[str], str]) -> str:
+    """The names of the columns, with what they are above them."""
+    above, beside = "", "<td></td>"
+    if corner[1]:
+        span = f'<th scope="colgroup" colspan="{len(columns)}" class="axis">{escape_text(corner[1])}</th>'
+        above = f"<tr><td></td>{span}</tr>"
+    if corner[0]:
+        beside = f'<th scope="col" class="axis">{escape_text(corner[0])}</th>'
+    names = "".join(f'<th scope="col">{label(name)}</th>' for name in columns)
+    return f"{above}<tr>{beside}{names}</tr>"
+
+
+def _bar(numbers: Shown, i: int, j: int) -> float:
+    """The error bar of an entry; zero where it has none."""
+    bar = 0.0 if numbers.std is None else float(numbers.std[i, j])
+    return bar if math.isfinite(bar) else 0.0
+
+
+def _label(name: str) -> str:
+    return escape_text(shorten(name, _LABEL_LENGTH))
+
+
+def _say_rest(rows: int, columns: int) -> str:
+    """A note on what is left out of a table."""
+    left = [f"{count:,} more {word}" for count, word in ((rows, "rows"), (columns, "columns")) if count > 0]
+    return render_note(f"… {' and '.join(left)}") if left else ""
+
+
+# CSV and data frames
+
+
+def quote_formula(name: str) -> str:
+    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
+
+    Examples
+    --------
+    >>> quote_formula("age"), quote_formula("=1+1"), quote_formula("-1")
+    ('age', "'=1+1", '-1')
+    """
+    return f"'{name}" if name.startswith(_FORMULAS) and not _PLAIN_NUMBER.fullmatch(name) else name
+
+
+def blank_hidden(numbers: Iterable[float]) -> list[Any]:
+    """Numbers for a CSV file, empty where one is not given."""
+    return [number if math.isfinite(number) else "" for number in numbers]
+
+
+def list_entries(numbers: Shown) -> Iterator[tuple[int, list[Any]]]:
+    """Each number for a CSV file, with the row that it is in: row, column, value, std, note."""
+    for i, row in enumerate(numbers.rows):
+        for j, column in enumerate(numbers.columns):
+            std = math.nan if numbers.std is None else float(numbers.std[i, j])
+            shown = blank_hidden([float(numbers.value[i, j]), std])
+            yield i, [quote_formula(row), quote_formula(column), *shown, numbers.reason(i, j)]
+
+
+def write_csv(numbers: Shown) -> str:
+    """One number to a line, as in the files of a release."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["row", "column", "value", "std", "note"])
+    writer.writerows(entry for _, entry in list_entries(numbers))
+    return text.getvalue()
+
+
+def load_pandas() -> Any:
+    """The module pandas, or a `MissingExtraError`."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError(f"data frames need pandas. {install_hint('plot')}") from None
+    return pandas
+
+
+def interval(value: Floats, std: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Bounds that contain the number without noise with probability `level`, for normal noise."""
+    reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * std
+    return value - reach, value + reach
+
+
+def make_frame(numbers: Shown, *, long: bool = False, level: float = 0.95) -> Any:
+    """A table as a data frame, or with a row for each number: row, column, value, std, low and high."""
+    pandas, value = load_pandas(), np.asarray(numbers.value)
+    if not long:
+        return pandas.DataFrame(np.array(value), index=list(numbers.rows), columns=list(numbers.columns))
+    std = np.full(value.shape, np.nan) if numbers.std is None else np.broadcast_to(numbers.std, value.shape)
+    low, high = interval(value, std, level)
+    names = {"row": np.repeat(list(numbers.rows), value.shape[1]), "column": np.tile(list(numbers.columns), len(value))}
+    arrays = {"value": value, "std": std, "low": low, "high": high}
+    return pandas.DataFrame({**names, **{name: np.ravel(array).copy() for name, array in arrays.items()}})
+
+
+# Representations
+
+
+_MOST_ITEMS = 5  # of a list
+
+
+def short_repr(value: Any) -> str:
+    """Name and fields of a dataclass: long lists shortened, arrays by their shape, fields at their defaults left out.
+
+    Examples
+    --------
+    >>> from matrixdp import Category
+    >>> Category("ward", [f"w{number}" for number in range(100)])
+    Category(name='ward', levels=('w0', 'w1', 'w2', 'w3', 'w4', ... 95 more))
+    """
+    shown = []
+    for one in fields(value):
+        found = getattr(value, one.name)
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        same = type(found) is type(default) and isinstance(found, str | tuple) and found == default
+        if one.repr and found is not default and not same:
+            shown.append(f"{one.name}={_show(found)}")
+    return f"{type(value).__name__}({', '.join(shown)})"
+
+
+def table_repr(value: Any, rows: int, columns: int) -> str:
+    """The text of a table of numbers if it fits on a screen, else its size."""
+    if rows <= 20 and columns <= 8:
+        return str(value)
+    return f"<{type(value).__name__} of {rows:,} x {columns:,} numbers; print shows them>"
+
+
+def matrix_text(matrix: Any) -> str:
+    """The text of a matrix, of a large one its corners."""
+    with np.printoptions(threshold=144, edgeitems=3, precision=5):
+        return str(matrix)
+
+
+def _show(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return repr(value.item())
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return f"[{_join([f'{number:.6g}' for number in value[: _MOST_ITEMS + 1].tolist()], value.size)}]"
+    if isinstance(shape, tuple) and len(shape) > 1:
+        return f"<{' x '.join(f'{size:,}' for size in shape)} numbers>"
+    if isinstance(value, tuple):
+        items = [_show(item) for item in value[: _MOST_ITEMS + 1]]
+        return f"({_join(items, len(value))}{',' if len(items) == 1 else ''})"
+    return repr(value)
+
+
+def _join(items: Sequence[str], count: int) -> str:
+    more = count - _MOST_ITEMS
+    return ", ".join([*items[:_MOST_ITEMS], *([f"... {more:,} more"] if more > 0 else [])])

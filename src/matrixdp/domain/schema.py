@@ -1,0 +1,250 @@
+"""The schema: everything that is public about a table, declared before any of its values is read.
+
+It says what a record can be (columns with bounds or levels, a radius, a graph), how files are read, who is protected,
+and what forecasts may assume. `schema_file` reads and writes it, and lists its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from matrixdp.checks import check_integer, check_magnitude
+from matrixdp.display import render_card, render_facts
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, YesNo
+from matrixdp.domain.description import TableDescription
+from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
+from matrixdp.domain.person import Person
+from matrixdp.errors import ParameterError, show
+
+MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
+GUESSES = {"means": "mean", "stds": "std", "missing": "missing", "shares": "shares"}  # of columns: expected_mean, ...
+Place: TypeAlias = tuple[str, ...]  # of an entry: ("columns", "age", "lower")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The public nodes of a graph, the largest weight of an edge, and what is protected: an edge or a node."""
+
+    nodes: tuple[str, ...]
+    weight: float = 1.0
+    unit: str = "edge"
+    max_degree: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(map(str, self.nodes)))
+        if len(self.nodes) > MAX_SIDE:
+            raise ParameterError(
+                f"nodes must be at most {MAX_SIDE:,}; their matrix is held in memory.", parameter="nodes"
+            )
+        if len(self.nodes) < 2 or len(set(self.nodes)) != len(self.nodes):
+            raise ParameterError(
+                "nodes must be a list of at least two different names, or a number of nodes.", parameter="nodes"
+            )
+        if self.unit not in ("edge", "node") or (self.unit == "node") != (self.max_degree is not None):
+            raise ParameterError(
+                'unit must be "edge", without max_degree, or "node", with max_degree = a public bound on the sum of a '
+                "node's weights.",
+                parameter="unit",
+            )
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Everything that is public about a table.
+
+    Parameters
+    ----------
+    columns : Columns, optional
+        None if only a graph is described.
+    radius : float, optional
+        Of the ball about the middle of the bounds into which records are moved.
+    records : int, optional
+        The public number of records.
+    person : Person, optional
+        The column with the ids of people, who are then protected with all their rows.
+    graph : Graph, optional
+    guesses : TableDescription
+        Used by forecasts alone.
+    rules : FileRules
+        How values are written in files, with the columns of dates, which are numbers in `columns`.
+    path : Path
+        The file, as messages name it.
+
+    Examples
+    --------
+    >>> schema = Schema(Columns([Number("age", 0, 120)]), records=500)
+    >>> schema.number_bounds().upper.tolist()
+    [120.0]
+    >>> Schema(Columns([Number("age", 0, 120)]), person=Person("age"))
+    Traceback (most recent call last):
+    matrixdp.errors.ParameterError: column 'age' has the ids of people, and cannot be released as well. Remove \
+[columns.age].
+    """
+
+    columns: Columns | None = None
+    radius: float | None = None
+    records: int | None = None
+    person: Person | None = None
+    graph: Graph | None = None
+    guesses: TableDescription = field(default_factory=TableDescription)
+    rules: FileRules = DEFAULT_RULES
+    path: Path = Path("schema")
+
+    def __post_init__(self) -> None:
+        if self.records is not None:
+            object.__setattr__(self, "records", check_integer(self.records, "records", at_least=1))
+        for place, message in list_conflicts(self.columns, self.radius, self.person, self.guesses, self.rules):
+            raise ParameterError(message, parameter=name_place(place))
+
+    def _repr_html_(self) -> str:
+        person = None if self.person is None else self.person.column
+        found = (("radius", self.radius), ("records", self.records), ("person", person))
+        facts = [("file", str(self.path)), *((name, str(value)) for name, value in found if value is not None)]
+        facts += [("graph", str(self.graph))] if self.graph is not None else []
+        columns = "" if self.columns is None else self.columns.render()
+        return render_card("Schema", render_facts(facts), columns)
+
+    def require_columns(self) -> Columns:
+        """The columns, or a `ParameterError` if there are none."""
+        if self.columns is None:
+            raise ParameterError(f"{self.path}: there are no columns. Add [columns.NAME] with lower and upper.")
+        return self.columns
+
+    def check(self) -> None:
+        """Raise a `ParameterError` unless there are columns or a graph."""
+        if self.graph is None:
+            self.require_columns()
+
+    def choose(self, names: Sequence[str] | None, option: str) -> Columns:
+        """The columns of these names, in the order of the schema, or all of them; `option` named them."""
+        columns, parameter = self.require_columns(), option.removeprefix("--")
+        if names is None:
+            return columns
+        if len(set(names)) != len(names) or not all(names):
+            raise ParameterError(f"{option} must name each column once, as in {option} age,bmi.", parameter=parameter)
+        for name in names:
+            if name not in columns.names:
+                known = ", ".join(columns.names[:20])
+                raise ParameterError(
+                    f"{option}: {self.path} has no column {show(name)}; it has {known}.", parameter=parameter
+                )
+        return Columns(tuple(column for column in columns if column.name in names))
+
+    def bounds(self, columns: Columns) -> Bounds:
+        """Bounds of `columns`, all of which hold numbers, with the radius of the schema."""
+        lower, upper = [one.lower for one in columns.numbers], [one.upper for one in columns.numbers]
+        return Bounds(lower, upper, names=list(columns.names), radius=self.radius)
+
+    def number_bounds(self) -> Bounds:
+        """Bounds of all columns, or a `ParameterError` if one of them is a category."""
+        columns = self.require_columns()
+        for column in columns.categories:
+            raise ParameterError(f"{self.path}: column {column.name!r} is a category; only numbers can be used here.")
+        return self.bounds(columns)
+
+    def category(self, name: str) -> Category | YesNo:
+        """The category of this name, or a `ParameterError` that names the file."""
+        columns = self.require_columns()
+        if name not in columns.names:
+            raise ParameterError(f"{self.path}: there is no [columns.{quote_key(name)}]. Add it with its levels.")
+        found = columns[name]
+        if isinstance(found, Number):
+            raise ParameterError(
+                f'{self.path}: column {name!r} holds numbers, and must be a category here. Give it levels = ["...", '
+                '"..."] in place of bounds.'
+            )
+        return found
+
+    def pair_levels(self, name: str) -> tuple[str | int, ...]:
+        """Levels of a category of pairs that are counted by --query counts."""
+        found = self.category(name)
+        if not isinstance(found, Category) or found.other or found.missing:
+            what = "is yes/no" if isinstance(found, YesNo) else "has levels for other or missing values"
+            raise ParameterError(f"{self.path}: column {name!r} {what}: use --query table in place of counts.")
+        return tuple(found.levels)
+
+    def required_names(self) -> list[str]:
+        """The columns that a table must have: those described, and the one with the ids of people."""
+        columns = () if self.columns is None else self.columns.names
+        return [*columns, *(() if self.person is None else (self.person.column,))]
+
+
+def list_conflicts(
+    columns: Columns | None,
+    radius: float | None = None,
+    person: Person | None = None,
+    guesses: TableDescription | None = None,
+    rules: FileRules = DEFAULT_RULES,
+) -> Iterator[tuple[Place, str]]:
+    """Entries of a schema that are impossible beside others, and why, by their places."""
+    described = () if columns is None else tuple(columns)
+    if radius is not None:
+        try:
+            check_magnitude(radius, "radius")
+        except ParameterError as error:
+            yield ("radius",), str(error)
+        if described and not any(isinstance(column, Number) for column in described):
+            yield ("radius",), "radius is for columns of numbers, and there are none. Remove it."
+    if person is not None and person.column in [column.name for column in described]:
+        message = f"column {person.column!r} has the ids of people, and cannot be released as well."
+        yield ("person", "column"), f"{message} Remove [columns.{quote_key(person.column)}]."
+    if guesses is not None and columns is not None:
+        yield from _check_guesses(guesses, columns)
+    for column in described:
+        for message in _check_words(rules.missing_words or (), column):
+            yield ("files", "missing_words"), f"missing_words has {message}"
+
+
+def _check_guesses(guesses: TableDescription, columns: Columns) -> Iterator[tuple[Place, str]]:
+    for guess, name, rule in guesses.list_mistakes(columns):
+        key = f"expected_{GUESSES.get(guess, guess)}"
+        yield (("columns", name, key), f"column {name!r}: {key} {rule}") if name else ((key,), f"{key} {rule}")
+    for column in columns:
+        if column.name in guesses.missing and not column.missing:
+            place = ("columns", column.name, "expected_missing")
+            yield place, f"column {column.name!r}: expected_missing needs missing = true."
+
+
+def _check_words(words: Sequence[str], column: Column) -> Iterator[str]:
+    """Words for missing values that have another meaning in a column."""
+    levels = set(map(str, column.levels)) if isinstance(column, Category) else set()
+    for word in words:
+        if word in levels:
+            yield f"{show(word)}, which is also a level of column {column.name!r}. Remove one of them."
+        elif isinstance(column, YesNo) and word.strip().lower() in (*YES, *NO):
+            yield (
+                f"{show(word)}, which means yes or no in column {column.name!r}. Remove the word, or describe the "
+                'column as type = "category" with its levels.'
+            )
+
+
+def name_place(place: Place) -> str:
+    """The name of an entry, as in a heading of TOML.
+
+    Examples
+    --------
+    >>> name_place(("columns", "body mass", "lower"))
+    'columns."body mass".lower'
+    """
+    return ".".join(map(quote_key, place))
+
+
+def quote_key(name: str) -> str:
+    """The name of a column as a TOML key."""
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else quote_text(name)
+
+
+def quote_text(text: str) -> str:
+    """A text as a TOML string."""
+    return '"' + "".join(map(_quote_character, text)) + '"'
+
+
+def _quote_character(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    return char if char.isprintable() else f"\\U{ord(char):08x}"

@@ -1,0 +1,405 @@
+"""The file of a schema: all of its fields, and how they are read from TOML and written to it.
+
+`SECTIONS` and `COLUMN_FIELDS` list the fields. Files, the studio's editor and messages are made from these lists, so
+that a new field is one entry there, and the code that uses its value.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from matrixdp.checks import check_number
+from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
+from matrixdp.domain.description import TableDescription
+from matrixdp.domain.fields import Choice, ColumnName, Field, Flag, Kind, Levels, NumberKind, Shares, When, Words
+from matrixdp.domain.file_rules import DEFAULT_RULES, EPOCH, THOUSANDS, UNITS, DateRule, FileRules
+from matrixdp.domain.person import Person
+from matrixdp.domain.schema import GUESSES, MAX_SIDE, Graph, Place, Schema, list_conflicts, name_place
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
+
+# The types of columns, and what the editor says about each.
+TYPES = {
+    "number": "Values outside of the bounds are moved to them.",
+    "category": "Every value must be among the levels, unless others are allowed.",
+    "yes/no": "True, yes, 1 and false, no, 0.",
+    "date": "As in 1900-01-01. Dates are read as numbers since the lower bound, or since the origin.",
+    "time": "As in 07:30. Times of day are read as numbers since midnight.",
+}
+_DATE, _TIME = When("date", "1900-01-01"), When("time", "07:30:00")
+_NUMBER, _TEXT, _FLAG, _SHARES = NumberKind(), Kind(), Flag(), Shares()
+_UNIT = Choice((("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS)))
+_USUAL_UNITS = {"date": "days", "time": "hours"}
+_MARKS = {".": "Point", ",": "Comma", " ": "Space", "'": "Apostrophe", "_": "Underscore"}
+_MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
+_GUESSES, _WRITING = "Guesses for the forecast", "Unit and format"
+
+COLUMN_FIELDS = (
+    Field("missing", dict.fromkeys(TYPES, _FLAG), "Values may be missing"),
+    Field("lower", {"number": _NUMBER, "date": _DATE, "time": _TIME}, "Lower bound", required="lower bound"),
+    Field("upper", {"number": _NUMBER, "date": _DATE, "time": _TIME}, "Upper bound", required="upper bound"),
+    Field(
+        "levels",
+        {"category": Levels()},
+        "Levels, one to a line",
+        "Write a level with spaces at its ends in quotation marks.",
+        required="levels",
+    ),
+    Field("other", {"category": _FLAG}, "Other values count as one more level"),
+    Field("expected_mean", {"number": _NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
+    Field("expected_std", {"number": _NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
+    Field(
+        "expected_missing",
+        {"number": _NUMBER},
+        "Share of missing values",
+        "From 0 to 1, if values may be missing.",
+        group=_GUESSES,
+    ),
+    Field(
+        "expected_shares",
+        {"category": _SHARES, "yes/no": _SHARES},
+        "Shares of the records",
+        "One to a line, as in 0.6 north. Levels that are left out share the rest equally. No release depends on it.",
+        group=_GUESSES,
+    ),
+    Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
+    Field(
+        "format",
+        {"date": _TEXT, "time": _TEXT},
+        "Format of texts",
+        "As in %d.%m.%Y; empty for 2020-12-31.",
+        group=_WRITING,
+    ),
+    Field("origin", {"date": _DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
+)
+SECTIONS = {
+    "": (
+        Field("records", NumberKind(whole=True), "Number of records", "If it is public. Forecasts need it."),
+        Field(
+            "expected_correlation",
+            NumberKind(0, 1),
+            "Guess of a typical correlation",
+            "From 0 to 1, for forecasts alone.",
+        ),
+        Field(
+            "radius",
+            _NUMBER,
+            "Radius",
+            "Optional, for numbers that are never missing: records are moved into a ball of this radius around the "
+            "middle of their bounds.",
+            group="Limit on the length of a record",
+        ),
+    ),
+    "person": (
+        Field(
+            "column",
+            ColumnName(),
+            "Column with the ids of people",
+            "If people have several rows: each person is then protected with all of them.",
+            required="column with the ids of people",
+        ),
+        Field("rows", NumberKind(whole=True), "Rows of a person that count", "Empty: each person counts once."),
+    ),
+    "files": (
+        Field("decimal", Choice(((".", "Point: 1.5"), (",", "Comma: 1,5"))), "Decimal mark", "In text files."),
+        Field(
+            "thousands",
+            Choice((("", "Nothing: 1000"), *((mark, f"{_MARKS[mark]}: 1{mark}000") for mark in THOUSANDS[1:]))),
+            "Between groups of three digits",
+            "In text files.",
+        ),
+        Field("missing_words", Words(), "Words for missing values, one to a line"),
+        Field("sheet", _TEXT, "Sheet of the workbook", "Empty: the first."),
+    ),
+}
+
+
+def read_schema(path: str | Path) -> Schema:
+    """The schema in a file; a `ParameterError` names the file, the entry and the remedy."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ParameterError(f"there is no schema at {path}. Create one: matrixdp schema new DATA -o {path}") from None
+    except OSError as error:
+        raise ParameterError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise ParameterError(f"{path} is not a TOML file: {error}.") from None
+    return parse_schema(text, path)
+
+
+def parse_schema(text: str, path: str | Path = "schema") -> Schema:
+    """The schema in the text of a TOML file; messages name it as `path`."""
+    schema, mistakes = read_content(parse_toml(text, path))
+    for place, message in mistakes.items():
+        section = f"[{place[0]}] " if len(place) > 1 and place[0] != "columns" else ""
+        raise ParameterError(f"{path}: {section}{message}", parameter=name_place(place))
+    return replace(schema, path=Path(path))
+
+
+def parse_toml(text: str, path: str | Path = "schema") -> dict[str, Any]:
+    """The content of a TOML file, or a `ParameterError` that says where it is none."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
+    except ValueError as error:
+        remedy = (
+            "Write texts, and names of columns with spaces or special characters, in quotation marks, a comma between "
+            "entries, numbers with a decimal point, and each column once."
+        )
+        raise ParameterError(f"{path} is not a TOML file: {error}. {remedy}") from None
+
+
+def read_content(content: Mapping[str, Any]) -> tuple[Schema, dict[Place, str]]:
+    """The schema that the content of a TOML file describes, and all mistakes by the place of their entry.
+
+    Where there are mistakes, the schema is empty.
+    """
+    reader = _Reader()
+    return reader.read(content), reader.mistakes
+
+
+class _Reader:
+    """Reads the content of a schema, and keeps the first mistake at each place."""
+
+    def __init__(self) -> None:
+        self.mistakes: dict[Place, str] = {}
+
+    def note(self, place: Place, message: str) -> None:
+        self.mistakes.setdefault(place, message)
+
+    def read(self, content: Mapping[str, Any]) -> Schema:
+        """The schema; an empty one if there are mistakes."""
+        known = {"columns", "graph", *SECTIONS, *_names(SECTIONS[""])} - {""}
+        self._require_known(content, known, ())
+        entries = self._table(content, "columns")
+        columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
+        top = self._section({name: content.get(name) for name in _names(SECTIONS[""])}, "")
+        found: dict[str, Any] = {
+            "columns": Columns(tuple(one for one, _, _ in columns)) if columns else None,
+            "radius": top.get("radius"),
+            "person": self._person(self._table(content, "person")) if "person" in content else None,
+            "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
+            "rules": self._rules(self._table(content, "files"), [rule for _, _, rule in columns if rule is not None]),
+        }
+        graph = self._graph(self._table(content, "graph")) if "graph" in content else None
+        for place, message in list_conflicts(**found):
+            self.note(place, message)
+        return Schema() if self.mistakes else Schema(**found, records=top.get("records"), graph=graph)
+
+    def _table(self, content: Mapping[str, Any], name: str) -> dict[str, Any]:
+        value = content.get(name, {})
+        if not isinstance(value, dict):
+            self.note((name,), f"{name} must be a table, [{name}].")
+            return {}
+        return value
+
+    def _section(self, entry: Mapping[str, Any], name: str) -> dict[str, Any]:
+        place = (name,) if name else ()
+        if name:
+            self._require_known(entry, _names(SECTIONS[name]), place)
+        return self._values(entry, [(one, one.kind_for()) for one in SECTIONS[name]], place)
+
+    def _values(
+        self, entry: Mapping[str, Any], fields: Iterable[tuple[Field, Kind]], place: Place, owner: str = ""
+    ) -> dict[str, Any]:
+        """Checked values of the fields that are given and sound."""
+        found = {}
+        for one, kind in fields:
+            value = entry.get(one.name)
+            if value is None or value == "" or (value == [] and one.required):
+                if one.required:
+                    self.note((*place, one.name), _demand(one, kind, owner))
+                continue
+            try:
+                found[one.name] = kind.check(value)
+            except ParameterError as error:
+                self.note((*place, one.name), f"{owner}{': ' * bool(owner)}{one.name} {error}")
+        return found
+
+    def _require_known(self, entry: Mapping[str, Any], names: set[str], place: Place, owner: str = "") -> None:
+        unknown = sorted(set(entry) - names)
+        if unknown:
+            listed = ", ".join(sorted(names))
+            self.note(
+                (*place, unknown[0]),
+                f"{owner}{': ' * bool(owner)}unknown entry {unknown[0]!r}; it must be one of {listed}.",
+            )
+
+    def _column(self, name: str, entry: Any) -> Iterator[tuple[Column, dict[str, Any], DateRule | None]]:
+        """A column with its checked values and, if it holds dates, their rule; nothing if there is a mistake."""
+        place, owner = ("columns", name), f"column {name!r}"
+        before = len(self.mistakes)
+        kind, entry = self._find_type(name, entry)
+        if not kind:
+            return
+        fields = [one for one in COLUMN_FIELDS if kind in one.types]
+        label = f"{owner}, of type {kind!r}" if "type" in entry else owner
+        self._require_known(entry, {"type", *_names(fields)}, place, label)
+        values = self._values(entry, [(one, one.kind_for(kind)) for one in fields], place, owner)
+        if len(self.mistakes) == before:
+            try:
+                yield _make_column(name, kind, values)
+            except ParameterError as error:
+                self.note((*place, error.parameter or "type"), str(error))
+
+    def _find_type(self, name: str, entry: Any) -> tuple[str, dict[str, Any]]:
+        """The type of a column, which bounds or levels show if there is none, and its entry; empty with a mistake."""
+        owner, names = f"column {name!r}", ", ".join(f'"{name}"' for name in TYPES)
+        message = ""
+        if not isinstance(entry, dict):
+            message = f'{owner} must be {{ type = "number", lower = ..., upper = ... }}, or of another type.'
+            if name in _names(SECTIONS[""]):
+                message = f"{name} must be above [columns] and all other headings; below one, it is read as its part."
+        elif not entry or entry == {"type": ""}:
+            message = f"{owner} has no type yet. Set its type to one of {names}, or delete the column."
+        elif "categories" in entry and "levels" in entry:
+            message = f"{owner} has levels and categories, which are the same. Keep levels."
+        elif "type" in entry and (not isinstance(entry["type"], str) or entry["type"] not in TYPES):
+            message = f"{owner}: type must be one of {names}, got {show(entry['type'])} instead."
+        elif "type" not in entry and {"lower", "upper"} & set(entry) and {"levels", "categories", "other"} & set(entry):
+            message = f"{owner} has bounds and levels; remove one of them."
+        if message:
+            self.note(("columns", name, "type"), message)
+            return "", {}
+        entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
+        return entry.get("type") or ("category" if {"levels", "other"} & set(entry) else "number"), entry
+
+    def _person(self, entry: dict[str, Any]) -> Person | None:
+        values = self._section(entry, "person")
+        try:
+            return Person(**values) if "column" in values else None
+        except ParameterError as error:
+            self.note(("person", error.parameter), str(error))
+        return None
+
+    def _rules(self, entry: dict[str, Any], dates: Sequence[DateRule]) -> FileRules:
+        try:
+            return FileRules(**self._section(entry, "files"), dates=dates)
+        except ParameterError as error:
+            self.note(("files", error.parameter), str(error))
+        return DEFAULT_RULES
+
+    def _graph(self, entry: dict[str, Any]) -> Graph | None:
+        self._require_known(entry, {"nodes", "weight", "unit", "max_degree"}, ("graph",))
+        nodes: Any = entry.get("nodes")
+        given = {name: entry[name] for name in ("weight", "max_degree") if name in entry}
+        if isinstance(nodes, int) and not isinstance(nodes, bool):
+            nodes = range(min(nodes, MAX_SIDE + 1))
+        try:
+            numbers = {name: check_number(value, name) for name, value in given.items()}
+            return Graph(
+                tuple(map(str, nodes)) if isinstance(nodes, list | range) else (),
+                unit=entry.get("unit", "edge"),
+                **numbers,
+            )
+        except ParameterError as error:
+            self.note(("graph", error.parameter), str(error))
+        return None
+
+
+def _demand(missing: Field, kind: Kind, owner: str) -> str:
+    """The message for a required field of a column or a section without a value."""
+    if not owner:
+        return f'{missing.name} must be given: the {missing.required}, as in {missing.name} = "NAME".'
+    example = f", as in {missing.name} = {kind.example}" if isinstance(kind, When) else ""
+    it = "them" if isinstance(kind, Levels) else "it"
+    return f"{owner} has no {missing.required} yet. Fill {it} in from public knowledge, not from the data{example}."
+
+
+def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, dict[str, Any], DateRule | None]:
+    """The column of checked values; dates and times as numbers in their unit since their origin."""
+    flags = {flag: values[flag] for flag in ("other", "missing") if flag in values}
+    if kind == "category":
+        return Category(name, values["levels"], **flags), values, None
+    if kind == "yes/no":
+        return YesNo(name, **flags), values, None
+    lower, upper, rule = values["lower"], values["upper"], None
+    if kind != "number":
+        origin = values.get("origin", lower) if kind == "date" else None
+        rule = DateRule(name, values.get("unit", _USUAL_UNITS[kind]), origin, values.get("format"))
+        lower, upper = rule.number(lower), rule.number(upper)
+    return Number(name, lower, upper, **flags), values, rule
+
+
+def _collect_guesses(columns: Mapping[str, Mapping[str, Any]], top: Mapping[str, Any]) -> TableDescription:
+    found = {
+        name: {column: values[f"expected_{key}"] for column, values in columns.items() if f"expected_{key}" in values}
+        for name, key in GUESSES.items()
+    }
+    return TableDescription(correlation=top.get("expected_correlation"), **found)
+
+
+def write_schema(schema: Schema) -> str:
+    """A schema as the text of a TOML file.
+
+    Examples
+    --------
+    >>> print(write_schema(Schema(Columns([Number("age", 0, 120)]), records=500)))
+    records = 500
+    <BLANKLINE>
+    [columns.age]
+    type = "number"
+    lower = 0.0
+    upper = 120.0
+    <BLANKLINE>
+    """
+    columns = () if schema.columns is None else schema.columns
+    person, graph = schema.person, schema.graph
+    return write_toml(
+        {
+            "records": schema.records,
+            "radius": schema.radius,
+            "expected_correlation": schema.guesses.correlation,
+            "person": {} if person is None else {"column": person.column, "rows": person.rows},
+            "files": {name: value for name, value in schema.rules.to_options().items() if name != "dates"},
+            "graph": {} if graph is None else {**vars(graph), "nodes": list(graph.nodes)},
+            "columns": {column.name: _write_column(schema, column) for column in columns},
+        }
+    )
+
+
+def _write_column(schema: Schema, column: Column) -> dict[str, Any]:
+    """The entry of a column; empty values are None."""
+    guesses = {f"expected_{key}": getattr(schema.guesses, name).get(column.name) for name, key in GUESSES.items()}
+    rest = {flag: getattr(column, flag, False) or None for flag in ("other", "missing")} | guesses
+    rule = schema.rules.date(column.name)
+    if isinstance(column, Category):
+        return {"type": "category", "levels": list(column.levels), **rest}
+    if isinstance(column, YesNo):
+        return {"type": "yes/no", **rest}
+    if rule is None:
+        return {"type": "number", "lower": column.lower, "upper": column.upper, **rest}
+    ends = {"lower": _find_moment(rule, column.lower), "upper": _find_moment(rule, column.upper)}
+    return {"type": rule.kind, **ends, "unit": rule.unit, "origin": rule.origin, "format": rule.format, **rest}
+
+
+def _find_moment(rule: DateRule, number: float) -> dt.date | dt.time:
+    """The date or time for a bound, as a date where it has no time of day."""
+    moment = rule.moment(number) or EPOCH
+    if rule.origin is None:
+        return moment.time()
+    return moment.date() if moment.time() == dt.time() else moment
+
+
+def _names(fields: Iterable[Field]) -> set[str]:
+    return {one.name for one in fields}
+
+
+def _drop_empty(content: Mapping[str, Any]) -> dict[str, Any]:
+    found = {name: _drop_empty(value) if isinstance(value, Mapping) else value for name, value in content.items()}
+    return {name: value for name, value in found.items() if value is not None and value != {}}
+
+
+def write_toml(content: Mapping[str, Any]) -> str:
+    """The content of a schema as TOML, without entries that are None and without empty sections."""
+    try:
+        import tomli_w
+    except ImportError:
+        raise MissingExtraError(f"writing a schema requires tomli-w. {install_hint('cli')}") from None
+    return tomli_w.dumps(_drop_empty(content))

@@ -1,0 +1,104 @@
+"""The text of a new schema: a type for each column from its Arrow type alone, never from its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matrixdp.display import make_visible
+from matrixdp.domain.schema import quote_key, quote_text
+
+_HEADER = """\
+# What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
+# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released. Examples:
+#
+#   age    = {{ type = "number", lower = 0, upper = 120 }}                  # values outside are moved to the bounds
+#   ward   = {{ type = "category", levels = ["north", "south"] }}           # other = true adds a level for all others
+#   smoker = {{ type = "yes/no" }}
+#   born   = {{ type = "date", lower = 1900-01-01, upper = 2020-12-31 }}    # or unit = "years", format = "%d.%m.%Y"
+#   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
+#
+# Add missing = true to a column whose values may be missing; without it, a missing value is an error.
+# Above [columns] there may also be, without the number signs:
+#
+#   records = 10000                    # the public number of records
+#   [person]                           # people have several rows: protects a person with all their rows
+#   column = "patient_id"              # this column has no line below
+#   [files]                            # how values are written
+#   decimal = ","
+#   thousands = "."
+#   missing_words = ["NA", "."]
+"""
+_LINES = {
+    "number": 'type = "number", lower = "", upper = ""',
+    "category": 'type = "category", levels = []',
+    "yes/no": 'type = "yes/no"',
+    "date": 'type = "date", lower = "", upper = ""',
+    "time": 'type = "time", lower = "", upper = ""',
+}
+
+
+def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
+    """Text of a schema for the columns of the file `source`, with empty bounds and levels.
+
+    Parameters
+    ----------
+    fields : mapping of str to Arrow field or None
+        The columns; None where the type is unknown, as in CSV.
+    source : str
+        Name of the file.
+    sheet : str, optional
+        The sheet of a workbook; by default the first.
+
+    Privacy
+    -------
+    Only names, types and whether a column may be null are used.
+    """
+    files = [] if sheet is None else ["[files]", f"sheet = {quote_text(sheet)}", ""]
+    columns = (_describe_column(name, field) for name, field in fields.items())
+    return "\n".join([_HEADER.format(name=make_visible(source)), *files, "[columns]", *columns, ""])
+
+
+def _describe_column(name: str, field: Any) -> str:
+    if not name:
+        return "# A column without a name is left out. To use it, give it a name in the file."
+    key = quote_key(name)
+    if field is None:
+        return f'{key} = {{ type = "" }}'
+    proposed = propose_type(field.type)
+    if proposed is None:
+        held = describe_type(field.type)
+        return f"# {key} holds {held}, which cannot be used as they are. Make them numbers or a category first."
+    return f"{key} = {{ {_LINES[proposed]} }}"
+
+
+def propose_type(kind: Any) -> str | None:
+    """The type in the schema for a column of this Arrow type, or None if it cannot be used."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+        return "category" if _is_text(kind) or types.is_integer(kind) else None
+    if types.is_boolean(kind):
+        return "yes/no"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "date"
+    if types.is_time(kind):
+        return "time"
+    return "category" if _is_text(kind) else None
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def describe_type(kind: Any) -> str:
+    """What a column that cannot be used holds, in words."""
+    import pyarrow as pa
+
+    return "lengths of time" if pa.types.is_duration(kind) else "values of another type"

@@ -1,0 +1,234 @@
+"""Entries of a ledger: the hash chain, the rows of their table, what they hold as JSON, and who writes them.
+
+Each entry is a canonical JSON text that contains the SHA-256 hash of the one before it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from matrixdp.errors import LedgerError, ParameterError, show
+from matrixdp.ledger.accounting import Amount, Reserve
+from matrixdp.ledger.balance import Balance
+from matrixdp.ledger.events import event_from_json
+from matrixdp.ledger.values import Charge, Head, Registration
+from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.version import __version__
+
+ORIGIN = Head(entry=0, hash="0" * 64)
+LAST_ENTRY = 2**62  # more than the number of any entry
+
+
+def sha256(text: str) -> str:
+    """SHA-256 hash of `text`, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical_json(content: object, name: str = "description") -> str:
+    r"""`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON.
+
+    Examples
+    --------
+    >>> canonical_json({"b": 0.1, "a": [1, "é"]})
+    '{"a":[1,"\\u00e9"],"b":0.1}'
+    """
+    try:
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{name} must be finite, plain JSON content: {error}.") from None
+
+
+def next_entry(content: Mapping[str, Any], previous: Head) -> tuple[str, Head]:
+    """Text of the entry that follows `previous`, and the new head.
+
+    Examples
+    --------
+    >>> body, head = next_entry({"kind": "note"}, ORIGIN)
+    >>> head.entry, head.hash == sha256(body)
+    (1, True)
+    """
+    body = canonical_json({**content, "entry": previous.entry + 1, "previous": previous.hash})
+    return body, Head(previous.entry + 1, sha256(body))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table of entries."""
+
+    entry: int
+    kind: str
+    dataset: str | None
+    request: str | None
+    charge: int | None
+    allowance: str | None
+    body: str
+    payload: str | None
+    hash: str
+
+    def __post_init__(self) -> None:
+        texts = (self.kind, self.body, self.hash)
+        options = (self.dataset, self.request, self.allowance, self.payload)
+        if (
+            not isinstance(self.entry, int)
+            or not isinstance(self.charge, int | None)
+            or not all(isinstance(text, str) for text in texts)
+            or not all(isinstance(text, str | None) for text in options)
+        ):
+            raise LedgerError("an entry holds values of a wrong type. Restore the ledger from a backup.")
+
+    def content(self) -> dict[str, Any]:
+        """The content of the entry, or a `LedgerError` if its hash does not match."""
+        intact = sha256(self.body) == self.hash
+        content: dict[str, Any] = json.loads(self.body) if intact else {}
+        if not intact or (self.payload is not None and content.get("payload") != sha256(self.payload)):
+            raise LedgerError(
+                f"entry {self.entry} was altered: its hash does not match. Restore the ledger from a backup."
+            )
+        return content
+
+
+COLUMNS = ", ".join(column.name for column in fields(Row))
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Numbers of charges and releases of a data set or an allowance, and the entries of the last ones (or 0)."""
+
+    charges: int = 0
+    releases: int = 0
+    last_charge: int = 0
+    last_release: int = 0
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
+            raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
+
+    def with_charge(self, entry: int) -> Counters:
+        """The counters after a charge."""
+        return replace(self, charges=self.charges + 1, last_charge=entry)
+
+    def with_release(self, entry: int) -> Counters:
+        """The counters after a release."""
+        return replace(self, releases=self.releases + 1, last_release=entry)
+
+
+COUNTERS = ", ".join(column.name for column in fields(Counters))
+
+
+def default_actor() -> str:
+    """The user and the host of this process, as ``user@host``."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user id without a name, as in containers
+        user = f"uid{os.getuid()}" if hasattr(os, "getuid") else "unknown"
+    return "".join(part if part.isprintable() else "?" for part in f"{user}@{socket.gethostname()}")
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who writes an entry, and why.
+
+    Parameters
+    ----------
+    actor : str, optional
+        A person or a service; by default the user and the host of this process.
+    purpose : str, optional
+        What the release is for.
+    """
+
+    actor: str | None = None
+    purpose: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.actor is None:
+            object.__setattr__(self, "actor", default_actor())
+        check_name(self.actor, "actor")
+        check_name("-" if self.purpose is None else self.purpose, "purpose")
+
+    def to_json(self) -> dict[str, str]:
+        """What every entry contains about its author."""
+        found = {"actor": self.actor, "purpose": self.purpose, "version": __version__}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def check_name(value: str | None, parameter: str) -> str:
+    """`value`, if it is printable text that is not empty."""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        message = f"{parameter} must be a printable, non-empty text, got {show(value)} instead."
+        raise ParameterError(message, parameter=parameter)
+    return value
+
+
+def create_content() -> dict[str, Any]:
+    """Content of a ledger's first entry: unique to the ledger, and every later hash depends on it."""
+    return {"ledger": secrets.token_hex(16)}
+
+
+def amount_to_json(amount: Amount) -> list[str]:
+    """Units as decimal text, since they exceed the integers that many JSON parsers support."""
+    return [str(amount.mu_squared), str(amount.epsilon), str(amount.delta)]
+
+
+def amount_from_json(texts: list[str]) -> Amount:
+    """The amount that `amount_to_json` wrote."""
+    return Amount(*map(int, texts))
+
+
+def sums_to_json(balance: Balance) -> dict[str, Any]:
+    """What is spent and allotted, which every entry that changes a balance contains."""
+    return {"spent": amount_to_json(balance.spent), "allotted": amount_to_json(balance.allotted)}
+
+
+def sums_from_json(content: dict[str, Any]) -> tuple[Amount, Amount]:
+    """What is spent and allotted after an entry."""
+    return amount_from_json(content["spent"]), amount_from_json(content["allotted"])
+
+
+def registration_to_json(registration: Registration) -> dict[str, Any]:
+    """A registration as JSON content, without the name of the data set."""
+    privacy, reserve = registration.privacy, registration.reserve
+    return {
+        "privacy": {"epsilon": privacy.epsilon, "delta": privacy.delta},
+        "neighbours": str(registration.neighbours),
+        "unit": str(registration.unit),
+        "reserve": {"epsilon": reserve.epsilon, "delta": reserve.delta},
+    }
+
+
+def registration_from_json(content: dict[str, Any]) -> Registration:
+    """The registration that `registration_to_json` wrote."""
+    return Registration(
+        dataset=content["dataset"],
+        privacy=Privacy(**content["privacy"]),
+        neighbours=Neighbours.parse(content["neighbours"]),
+        reserve=Reserve(**content["reserve"]),
+        unit=Unit.parse(content["unit"]),
+    )
+
+
+def charge_from_row(row: Row, *, released: bool) -> Charge:
+    """The charge that an entry holds."""
+    content = row.content()
+    return Charge(
+        entry=row.entry,
+        time=content["time"],
+        dataset=content["dataset"],
+        event=event_from_json(content["event"]),
+        description=content["description"],
+        request=content.get("request"),
+        released=released,
+        allowance=content.get("allowance"),
+        actor=content["actor"],
+        purpose=content.get("purpose"),
+        version=content["version"],
+        unit=Unit.parse(content["unit"]),
+        options=content.get("options"),
+    )

@@ -1,0 +1,458 @@
+"""A ledger in a PostgreSQL database: its connection, transactions and errors, and commits whose answer was lost."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from matrixdp.errors import LedgerError, install_hint
+from matrixdp.ledger.audit import audit
+from matrixdp.ledger.entries import Author
+from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.location import PostgresURL
+from matrixdp.ledger.schema import (
+    ENTRY_QUERY,
+    FIRST_QUERIES,
+    HEAD_QUERY,
+    LAST_QUERY,
+    POSTGRES_FORMAT,
+    POSTGRES_VERSION,
+    postgres_guards,
+    postgres_sql,
+)
+from matrixdp.ledger.store import Store, append_first, require_version
+from matrixdp.ledger.values import Head
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+_ROLES = "Ask its owner for the role that you need: matrixdp ledger roles prints them"
+_REMEDIES = {
+    "22021": "it cannot store this text. Use characters that UTF-8 can encode, and no NUL",
+    "25006": "the server is read-only, perhaps a standby. Use the URL of the primary server",
+    "25P03": "the server ended a transaction that was idle for too long. Try again, or use a longer timeout",
+    "42501": f"this role may not do that. {_ROLES}",
+    "53100": "the server's disk is full. Free some space and try again",
+    "53300": "the server has too many connections. Try again later",
+    "54000": "the name of the data set or the request id is too long. Use at most 2,000 bytes",
+    "55P03": "another client holds it locked. Try again, or open it with a longer timeout",
+    "57014": "another client holds it locked, or the server is too slow. Try again, or open it with a longer timeout",
+    "XX001": "it is damaged. Restore it from a backup; until then, treat its data sets as spent",
+    "XX002": "it is damaged. Restore it from a backup; until then, treat its data sets as spent",
+}
+_REFUSALS = {
+    "password authentication failed": "the user or the password is wrong. Check them, PGPASSWORD and ~/.pgpass",
+    "no password supplied": "a password is needed. Put it into ~/.pgpass, PGPASSWORD or the URL",
+    "does not exist": "the database or the role does not exist. Check the URL, or create them first",
+    "permission denied": f"this role may not connect. {_ROLES}",
+}
+_PAUSE = 0.05  # seconds between attempts to reach a server that went away during a commit
+# All settings end with the transaction.
+_BEGIN_READING = """
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL search_path = {schema}, pg_temp;
+SET LOCAL lock_timeout = {milliseconds};
+SELECT {version}, ''
+"""
+_BEGIN_WRITING = """
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+SET LOCAL search_path = {schema}, pg_temp;
+SET LOCAL synchronous_commit = on;
+SET LOCAL lock_timeout = {milliseconds};
+SET LOCAL statement_timeout = {milliseconds};
+SET LOCAL idle_in_transaction_session_timeout = {milliseconds};
+SET LOCAL matrixdp.attempt = '{token}';
+SELECT version, current_setting('synchronous_standby_names') FROM {schema}.lock_head()
+"""
+# Sent with the beginning of a transaction, to save round trips while the lock is held.
+_FIRST = ";".join(["", *(sql.replace("?", "%d") % values for sql, values in FIRST_QUERIES)])
+
+
+class PostgresTransaction:
+    """A transaction of a connection, as a `Journal` uses it.
+
+    Attributes
+    ----------
+    token : str
+        Stored with each entry that this transaction appends, so that it can be asked for if the answer to the commit
+        is lost.
+    entry : int or None
+        The last entry that was appended.
+    waits_for_standby : bool
+        Whether a commit waits for another server.
+    """
+
+    def __init__(self, connection: Connection, schema: str, token: str) -> None:
+        self.connection = connection
+        self.token = token
+        self.entry: int | None = None
+        self.waits_for_standby = False
+        self._schema = schema
+        self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """The rows of a statement.
+
+        Until it appends an entry, a transaction sees one state of the ledger: a reader has a snapshot, and a writer
+        excludes others. So the server is asked for a short answer only once.
+        """
+        key = (sql, *values)
+        if key in self._known:
+            return self._known[key]
+        cursor = self.connection.execute(sql.replace("?", "%s"), tuple(values) or None)
+        rows = [] if cursor.description is None else cursor.fetchall()
+        self.learn(sql, values, rows)
+        return rows
+
+    def learn(self, sql: str, values: Sequence[object], rows: list[tuple[Any, ...]]) -> None:
+        """Remember a short answer."""
+        if len(rows) <= 1:
+            self._known[(sql, *values)] = rows
+
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Append entries; the number and hash of the last one, its first and last value, become the head."""
+        self._known.clear()
+        with self.connection.cursor() as cursor:
+            if len(rows) == 1:
+                cursor.execute(sql.replace("?", "%s"), rows[0])
+            else:
+                cursor.executemany(sql.replace("?", "%s"), rows)
+        self.entry = int(str(rows[-1][0]))
+        self.learn(HEAD_QUERY, (), [(rows[-1][0], rows[-1][-1])])
+
+    def faults(self) -> Iterator[str]:
+        """Triggers, functions and indexes of the schema that are missing, altered or disabled."""
+        self.connection.execute("SET LOCAL search_path = pg_catalog, pg_temp")  # so that all names are printed in full
+        for query, wanted in postgres_guards(self._schema):
+            found: dict[str, str] = dict(self.connection.execute(query, (self._schema,)).fetchall())
+            for name, definition in wanted.items():
+                if found.get(name) != definition:
+                    yield f"its guard {name} was removed or altered."
+        self.connection.execute(f"SET LOCAL search_path = {self._schema}, pg_temp")
+
+
+class PostgresStore(Store):
+    """A ledger in one schema of a PostgreSQL database.
+
+    A writer locks the row of the head and holds it until its transaction ends. Its later statements see all that was
+    committed before it got the lock (READ COMMITTED), so what it reads is the state that its entry follows.
+
+    Privacy
+    -------
+    A commit whose answer was lost counts as made only if its entry is found, with the token of this attempt.
+    """
+
+    def __init__(self, url: PostgresURL, timeout: float) -> None:
+        self.url = url
+        self.driver_errors = (import_psycopg().Error,)
+        self._connection: Connection | None = None
+        self._current: PostgresTransaction | None = None
+        self._warnings: list[str] = []
+        super().__init__(timeout)
+
+    @property
+    def address(self) -> PostgresURL:
+        """The URL, with its password if it has one."""
+        return self.url
+
+    def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
+        """Create a ledger in the schema that the URL names, with the entries that `fill` appends.
+
+        The schema is created if it does not exist. Raises a `LedgerError` if there is anything in it.
+        """
+        errors, schema = import_psycopg().errors, self.url.schema
+        with contextlib.closing(connect(self.url, self.timeout)) as connection:
+            try:
+                exists = _require_free(connection, self.url)
+                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+                connection.execute("SET LOCAL synchronous_commit = on")
+                if not exists:
+                    connection.execute(f"CREATE SCHEMA {schema}")
+                connection.execute(postgres_sql(schema))
+                connection.execute(f"SET LOCAL search_path = {schema}, pg_temp")
+                fill(Journal(PostgresTransaction(connection, schema, secrets.token_hex(16)), self.location, author))
+                connection.execute("COMMIT")
+            except (errors.DuplicateSchema, errors.UniqueViolation):
+                raise LedgerError(
+                    f"{self.url}: another client is creating a ledger there. Open it: Ledger.open(url)."
+                ) from None
+            except self.driver_errors as error:
+                raise translate(error, self.url) from error
+
+    def restore(self, backup: Store, author: Author) -> Head:
+        """Record that the server was restored from a backup, after a check of the whole ledger; its head before.
+
+        A ledger in PostgreSQL is restored with its server, so `backup` must be the same place.
+        """
+        if backup.address != self.url:
+            raise (backup if isinstance(backup, PostgresStore) else self).not_a_file()
+        with self.writing(author) as journal:
+            head = audit(journal)
+            journal.append_restore(head)
+        return head
+
+    def _begin(self, *, writing: bool) -> PostgresTransaction:
+        reused = self._connection is not None
+        try:
+            self._current = self._begin_now(writing=writing)
+        except self.driver_errors as error:
+            if not (reused and is_lost(error)):
+                raise
+            self._disconnect()  # lost while it was idle: nothing was asked of it yet
+            self._current = self._begin_now(writing=writing)
+        return self._current
+
+    def _begin_now(self, *, writing: bool) -> PostgresTransaction:
+        connection, token = self._open(), secrets.token_hex(16)
+        milliseconds = max(1, min(int(1000 * self.timeout), 2**31 - 1))
+        cursor = connection.cursor()
+        begin = (_BEGIN_WRITING if writing else _BEGIN_READING) + _FIRST
+        settings = {
+            "schema": self.url.schema,
+            "milliseconds": milliseconds,
+            "token": token,
+            "version": POSTGRES_VERSION,
+        }
+        cursor.execute(begin.format(**settings))
+        answers = []
+        while cursor.nextset():
+            if cursor.description is not None:
+                answers.append(cursor.fetchall())
+        ((version, standbys),), *known = answers
+        require_version(version, POSTGRES_VERSION, self.location)
+        transaction = PostgresTransaction(connection, self.url.schema, token)
+        transaction.waits_for_standby = standbys != ""
+        for (sql, places), rows in zip(FIRST_QUERIES, known, strict=True):
+            transaction.learn(sql, places, rows)
+            if sql == LAST_QUERY and rows:
+                transaction.learn(ENTRY_QUERY, (rows[0][0],), rows)
+        return transaction
+
+    def _commit(self, *, writing: bool) -> None:
+        current, connection = self._current, self._connection
+        if current is None or connection is None:
+            return
+        self._warnings.clear()
+        try:
+            with _cancelling(connection, self.timeout) if current.waits_for_standby else contextlib.nullcontext():
+                status = connection.execute("COMMIT").statusmessage
+        except self.driver_errors as error:
+            self._disconnect()
+            if current.entry is None or not self._find_entry(current.entry, current.token):
+                raise translate(error, self.url) from error
+            return
+        self._current = None
+        if status != "COMMIT":
+            raise LedgerError(f"{self.url}: the server rolled the transaction back. Nothing was released.")
+        if self._warnings:
+            self._disconnect()
+            raise LedgerError(
+                f"{self.url}: the commit is on the server, but its standby did not confirm it ({self._warnings[0]}). "
+                "What was charged stays spent, and nothing was released. Make sure that the standby runs."
+            )
+
+    def _find_entry(self, entry: int, token: str) -> bool:
+        """Whether an entry was committed, although the answer to the commit was lost.
+
+        The head's lock is taken before looking. The lost transaction held that lock, so it has ended by then.
+        """
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                transaction = self._begin_now(writing=True)
+                rows = list(transaction.execute("SELECT attempt FROM entries WHERE entry = ?", (entry,)))
+                self._roll_back()
+                return rows == [(token,)]
+            except (LedgerError, import_psycopg().Error) as error:
+                self._disconnect()
+                if time.monotonic() > deadline:
+                    raise LedgerError(
+                        f"{self.url}: the connection was lost during a commit, and the server does not say whether it "
+                        f"was made. Nothing was released. If the ledger has an entry {entry} of this time, it stays "
+                        "spent: see matrixdp ledger history once the server runs."
+                    ) from error
+            time.sleep(_PAUSE)
+
+    def _roll_back(self) -> None:
+        self._current = None
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if connection.info.transaction_status != import_psycopg().pq.TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        except self.driver_errors:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = getattr(self, "_connection", None), None
+        self._current = None
+        if connection is not None:
+            with contextlib.suppress(*self.driver_errors):
+                connection.close()
+
+    def _translate(self, error: Exception) -> LedgerError:
+        return translate(error, self.url)
+
+    def _open(self) -> Connection:
+        if self._connection is None:
+            connection = connect(self.url, self.timeout)
+            try:
+                _require_schema(connection, self.url)
+            except BaseException:
+                connection.close()
+                raise
+            connection.add_notice_handler(self._note_warning)
+            self._connection = connection
+        return self._connection
+
+    def _note_warning(self, notice: Any) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self._warnings.append(str(notice.message_primary))
+
+
+@contextlib.contextmanager
+def _cancelling(connection: Connection, timeout: float) -> Iterator[None]:
+    """Let the server stop waiting for a standby after `timeout`; its own time-outs do not apply to that."""
+
+    def cancel() -> None:
+        with contextlib.suppress(import_psycopg().Error):
+            connection.cancel()
+
+    timer = threading.Timer(min(timeout, threading.TIMEOUT_MAX), cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def import_psycopg() -> Any:
+    """The module psycopg; a `LedgerError` that says how to install it if it is missing."""
+    try:
+        import psycopg
+    except ImportError:
+        raise LedgerError(f"a ledger in PostgreSQL requires psycopg. {install_hint('postgres')}") from None
+    return psycopg
+
+
+def connect(url: PostgresURL, timeout: float) -> Connection:
+    """A connection that is in no transaction, or a `LedgerError`."""
+    psycopg = import_psycopg()
+    seconds = max(2, math.ceil(timeout))  # libpq's minimum is 2
+    parameters = {
+        "connect_timeout": seconds,
+        "keepalives_idle": seconds,
+        "keepalives_interval": max(1, seconds // 3),
+        "tcp_user_timeout": 1000 * seconds,
+        "client_encoding": "UTF8",
+        "application_name": "matrixdp",
+        **url.parameters,
+    }
+    try:
+        connection: Connection = psycopg.connect(**parameters, autocommit=True)
+    except (psycopg.Error, UnicodeError) as error:
+        raise _refused(error, url) from None
+    return connection
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether an error of psycopg means that the connection is gone."""
+    code = getattr(error, "sqlstate", None)
+    if code is None:
+        return isinstance(error, import_psycopg().OperationalError)
+    return code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03")
+
+
+def translate(error: Exception, url: PostgresURL) -> LedgerError:
+    """The `LedgerError` for an error of psycopg, with the ledger and the remedy."""
+    code = getattr(error, "sqlstate", None)
+    if code not in _REMEDIES and is_lost(error):
+        what = "the connection to the server was lost. Make sure that it runs, and try again"
+    else:
+        what = _REMEDIES.get(code or "", "PostgreSQL refused")
+    return LedgerError(f"{url}: {what} ({_one_line(error)}). Nothing was released.")
+
+
+def _refused(error: Exception, url: PostgresURL) -> LedgerError:
+    """The error of a connection that was not made; libpq gives no code, so its message has to do."""
+    message = _one_line(error)
+    remedy = "the server cannot be reached. Check host and port, and that the server runs"
+    for part, found in _REFUSALS.items():
+        if part in message:
+            remedy = found
+    return LedgerError(f"{url}: {remedy} ({message}). Nothing was charged.")
+
+
+def _one_line(error: Exception) -> str:
+    message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
+    return " ".join(message.split())[:500].rstrip(".")
+
+
+def _require_free(connection: Connection, url: PostgresURL) -> bool:
+    """Whether the schema exists; a `LedgerError` if it holds anything, or the database cannot hold a ledger."""
+    schema = url.schema
+    fsync, encoding, exists, tables, ledger = connection.execute(
+        "SELECT current_setting('fsync'), current_setting('server_encoding'), "
+        "(SELECT count(*) FROM pg_catalog.pg_namespace n WHERE n.nspname = %(schema)s), "
+        "(SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %(schema)s), "
+        "(SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %(schema)s AND c.relname = 'ledger')",
+        {"schema": schema},
+    ).fetchall()[0]
+    _require_durability(fsync, url)
+    if encoding != "UTF8":
+        raise LedgerError(f"{url}: the database must have the encoding UTF8, not {encoding}. Create one that has.")
+    if ledger:
+        raise LedgerError(
+            f"{url} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
+            "choose another schema with the URL's option schema=NAME."
+        )
+    if tables:
+        raise LedgerError(
+            f"{url}: its schema {schema!r} holds other tables. Choose another with the URL's option schema=NAME."
+        )
+    return bool(exists)
+
+
+def _require_schema(connection: Connection, url: PostgresURL) -> None:
+    """Raise a `LedgerError` unless the schema holds a ledger that this version can use, on a server that is durable."""
+    schema = url.schema
+    fsync, ledger, tables = connection.execute(
+        "SELECT current_setting('fsync'), to_regclass(%s), "
+        "(SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %s)",
+        (f"{schema}.ledger", schema),
+    ).fetchone() or ("", None, 0)
+    if ledger is None and not tables:
+        raise LedgerError(
+            f"there is no ledger at {url}, in its schema {schema!r}. Check the URL, or create one: Ledger.create(url), "
+            "or matrixdp ledger new."
+        )
+    found = None if ledger is None else connection.execute(f"SELECT * FROM {schema}.ledger").fetchone()  # noqa: S608
+    if found is None or len(found) != 3 or found[1] != POSTGRES_FORMAT:
+        raise LedgerError(
+            f"{url} is not a matrixdp ledger: its schema {schema!r} holds other tables. Check the URL, or add the "
+            "option schema=NAME to it."
+        )
+    require_version(found[2], POSTGRES_VERSION, str(url))
+    _require_durability(fsync, url)
+
+
+def _require_durability(fsync: str, url: PostgresURL) -> None:
+    """Raise a `LedgerError` if the server does not write commits to the disk."""
+    if fsync != "on":
+        raise LedgerError(
+            f"{url}: the server runs with fsync = off, so it may lose charges when its machine stops. Nothing was "
+            "charged. Set fsync = on in its configuration."
+        )

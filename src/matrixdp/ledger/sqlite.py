@@ -1,0 +1,379 @@
+"""A ledger in a SQLite file: its connection, transactions and errors; new files, backups, and files that were moved."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from matrixdp.errors import LedgerError
+from matrixdp.ledger.audit import audit
+from matrixdp.ledger.entries import Author
+from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.place import (
+    file_id,
+    find_leftovers,
+    find_place,
+    peek_place,
+    read_mark,
+    require_original_gone,
+    require_own_journal,
+    require_place,
+    write_mark,
+    write_place,
+)
+from matrixdp.ledger.schema import HEAD_QUERY, SQLITE_ID, SQLITE_VERSION, sqlite_statements
+from matrixdp.ledger.store import Store, append_first, require_version
+from matrixdp.ledger.values import Head
+
+_WRITABLE = "Make the file and its directory writable for this user"
+_BACKUP = "Restore it from a backup; until then, treat its data sets as spent"
+_REMEDIES = {
+    sqlite3.SQLITE_BUSY: "another process holds it locked. Try again, or open it with a longer timeout",
+    sqlite3.SQLITE_READONLY: f"it cannot be written. {_WRITABLE}",
+    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened. Check the path, which must be that of a file. {_WRITABLE}",
+    sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
+    sqlite3.SQLITE_FULL: "the disk is full. Free some space and try again",
+    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has free space",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps truncated. {_BACKUP}",
+    sqlite3.SQLITE_NOTADB: f"it is not a ledger, or it is damaged. Check the path. {_BACKUP}",
+}
+
+# EXTRA syncs the journal, the database and, once the journal is deleted, the directory: the charge is durable then.
+_SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "temp_store = MEMORY", "trusted_schema = OFF")
+
+
+class SQLiteTransaction:
+    """A transaction of a connection, as a `Journal` uses it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement."""
+        return self.connection.execute(sql, values)
+
+    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement once for each of the rows."""
+        self.connection.executemany(sql, rows)
+
+    def faults(self) -> Iterator[str]:
+        """Missing or altered triggers and indexes, and damaged pages."""
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as pattern:
+            for statement in sqlite_statements():
+                pattern.execute(statement)
+            missing = _guards(pattern) - _guards(self.connection)
+        for name, _ in sorted(missing):
+            yield f"its guard {name} was removed or altered."
+        for (finding,) in self.connection.execute("PRAGMA integrity_check"):
+            if finding != "ok":
+                yield f"its pages are damaged: {finding}."
+
+
+class SQLiteStore(Store):
+    """A ledger in a SQLite file with a rollback journal.
+
+    SQLite's locks are on the file itself, so they hold under every name of it.
+    """
+
+    driver_errors = (sqlite3.Error,)
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self.path = path
+        self._connection: sqlite3.Connection | None = None
+        self._file_id: tuple[int, int] | None = None
+        self._moving = False
+        super().__init__(timeout)
+
+    @property
+    def address(self) -> Path:
+        """Path of the file."""
+        return self.path
+
+    def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
+        """Create a new file, which only its owner may read, with the entries that `fill` appends."""
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            raise LedgerError(
+                f"{self.path} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
+                "choose another path."
+            ) from None
+        except OSError as error:
+            raise LedgerError(
+                f"{self.path} cannot be created: {error.strerror}. Choose a path in a writable directory."
+            ) from None
+        try:
+            with contextlib.closing(connect(self.path, self.timeout)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in sqlite_statements():
+                    connection.execute(statement)
+                write_place(connection, find_place(self.path))
+                fill(Journal(SQLiteTransaction(connection), str(self.path), author))
+                connection.execute("COMMIT")
+        except BaseException as error:
+            self.path.unlink()
+            if isinstance(error, sqlite3.Error):
+                raise ledger_error(error, self.path) from error
+            raise
+        with contextlib.suppress(OSError):  # not every system can open a directory
+            _sync(self.path.parent)
+
+    def back_up(self, target: Store) -> Head:
+        """Copy the ledger, which may be in use, to a new file, durable when this returns; the head of the copy.
+
+        The copy remembers the place of the original, so that it is not charged by mistake.
+        """
+        if not isinstance(target, SQLiteStore):
+            raise target.not_a_file()
+        with _new_file(target.path) as draft:
+            with self.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
+                head = journal.head()
+                _copy(journal, copy)
+            return head
+
+    def restore(self, backup: Store, author: Author) -> Head:
+        """Make a new ledger from a backup, with an entry that says so; the head of the backup.
+
+        Journals and logs that an earlier file left beside it are renamed: SQLite would replay them over the new file.
+        """
+        if not isinstance(backup, SQLiteStore):
+            raise backup.not_a_file()
+        try:
+            with _new_file(self.path) as draft:
+                with backup.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
+                    head = audit(journal)
+                    recorded = peek_place(backup.path)
+                    if recorded is not None:
+                        require_original_gone(recorded, self.path)
+                    _copy(journal, copy)
+                    copy.execute("BEGIN IMMEDIATE")
+                    new = Journal(SQLiteTransaction(copy), self.location, author).append_restore(head)
+                    write_place(copy, find_place(self.path, draft))
+                    copy.execute("COMMIT")
+                write_mark(draft, new)
+                for leftover in find_leftovers(self.path):
+                    leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
+            return head
+        finally:
+            backup.close()
+
+    def confirm_move(self, author: Author) -> Head:
+        """Record that the file was moved here, after a check of the whole ledger; the new head."""
+        recorded = peek_place(self.path)
+        if recorded is not None:
+            require_original_gone(recorded, self.path)
+        with self._lock:
+            self._moving = True
+            try:
+                with self.writing(author) as journal:
+                    here = find_place(self.path)
+                    if recorded is None or recorded.matches(here):
+                        return journal.head()
+                    audit(journal)
+                    head = journal.append("move", {"from": recorded.path, "to": here.path})
+                    write_place(self._open(), here)
+                return head
+            finally:
+                self._moving = False
+                self.close()
+
+    def _begin(self, *, writing: bool) -> SQLiteTransaction:
+        require_own_journal(self.path)  # before SQLite uses it
+        connection = self._open()
+        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
+        self._require_same_file()
+        _require_schema(connection, self.path)
+        if writing and connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+            connection.execute("ROLLBACK")
+            self._leave_log(connection)
+            return self._begin(writing=True)
+        if writing:
+            if not self._moving:
+                require_place(connection, self.path)
+            self._require_mark(connection)
+        return SQLiteTransaction(connection)
+
+    def _commit(self, *, writing: bool) -> None:
+        connection = self._open()
+        head = Head(*connection.execute(HEAD_QUERY).fetchone())
+        connection.execute("COMMIT")
+        self._require_same_file("What was just charged may be in the other file only, so nothing was released")
+        if writing:
+            write_mark(self.path, head)
+
+    def _roll_back(self) -> None:
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = getattr(self, "_connection", None), None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _translate(self, error: Exception) -> LedgerError:
+        return ledger_error(error, self.path)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            found = file_id(self.path)
+            if found is None:
+                raise LedgerError(
+                    f"there is no ledger at {self.path}. Check the path, or create one: Ledger.create(path)."
+                )
+            self._connection = connect(self.path, self.timeout)
+            self._file_id = found
+        return self._connection
+
+    def _leave_log(self, connection: sqlite3.Connection) -> None:
+        """Change the file back to a rollback journal, if another program gave it a write-ahead log."""
+        if os.stat(self.path).st_nlink > 1:
+            raise LedgerError(
+                f"{self.path} has other names (hard links), under which entries may have been written that are not in "
+                "it yet. Nothing was changed. Remove the other names and try again."
+            )
+        _leave_log(connection, self.timeout)
+
+    def _require_mark(self, connection: sqlite3.Connection) -> None:
+        """Raise a `LedgerError` if the entry that is marked on the file is not in it: an old copy replaced it."""
+        mark = read_mark(self.path)
+        if mark is None:
+            return
+        found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
+        if found != (mark.hash,):
+            raise LedgerError(
+                f"{self.path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, "
+                "which was written to this file, is not in it. Nothing was charged. Put the latest file back; "
+                f"if it is lost: matrixdp ledger restore {self.path} NEW"
+            )
+
+    def _require_same_file(self, result: str = "Nothing was charged") -> None:
+        """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""
+        if file_id(self.path) != self._file_id:
+            self._disconnect()
+            raise LedgerError(
+                f"{self.path} was removed or replaced while it was open. {result}. Put it back, or open it again."
+            )
+
+
+def connect(path: Path, timeout: float) -> sqlite3.Connection:
+    """A connection to an existing file, whose commits are durable when they return."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
+    )
+    try:
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def ledger_error(error: Exception, path: Path) -> LedgerError:
+    """The `LedgerError` for an error of SQLite, with the file and the remedy."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
+        return LedgerError(
+            f"{path}: a write to it was interrupted, and must be undone by a user who may write the file and its "
+            f"directory: matrixdp ledger show {path}"
+        )
+    what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
+    return LedgerError(f"{path}: {what} ({error}). Nothing was released.")
+
+
+def _require_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise a `LedgerError` unless the file is a ledger of the version that is written today."""
+    found, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if found != SQLITE_ID:
+        raise LedgerError(
+            f"{path} is not a matrixdp ledger, or its creation was interrupted. Check the path. If the file "
+            "is not needed, remove it and create a ledger there: Ledger.create(path)."
+        )
+    require_version(version, SQLITE_VERSION, str(path))
+
+
+def _leave_log(connection: sqlite3.Connection, timeout: float) -> None:
+    """Write what is in a write-ahead log into the file, and change to a rollback journal, for good.
+
+    Leaving the log needs a lock on the file itself, so no other connection is open then, under any name of the file.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _guards(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Triggers and indexes of a file by their names, with single spaces."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'index')")
+    return {(str(name), " ".join(str(sql).split())) for name, sql in rows}
+
+
+def _copy(journal: Journal, copy: sqlite3.Connection) -> None:
+    """Copy the database of a transaction, as it is in this transaction."""
+    transaction = journal.transaction
+    assert isinstance(transaction, SQLiteTransaction)
+    transaction.connection.backup(copy)
+    _leave_log(copy, timeout=0.0)
+
+
+@contextlib.contextmanager
+def _new_file(target: Path) -> Iterator[Path]:
+    """A new file beside `target`, which gets that name once it is complete; an existing file is never replaced."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        if os.path.lexists(target):
+            raise FileExistsError
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            yield draft
+            _sync(draft)
+            _publish(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
+        _sync(target.parent)
+    except FileExistsError:
+        raise LedgerError(
+            f"{target} already exists and is not replaced. Choose another path, or move that file away first."
+        ) from None
+    except OSError as error:
+        raise LedgerError(
+            f"{target} cannot be written: {error.strerror}. Choose a path in a writable directory."
+        ) from None
+    except sqlite3.Error as error:
+        raise ledger_error(error, target) from error
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Give a complete file its name, unless there is such a file."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        os.replace(draft, target)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,1 +1,0 @@
-"""A ledger in a SQLite file."""

@@ -1,0 +1,210 @@
+"""Plots with matplotlib: matrices in which uncertain entries fade, error bars, noise ellipses and curves.
+
+Every function draws into `ax`, or into a new figure, and returns the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from matrixdp.display import (
+    CERTAIN,
+    Shown,
+    cut_numbers,
+    format_estimate,
+    format_number,
+    interval,
+    join_estimate,
+    make_visible,
+    shorten,
+)
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint
+from matrixdp.types import Floats
+
+MOST_SIDE = 60  # rows and columns of a matrix that a plot shows
+_NUMBERS = 12  # rows and columns up to which numbers are written into the entries
+_LABEL_LENGTH = 24
+_PALEST = 0.12  # share of its colour that an entry of pure noise keeps
+BLUE, ORANGE, GREY = "#2b8cbe", "#d9572b", "#9aa0aa"
+
+
+def load_pyplot() -> Any:
+    """The module matplotlib.pyplot, or a `MissingExtraError`."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError(f"plots need matplotlib. {install_hint('plot')}") from None
+    return pyplot
+
+
+def open_axes(ax: Any, width: float = 5.0, height: float = 4.0) -> Any:
+    """The given axes, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    return load_pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def certainty(value: Floats, std: Floats | None) -> Floats:
+    """How strongly an entry is coloured: 1 from two error bars away from zero, and less in proportion below that.
+
+    Examples
+    --------
+    >>> certainty(np.array([4.0, 1.0, 0.0]), np.array([1.0, 1.0, 1.0])).tolist()
+    [1.0, 0.5, 0.12]
+    """
+    if std is None:
+        return np.ones(np.shape(value))
+    with np.errstate(all="ignore"):
+        ratio = np.abs(value) / (CERTAIN * np.asarray(std))
+    return np.clip(np.where(np.asarray(std) > 0, ratio, 1.0), _PALEST, 1.0)
+
+
+def plot_matrix(
+    numbers: Shown,
+    *,
+    shade: Floats | None = None,
+    limit: float | None = None,
+    legend: str = "",
+    title: str = "",
+    ax: Any = None,
+) -> Any:
+    """Heat map in which entries within two error bars of zero fade; entries without noise and unknown ones are grey.
+
+    Parameters
+    ----------
+    numbers : Shown
+    shade : float64 array of shape (rows, columns), optional
+        What the colours show, if not the values themselves.
+    limit : float, optional
+        The largest absolute value of the colours; by default that of `shade`, apart from grey entries.
+    legend, title : str
+        The legend says what the colours mean.
+    ax : matplotlib axes, optional
+    """
+    part = cut_numbers(numbers, MOST_SIDE, MOST_SIDE)
+    value, std, rows, columns = np.asarray(part.value, np.float64), part.std, part.rows, part.columns
+    shade = value if shade is None else np.asarray(shade[:MOST_SIDE, :MOST_SIDE])
+    pyplot, count = load_pyplot(), max(len(rows), len(columns))
+    cell = 0.7 if count <= _NUMBERS else max(0.16, 8.0 / count)
+    ax = open_axes(ax, 2.6 + cell * len(columns), max(3.2, 1.6 + cell * len(rows)))
+    grey = ~np.isfinite(value) if std is None else ~np.isfinite(value) | (std == 0)
+    coloured = shade[~grey]
+    limit = limit or float(np.abs(coloured).max(initial=0.0)) or 1.0
+    negative = bool((coloured < 0).any())
+    colours = pyplot.get_cmap("RdBu_r" if negative else "GnBu")
+    norm = pyplot.Normalize(-limit if negative else 0.0, limit)
+    alpha = certainty(value, std)[..., None]
+    painted = colours(norm(np.nan_to_num(shade)))[..., :3] * alpha + (1 - alpha)
+    painted[grey] = 0.85
+    ax.imshow(painted, aspect="auto")
+    _name_ticks(ax, rows, columns)
+    if count <= _NUMBERS:
+        _write_numbers(ax, value, std, painted)
+    mapped = pyplot.cm.ScalarMappable(norm=norm, cmap=colours)
+    notes = [] if std is None else ["pale: may be noise alone"]
+    notes += ["grey: no noise, or unknown"] if grey.any() else []
+    ax.figure.colorbar(mapped, ax=ax).set_label(legend, fontsize="small")
+    ax.set_xlabel("; ".join(notes), fontsize="small", loc="right")
+    ax.set_title(title, loc="left")
+    return ax
+
+
+def plot_bars(
+    value: Floats,
+    std: Floats,
+    names: Sequence[str],
+    *,
+    title: str = "",
+    level: float = 0.95,
+    numbers: bool = False,
+    ax: Any = None,
+) -> Any:
+    """Numbers as dots, one a line, with bars that contain the number without noise with probability `level`.
+
+    With `numbers`, each is also written at the end of its line, with its standard deviation.
+    """
+    value, std, names = np.asarray(value)[:MOST_SIDE], np.asarray(std)[:MOST_SIDE], names[:MOST_SIDE]
+    ax = open_axes(ax, 5.0, 1.0 + 0.3 * len(names))
+    low, high = interval(value, std, level)
+    places = np.arange(len(names))
+    ax.errorbar(value, places, xerr=np.stack([value - low, high - value]), fmt="o", color=BLUE, capsize=3)
+    _name_lines(ax, names)
+    for place, pair in enumerate(zip(value.tolist(), std.tolist(), strict=True) if numbers else ()):
+        ax.text(
+            1.02,
+            place,
+            join_estimate(*pair, commas=False),
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize="small",
+        )
+    if np.nanmin(np.append(low, 0.0)) < 0 < np.nanmax(np.append(high, 0.0)):
+        ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+    ax.set_title(title, loc="left")
+    ax.set_xlabel(f"bars: {level:.0%} of the privacy noise")
+    return ax
+
+
+def plot_panels(numbers: Shown, *, level: float = 0.95, axes: Any = None) -> Any:
+    """One panel of error bars for each column, side by side; returns the axes as an array of shape (columns,)."""
+    rows, columns = numbers.rows, numbers.columns
+    std = np.zeros(numbers.value.shape) if numbers.std is None else numbers.std
+    if axes is None:
+        size = (1.6 + 2.6 * len(columns), 1.1 + 0.3 * min(len(rows), MOST_SIDE))
+        axes = load_pyplot().subplots(1, len(columns), figsize=size, sharey=True, squeeze=False, layout="constrained")
+        axes = axes[1][0]
+    axes = np.atleast_1d(axes)
+    if axes.shape != (len(columns),):
+        raise ParameterError(f"ax must be {len(columns)} axes, one for each column, got {axes.size} instead.")
+    for j, name in enumerate(columns):
+        plot_bars(numbers.value[:, j], std[:, j], rows, title=clean_label(name), level=level, ax=axes[j])
+    return axes
+
+
+def plot_outlines(outlines: Mapping[str, Floats], names: tuple[str, str], *, title: str = "", ax: Any = None) -> Any:
+    """Closed curves of shape (2, points) with their names; the first is drawn solid and the others dashed."""
+    ax = open_axes(ax, 4.8, 4.8)
+    inks = (BLUE, ORANGE, GREY)
+    for k, (name, points) in enumerate(outlines.items()):
+        style = {"color": inks[k % len(inks)], "linestyle": "--" if k else "-", "label": name}
+        ax.plot(*points, **style)
+        ax.fill(*points, color=style["color"], alpha=0.1)
+    ax.set_xlabel(clean_label(names[0]))
+    ax.set_ylabel(clean_label(names[1]))
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
+    return ax
+
+
+def clean_label(name: str) -> str:
+    r"""A name as a label: short, printable, and not a formula of matplotlib.
+
+    Examples
+    --------
+    >>> clean_label("cost in $\a")
+    'cost in \\$\\x07'
+    """
+    return make_visible(shorten(name, _LABEL_LENGTH)).replace("$", r"\$")
+
+
+def _name_lines(ax: Any, names: Sequence[str]) -> None:
+    ax.set_yticks(np.arange(len(names)), [clean_label(name) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _name_ticks(ax: Any, rows: Sequence[str], columns: Sequence[str]) -> None:
+    ax.set_xticks(np.arange(len(columns)), [clean_label(name) for name in columns], rotation=45, ha="right")
+    ax.set_yticks(np.arange(len(rows)), [clean_label(name) for name in rows])
+    ax.tick_params(length=0)
+
+
+def _write_numbers(ax: Any, value: Floats, std: Floats | None, painted: Floats) -> None:
+    for (i, j), number in np.ndenumerate(value):
+        bar = 0.0 if std is None else float(std[i, j])
+        words = format_estimate(float(number), bar, commas=False)[0] if bar else format_number(float(number))
+        dark = float(painted[i, j] @ (0.299, 0.587, 0.114)) < 0.55
+        ink = "#ffffff" if dark else "#888888" if abs(number) < CERTAIN * bar else "#1c2330"
+        ax.text(j, i, words, ha="center", va="center", color=ink, fontsize="small")

@@ -1,0 +1,280 @@
+"""Dask and Spark: a Dask cluster as an engine for files, and collections of Dask and Spark as records.
+
+Tasks return exact integers, which the caller merges: the result does not depend on which worker ran a task, on how
+often it was retried, or on the order in which results arrive. Dask and Spark run the same function on their own blocks.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from matrixdp.errors import EngineError, MatrixDPError, MissingExtraError, ParameterError, install_hint
+from matrixdp.records.opening import OpenOptions, Threads, make_engine, register_engine, register_source
+from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_on_worker, unwrap_results
+from matrixdp.records.records import Records
+from matrixdp.records.tables import library_of, require_columns
+
+T = TypeVar("T")
+_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
+_TIMEOUT = 10.0  # seconds to wait for the scheduler, and for its first worker
+
+
+class Cluster:
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    client : str or distributed.Client
+        The scheduler's address, such as ``tcp://10.0.0.5:8786``, or a client. All workers must be able to read the
+        files under the same paths.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
+        """Yield the result of `task` on each part, in any order."""
+        listed = []
+        for part in parts:
+            if part.in_process:
+                raise ParameterError(
+                    "workers must be a number of threads for data in the memory of this process. To use a cluster, "
+                    "write the data to files that its workers can read."
+                )
+            listed.append(part)
+
+        def submit(client: Any) -> list[Any]:
+            # As a future of its own, the task is sent once, and recomputed if the worker that holds it is lost.
+            shared = client.submit(identity, task, pure=False)
+            return [
+                client.submit(run_on_worker, shared, number, part, pure=False) for number, part in enumerate(listed)
+            ]
+
+        return self._results(submit)
+
+    def compute(self, delayed: list[Any]) -> Iterator[Any]:
+        """Compute delayed objects and yield their values, in any order."""
+        return self._results(lambda client: client.compute(delayed))
+
+    def _results(self, submit: Callable[[Any], list[Any]]) -> Iterator[Any]:
+        """Yield the results of the futures that `submit` creates as they complete."""
+        distributed = _import_distributed()
+        with self._connect(distributed) as client:
+            _require_workers(client)
+            futures = submit(client)
+            try:
+                for future in distributed.as_completed(list(futures), loop=client.loop):
+                    result = _result(future, distributed)
+                    future.release()  # lets the worker free its copy
+                    yield result
+            finally:
+                client.cancel(futures)
+
+    @contextmanager
+    def _connect(self, distributed: Any) -> Iterator[Any]:
+        """Give the client, and close it at the end if it was made here from an address."""
+        if not isinstance(self._client, str):
+            yield self._client
+            return
+        try:
+            client = distributed.Client(self._client, timeout=_TIMEOUT, set_as_default=False)
+        except (OSError, TimeoutError, ValueError):
+            raise EngineError(
+                f"workers: no Dask scheduler answers at {self._client}. Start one (dask scheduler), or check the "
+                "address."
+            ) from None
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+def identity(value: T) -> T:
+    """Return `value`; run as a task, it stores the value on a worker."""
+    return value
+
+
+def current_client() -> Any:
+    """Return the current `distributed.Client`, or None."""
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _require_workers(client: Any) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_TIMEOUT)
+    except TimeoutError:
+        address = client.scheduler.address
+        raise EngineError(
+            f"workers: the scheduler at {address} has no workers. Start some: dask worker {address}. "
+            "Nothing was released."
+        ) from None
+
+
+def _result(future: Any, distributed: Any) -> Any:
+    try:
+        return future.result()
+    except distributed.KilledWorker:
+        raise EngineError(
+            "workers were lost repeatedly while they processed the same part. Check that they have enough memory. "
+            "Nothing was released."
+        ) from None
+    except distributed.CancelledError:
+        raise EngineError(
+            "the cluster cancelled the tasks, perhaps because its scheduler stopped. Nothing was released."
+        ) from None
+
+
+def _import_distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtraError(f"a Dask cluster requires Dask. {install_hint('dask')}") from None
+    return distributed
+
+
+@register_engine(lambda workers: isinstance(workers, str) or hasattr(workers, "scheduler"))
+def _make_cluster(workers: Any) -> Cluster:
+    if isinstance(workers, str) and workers.partition("://")[0] not in _SCHEMES:
+        hint = f"; did you mean tcp://{workers}?" if ":" in workers and "://" not in workers else "."
+        raise ParameterError(
+            "workers must be a number of threads, or a scheduler's address such as tcp://host:8786, "
+            f"got {workers!r} instead{hint}"
+        )
+    return Cluster(workers)
+
+
+# Computes delayed objects of Dask and yields their values.
+Compute: TypeAlias = Callable[[list[Any]], Iterator[Any]]
+
+
+class DaskRecords(Records):
+    """A dask array or data frame of shape (records, features); each block of rows is a part."""
+
+    def __init__(self, data: Any, compute: Compute, progress: Callable[[int], object] | None = None) -> None:
+        self._data, self._compute, self._progress = data, compute, progress
+        self._is_frame = hasattr(data, "npartitions") and hasattr(data, "columns")
+        if not self._is_frame and getattr(data, "ndim", None) != 2:
+            raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
+
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
+        """Return the same records with only the named columns of a data frame; None keeps all."""
+        if not self._is_frame or names is None:
+            return self
+        require_columns(self._data.columns, names)
+        return DaskRecords(self._data[list(names)], self._compute, self._progress)
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """Yield the result of `task` on each block of rows, in any order."""
+        from dask import delayed
+
+        blocks = self._data.to_delayed() if self._is_frame else self._data.rechunk({1: -1}).to_delayed()[:, 0]
+        shared, run = delayed(identity, pure=False)(task), delayed(_run_on_block, pure=False)
+        results = self._compute([run(shared, number, block) for number, block in enumerate(blocks)])
+        return unwrap_results(results, self._progress)
+
+
+def _run_on_block(task: Task[T], number: int, block: Any) -> PartResult[T]:
+    return run_on_worker(task, number, InMemoryPart(f"partition {number}", (block,)))
+
+
+def _compute_on_threads(workers: int, delayed: list[Any]) -> Iterator[Any]:
+    import dask
+
+    return iter(dask.compute(*delayed, scheduler="threads", num_workers=workers))
+
+
+@register_source(lambda data: library_of(data) == "dask")
+def _open_dask(data: Any, options: OpenOptions) -> DaskRecords:
+    engine = make_engine(current_client() if options.workers is None else options.workers)
+    compute: Compute
+    if isinstance(engine, Cluster):
+        compute = engine.compute
+    elif isinstance(engine, Threads):
+        compute = partial(_compute_on_threads, engine.workers)
+    else:
+        raise ParameterError("workers must be a number of threads or a Dask cluster for a dask array or data frame.")
+    return DaskRecords(data, compute, options.progress)
+
+
+class SparkRecords(Records):
+    """A Spark data frame; each partition is a part."""
+
+    def __init__(self, frame: Any, progress: Callable[[int], object] | None = None) -> None:
+        if not hasattr(frame, "mapInArrow"):
+            raise ParameterError("data must be a data frame of Spark 3.3 or later.")
+        self._frame, self._progress = frame, progress
+
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
+        """Return the same records with only the named columns; None keeps all."""
+        if names is None:
+            return self
+        require_columns(self._frame.columns, names)
+        quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+        return SparkRecords(self._frame.select(*quoted), self._progress)
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """Yield the result of `task` on each partition, in any order, from one Spark job."""
+        return unwrap_results(self._run(PartitionTask(task)), self._progress)
+
+    def _run(self, task: PartitionTask[T]) -> Iterator[PartResult[T]]:
+        for (content,) in self._collect(task):
+            result = pickle.loads(content)  # noqa: S301  (written by PartitionTask on the user's own cluster)
+            if isinstance(result, MatrixDPError):
+                raise result
+            yield result
+
+    def _collect(self, task: PartitionTask[T]) -> Any:
+        from pyspark.errors import PySparkException
+
+        try:
+            return self._frame.mapInArrow(task, "result binary").collect()
+        except PySparkException:  # its message may quote the data
+            raise EngineError(
+                "Spark could not run the task; the reason is in its log. Check that matrixdp and pyarrow are installed "
+                "on its Python workers."
+            ) from None
+
+
+@dataclass(frozen=True)
+class PartitionTask(Generic[T]):
+    """The function that Spark runs on each partition: Arrow batches in, one batch with one pickled result out."""
+
+    task: Task[T]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the pickled `PartResult`, or the pickled error."""
+        import pyarrow as pa
+
+        number = _partition_number()
+        result: PartResult[T] | MatrixDPError
+        try:
+            result = run_on_worker(self.task, number, InMemoryPart(f"partition {number}", batches))
+        except MatrixDPError as error:  # returned, since Spark would retry the task and wrap the exception
+            result = error
+        yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+
+def _partition_number() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        raise EngineError("a PartitionTask can run only inside of a Spark task.")
+    return int(context.partitionId())
+
+
+@register_source(lambda data: library_of(data) == "pyspark")
+def _open_spark(data: Any, options: OpenOptions) -> SparkRecords:
+    if options.workers is not None:
+        raise ParameterError("workers must not be given for a Spark data frame, which its own cluster processes.")
+    return SparkRecords(data, options.progress)

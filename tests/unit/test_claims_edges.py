@@ -1,0 +1,250 @@
+"""Claims at the edges: who reads what, what rounding costs, what is checked before and after a charge."""
+
+import resource
+import shutil
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import matrixdp as mdp
+from matrixdp.cli.main import run
+from matrixdp.release.run import release
+from matrixdp.studio import worker
+from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.roles import Role, Viewer
+from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.studio import Studio
+from matrixdp.studio.worker import release_request
+from studio_site import ANALYST, CURATOR, SCHEMA, SPEC, Site
+
+PRIVACY = mdp.Privacy(1, 1e-6)
+COLUMNS = mdp.Columns([mdp.Number("age", 0, 0.7), mdp.Number("bmi", 10, 10.3), mdp.Category("ward", ["n", "s"])])
+OTHER = Viewer("otto", frozenset({Role.ANALYST}))
+
+
+def make_table(records=40, rows=1, **changes):
+    """A table in which each of `records` people has `rows` rows."""
+    rng = np.random.default_rng(0)
+    size = records * rows
+    columns = {
+        "age": rng.uniform(0, 0.7, size),
+        "bmi": rng.uniform(10, 10.3, size),
+        "ward": rng.choice(["n", "s"], size),
+        "id": np.repeat(np.arange(records), rows),
+    }
+    return pa.table({**columns, **changes})
+
+
+# What others may read
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+@pytest.mark.parametrize("status", ["pending", "refused", "failed", "approved", "running"])
+def test_an_analyst_reads_no_request_of_another_before_it_is_released(site, status):
+    asked = site.ask(ANALYST)
+    with site.studio.state.writing() as connection:
+        connection.execute("UPDATE requests SET status = ?, reason = 'no', error = 'why'", (status,))
+    assert site.studio.requests.get(ANALYST, asked.id).status.value == status
+    assert site.studio.requests.get(CURATOR, asked.id).status.value == status
+    with pytest.raises(NotFoundError):
+        site.studio.requests.get(OTHER, asked.id)
+    assert site.studio.requests.list_all(OTHER) == []
+    assert site.api(OTHER).get(f"/api/requests/{asked.id}").status_code == 404
+    assert site.browser(OTHER).get(f"/requests/{asked.id}").status_code == 404
+
+
+def test_a_pending_request_is_neither_charged_nor_released(site):
+    asked = site.ask(ANALYST)
+    release_request(site.settings, asked.id)
+    assert site.studio.requests.get(ANALYST, asked.id).status.value == "pending"
+    assert not (site.settings.releases / asked.id).exists()
+    with mdp.Ledger.open(site.settings.ledger) as ledger:
+        assert list(ledger.history("clinic")) == []
+
+
+# Rounding
+
+
+def test_the_moments_of_a_table_are_within_their_declared_rounding_error_and_not_exact():
+    """Against exact rational sums of the values on the grid. A declared error of zero would be false."""
+    query = mdp.TableMoments(COLUMNS, records=40)
+    table = make_table()
+    found = query.evaluate(table, clip=True, missing="error")
+    exact = exact_moments(query, table)
+    worst = Fraction(0)
+    for i in range(found.shape[0]):
+        for j in range(found.shape[1]):
+            if exact[i][j]:
+                worst = max(worst, abs(Fraction(float(found[i, j])) - exact[i][j]) / abs(exact[i][j]))
+    assert 0 < worst <= Fraction(query.relative_error)
+
+
+def exact_moments(query, table):
+    """``(1/N) sum z z'`` in rational numbers, each value being its whole number of steps of its grid."""
+    from matrixdp.queries.moment_sums import levels  # the steps between the middle of the bounds and their ends
+
+    steps = levels(query.records)
+    bounds = query.used.bounds
+    vectors = []
+    raw = np.column_stack([table["age"].to_numpy(), table["bmi"].to_numpy()])
+    quantised = np.rint((raw - bounds.midpoint) / bounds.halfwidths * steps)
+    for i, ward in enumerate(table["ward"].to_pylist()):
+        z = [Fraction(0)] * query.layout.size
+        z[0] = Fraction(1)
+        for name, column in (("age", 0), ("bmi", 1)):
+            half = Fraction(float(bounds.halfwidths[column]))
+            z[query.places[name].value] = half * int(quantised[i, column]) / steps
+        z[query.places["ward"].value + ["n", "s"].index(ward)] = Fraction(1)
+        vectors.append(z)
+    size = query.layout.size
+    count = len(vectors)
+    return [[sum(z[i] * z[j] for z in vectors) / count for j in range(size)] for i in range(size)]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7])
+def test_people_have_a_weight_of_exactly_one_whatever_their_number_of_rows(rows):
+    """The weights of three rows do not sum to one in binary: a public record has the rest."""
+    query = mdp.TableMoments(COLUMNS, records=40, person=mdp.Person("id"))
+    found = query.evaluate(make_table(rows=rows), clip=True, missing="error")
+    ward = query.places["ward"].value
+    assert found[0, 0] == 1.0
+    assert found[0, ward] + found[0, ward + 1] == 1.0
+
+
+# Data that change while they are read
+
+
+class Changing:
+    """Blocks of which the first reading differs from all others."""
+
+    def __init__(self, first, others):
+        self.readings, self._first, self._others = 0, first, others
+
+    def __call__(self):
+        self.readings += 1
+        return (self._first if self.readings == 1 else self._others,)
+
+
+@pytest.mark.parametrize("change", ["a row more", "a row less", "another person", "another person and a row more"])
+def test_rows_of_people_that_change_between_readings_are_refused_before_the_charge(change, tmp_path):
+    table = make_table(rows=2)
+    strangers = table.set_column(3, "id", pa.array([10**6, *table["id"].to_pylist()[1:]]))
+    others = {
+        "a row more": pa.concat_tables([table, table.slice(0, 1)]),
+        "a row less": table.slice(1),
+        "another person": strangers,
+        "another person and a row more": pa.concat_tables([strangers, table.slice(5, 1)]),
+    }[change]
+    design = mdp.make_design(mdp.TableMoments(COLUMNS, records=40, person=mdp.Person("id")), PRIVACY)
+    with mdp.Ledger.create(tmp_path / "a.db") as ledger:
+        ledger.register("clinic", mdp.Privacy(4, 1e-6), neighbours="replace", unit="person:id")
+        with pytest.raises(mdp.DataError, match="changed while they were read"):
+            release(design, mdp.Blocks(Changing(table, others)), ledger=ledger, dataset="clinic")
+        assert list(ledger.history("clinic")) == []
+
+
+# What noise hides
+
+
+@pytest.mark.parametrize(("factor", "given"), [(3.0, False), (3.9, False), (4.1, True), (6.0, True)])
+def test_a_mean_is_given_only_for_a_level_of_four_standard_deviations_of_its_noise(factor, given):
+    columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["n", "s"])])
+    design = mdp.make_design(mdp.TableMoments(columns, records=1000), PRIVACY)
+    place, matrix = design.query.places["ward"].value, design.query.finish(np.zeros(design.query.shape))
+
+    def means(share):
+        for k, part in enumerate((share, 1 - share)):
+            matrix[0, place + k] = matrix[place + k, 0] = matrix[place + k, place + k] = part
+        return mdp.Release(matrix, design).means(by="ward")
+
+    bar = means(0.5).std[0, 0]
+    found = means(factor * bar)
+    assert found["n", "share of records"] == pytest.approx(factor * bar)
+    assert bool(np.isfinite(found["n", "age"])) is given
+
+
+# Before and after the charge
+
+
+def test_what_cannot_be_written_is_noticed_before_the_charge(tmp_path, monkeypatch):
+    """The files are written once for trial. No file may be larger than 100,000 bytes, and this matrix has 120,000."""
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{i % 7},{i % 5},{i % 3}" for i in range(5000))
+    Path("data.csv").write_text(f"a,b,c\n{rows}\n")
+    Path("schema.toml").write_text("".join(f"[columns.{name}]\nlower = 0\nupper = 7\n" for name in "abc"))
+    with mdp.Ledger.create("ledger.db") as ledger:
+        ledger.register("clinic", mdp.Privacy(4, 1e-6), neighbours="replace")
+    words = ["release", "data.csv", "--schema", "schema.toml", "--query", "identity", "--epsilon", "1"]
+    words += ["--delta", "1e-6", "--ledger", "ledger.db", "--dataset", "clinic", "--out", "out"]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        code = run(words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code != 0
+    assert not Path("out").exists()
+    with mdp.Ledger.open("ledger.db") as ledger:
+        assert list(ledger.history("clinic")) == []
+    assert run(words) == 0
+
+
+@pytest.mark.parametrize(("payment", "resumed"), [("unknown", True), ("stored", True), ("none", False)])
+def test_a_server_resumes_failed_requests_that_may_be_paid(site, payment, resumed):
+    asked = site.ask(ANALYST)
+    site.studio.requests.approve(CURATOR, asked.id)
+    if payment == "stored":
+        release_request(site.settings, asked.id)
+        shutil.rmtree(site.settings.releases / asked.id)
+    with site.studio.state.writing() as connection:
+        connection.execute("UPDATE requests SET status = 'failed', payment = ?, error = 'e'", (payment,))
+    studio = Studio(site.settings)
+    studio.runner.start()
+    try:
+        deadline = time.monotonic() + (20 if resumed else 0.5)
+        while time.monotonic() < deadline and not (site.settings.releases / asked.id / "release.json").exists():
+            time.sleep(0.02)
+    finally:
+        studio.runner.stop()
+    found = site.studio.requests.get(CURATOR, asked.id).status.value
+    assert found == ("released" if resumed else "failed")
+    with mdp.Ledger.open(site.settings.ledger) as ledger:
+        assert len(ledger.history("clinic")) == int(resumed)
+
+
+def test_progress_never_tells_how_many_rows_people_have(tmp_path, monkeypatch):
+    """Their number is private even where the number of people is public."""
+    monkeypatch.setattr(worker, "_PROGRESS_STEP", 0.0)
+    seen = {}
+    for person in (False, True):
+        (tmp_path / str(person)).mkdir()
+        site = Site(tmp_path / str(person))
+        rows = "\n".join(f"{20 + i % 50},{25 + i % 9},{'north' if i % 2 else 'south'},{i % 100}" for i in range(200))
+        (site.settings.folder / "visits.csv").write_text(f"age,bmi,ward,id\n{rows}\n")
+        schema = SCHEMA.replace("records = 200", f"records = {100 if person else 200}")
+        site.studio.schemas.write("visits.csv", schema + ('[person]\ncolumn = "id"\n' if person else ""))
+        unit = {"unit": "person:id"} if person else {}
+        site.studio.datasets.register(CURATOR, "visits", "visits.csv", epsilon=4.0, delta=1e-6, **unit)
+        spec = ReleaseSpec.from_mapping(SPEC)
+        asked = site.studio.requests.submit(ANALYST, "visits", "visits.csv", spec, "a test", "1")
+        with site.studio.state.writing() as connection:
+            connection.execute("CREATE TABLE seen (progress REAL)")
+            connection.execute(
+                "CREATE TRIGGER note AFTER UPDATE OF progress ON requests WHEN NEW.progress IS NOT NULL "
+                "BEGIN INSERT INTO seen VALUES (NEW.progress); END"
+            )
+        site.studio.requests.approve(CURATOR, asked.id)
+        release_request(site.settings, asked.id)
+        assert site.studio.requests.get(CURATOR, asked.id).status.value == "released"
+        with site.studio.state.reading() as connection:
+            seen[person] = [row[0] for row in connection.execute("SELECT progress FROM seen")]
+    assert seen[False][-1] == 1.0
+    assert seen[True] == []
