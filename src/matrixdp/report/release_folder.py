@@ -180,8 +180,8 @@ def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, floa
             place = estimate.columns.index("mean")
             for name, value, std in zip(estimate.rows, estimate.value[:, place], estimate.std[:, place], strict=True):
                 yield name, (float(value), float(std))
-    if content.mean is not None:
-        for name, value, std in zip(content.feature_names, content.mean.value, content.mean.std, strict=True):
+    if (mean := content.mean) is not None:
+        for name, value, std in zip(content.feature_names, mean.value[:, 0], mean.std[:, 0], strict=True):
             yield name, (float(value), float(std))
 
 
