@@ -6,6 +6,7 @@ import importlib
 import os
 import platform
 import sys
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -40,7 +41,7 @@ def main(names: list[str]) -> int:
     return 0
 
 
-def show(name: str, rows: list[dict[str, object]]) -> None:
+def show(name: str, rows: list[dict[str, Any]]) -> None:
     print(f"{name}\n{'':-<{len(name)}}")
     width = max(len(str(row["what"])) for row in rows)
     for row in rows:

@@ -65,7 +65,13 @@ def classifiers() -> dict[str, Fit]:
 
 
 def _ours(data: DataSet, X: Floats, y: Floats, epsilon: float, seed: int) -> Any:
-    options = {"epsilon": epsilon, "delta": DELTA, "bounds": data.bounds, "random_state": seed, "simulation": True}
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": DELTA,
+        "bounds": data.bounds,
+        "random_state": seed,
+        "simulation": True,
+    }
     return PrivateLinearDiscriminant(**options).fit(X, y)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,7 @@ def by_release(method: str) -> Callable[[DataSet, float, int], tuple[Floats, Flo
         names = [f"x{k}" for k in range(data.bounds.size)]
         bounds = mdp.Bounds(data.bounds.lower, data.bounds.upper, names=names)
         frame, privacy = pd.DataFrame(data.records, columns=names), mdp.Privacy(epsilon, 1e-6)
-        noise = {"stream": mdp.Stream(seed=seed), "simulation": True}
+        noise: dict[str, Any] = {"stream": mdp.Stream(seed=seed), "simulation": True}
         released = mdp.release_covariance(frame, bounds, privacy, aim="regression", method=method, **noise)
         found = released.regression(names[-1])
         return found.coefficients[1:], found.noise_std[1:]
@@ -99,7 +100,7 @@ def explained(trials: int) -> None:
     for what, missing in (("never missing", False), ("may be missing", True)):
         numbers = [mdp.Number("age", 0, 120), mdp.Number("bmi", 10, 60, missing=missing)]
         columns = mdp.Columns([*numbers, mdp.Category("ward", list("abcdefgh")), mdp.YesNo("smoker")])
-        options = {"bounds": columns, "target_bounds": (-40, 80), "simulation": True}
+        options: dict[str, Any] = {"bounds": columns, "target_bounds": (-40, 80), "simulation": True}
         cells = []
         for epsilon in EPSILONS:
             models = (PrivateLinearRegression(epsilon=epsilon, random_state=k, **options) for k in range(trials))

@@ -20,7 +20,7 @@ from benchmarks.coverage_data import coverage_sets
 from matrixdp import Privacy
 from matrixdp.adaptive import PrivateMoment, private_moment
 from matrixdp.adaptive.error_bars import noise_bars
-from matrixdp.adaptive.statistics import Statistics, moments_of, read_off
+from matrixdp.adaptive.simulation import Statistics, moments_of, read_off
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
 

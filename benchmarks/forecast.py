@@ -22,8 +22,8 @@ from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage import entries
 from benchmarks.coverage_data import coverage_sets
 from matrixdp import Bounds, Privacy
-from matrixdp.adaptive import Description, MomentErrors, forecast, private_moment, simulated_fit
-from matrixdp.adaptive.statistics import moments_of, read_off
+from matrixdp.adaptive import Description, MomentErrors, forecast, private_moment, simulation
+from matrixdp.adaptive.simulation import moments_of, read_off
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
@@ -101,7 +101,7 @@ def scaling(features: int, numbers: list[int]) -> str:
     bounds = Bounds(np.zeros(features), np.ones(features))
     for number in numbers:
         few = forecast(bounds, number, Privacy(1.0, DELTA))
-        with mock.patch.object(simulated_fit, "simulated_number", lambda public, _: public):
+        with mock.patch.object(simulation, "simulated_number", lambda public, _: public):
             all_of_them = forecast(bounds, number, Privacy(1.0, DELTA))
         for kind in ("friendly", "typical", "hostile"):
             one, other = sizes(getattr(few, kind)), sizes(getattr(all_of_them, kind))

@@ -20,7 +20,18 @@ from matrixdp.types import Floats
 
 WIDTHS = (5.0, 20.0)  # factors by which bounds are too wide
 _MOST = 6000  # records of a real table that are used
-DESIGN_TABLES = ("quakes", "BudgetUK", "Wages1", "OFP", "Caschool", "mdvis", "Males", "Boston", "StrikeDur", "danish")
+DESIGN_TABLES: tuple[str, ...] = (
+    "quakes",
+    "BudgetUK",
+    "Wages1",
+    "OFP",
+    "Caschool",
+    "mdvis",
+    "Males",
+    "Boston",
+    "StrikeDur",
+    "danish",
+)
 DESIGN_TABLES += (
     "Benefits",
     "Cigar",
@@ -35,10 +46,21 @@ DESIGN_TABLES += (
 )
 DESIGN_TABLES += ("PSID", "Schooling", "Snmesp", "Tobacco", "Workinghours", "diamonds", "flchain", "movies", "epi.bfi")
 DESIGN_TABLES += ("gilgais", "Pima.te", "xclara", "Star", "turnout")
-HELD_TABLES = ("bfi", "Mroz", "Computers", "medpar", "biopsy", "Forbes2000", "sat.act", "Fishing", "Produc", "MunExp")
+HELD_TABLES: tuple[str, ...] = (
+    "bfi",
+    "Mroz",
+    "Computers",
+    "medpar",
+    "biopsy",
+    "Forbes2000",
+    "sat.act",
+    "Fishing",
+    "Produc",
+    "MunExp",
+)
 HELD_TABLES += ("Galton", "rwm1984", "SP500", "summer")
 HELD_STATSMODELS = ("fair", "anes96")
-FRESH_TABLES = (
+FRESH_TABLES: tuple[str, ...] = (
     "amis",
     "brambles",
     "channing",

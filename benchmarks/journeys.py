@@ -101,7 +101,12 @@ def regression_with_ledger(folder: Path) -> Iterator[Callable[[], object]]:
         created.register("clinic", mdp.Privacy(epsilon=40, delta=1e-6), neighbours="replace")
     X = np.random.default_rng(0).normal(size=(5000, 5))
     y = X @ np.arange(5)
-    options = {"bounds": (-5, 5), "target_bounds": (-30, 30), "ledger": str(ledger), "dataset": "clinic"}
+    options: dict[str, Any] = {
+        "bounds": (-5, 5),
+        "target_bounds": (-30, 30),
+        "ledger": str(ledger),
+        "dataset": "clinic",
+    }
     yield lambda: mdp.estimators.PrivateRidge(**options).fit(X, y)
 
 
@@ -131,7 +136,13 @@ def studio_request(folder: Path) -> Iterator[Callable[[], object]]:
     studio.schemas.write("clinic.csv", f"records = 2000\n{columns}{ward}")
     studio.datasets.register(desk, "clinic", "clinic.csv", epsilon=40.0, delta=1e-6)
     numbers = itertools.count()
-    form = {"dataset": "clinic", "table": "clinic.csv", "query": "everything", "epsilon": "1", "delta": "1e-6"}
+    form: dict[str, Any] = {
+        "dataset": "clinic",
+        "table": "clinic.csv",
+        "query": "everything",
+        "epsilon": "1",
+        "delta": "1e-6",
+    }
     form |= {"column": ["0", "1", "2"], "records": "2000", "purpose": "a journey"}
 
     def journey() -> None:

@@ -46,6 +46,7 @@ def _charges(folder: Path) -> list[dict[str, Any]]:
         _charge(ledger)
         with ledger._store.reading() as journal:
             row = journal.row("state", "clinic")
+        assert row is not None
         (folder / "bare.db").touch()
         with contextlib.closing(connect(folder / "bare.db", 30.0)) as bare:
             bare.execute("CREATE TABLE entries (entry INTEGER PRIMARY KEY, body TEXT)")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from scipy.stats import matrix_normal
@@ -94,7 +95,7 @@ def law() -> list[dict[str, str]]:
         model = MatrixGaussian(rows_side, columns_side)
         left, right = model.factors()
 
-        def limit(left=left, right=right, m=m, n=n, dense=dense_columns) -> np.ndarray:
+        def limit(left: Any = left, right: Any = right, m: int = m, n: int = n, dense: bool = dense_columns) -> Any:
             product = left @ generator.standard_normal((m, n))
             return product @ right.T if dense else product
 

@@ -135,8 +135,8 @@ def accuracy(trials: int = TRIALS) -> list[dict[str, Any]]:
     found = []
     for name, (frame, bounds, most) in tables().items():
         people, per_person = frame.id.nunique(), len(frame) / frame.id.nunique()
-        options = {"neighbours": "add-remove"}
-        once = mdp.Moments(bounds, people, person="id", **options)
+        options: dict[str, Any] = {"neighbours": "add-remove"}
+        once = mdp.Moments(bounds, people, person=mdp.Person("id"), **options)
         by_person = answers(once.evaluate(frame, clip=True, missing="error"), bounds.halfwidths)
         by_row = answers(mdp.Moments(bounds, len(frame)).evaluate(frame, clip=True, missing="error"), bounds.halfwidths)
         best = error(ours(once, frame), by_person, bounds.halfwidths, trials)
@@ -168,7 +168,7 @@ def write_people(place: Path, records: int, *, texts: bool) -> tuple[Path, int]:
 
 
 def over_people(folder: Path, people: int) -> Any:
-    query = mdp.Moments(BOUNDS, people, person="id")
+    query = mdp.Moments(BOUNDS, people, person=mdp.Person("id"))
     return query.evaluate(mdp.open_records(folder), clip=True, missing="error")
 
 

@@ -22,7 +22,7 @@ AIMS = ("covariance", "correlation")
 
 def truth(frame: pd.DataFrame, bounds: mdp.Bounds, person: mdp.Person) -> dict[str, Any]:
     """The covariance and correlation without noise."""
-    query = mdp.Moments(bounds, len(frame), person=person, neighbours="add-remove")
+    query = mdp.Moments(bounds, len(frame), person=person, neighbours=mdp.Neighbours.ADD_REMOVE)
     moment = query.evaluate(frame, clip=True, missing="error")
     moment /= moment[0, 0]
     covariance = moment[1:, 1:] - np.multiply.outer(moment[0, 1:], moment[0, 1:])
@@ -42,8 +42,14 @@ def measure(
     covered: list[Any] = []
     for method, found in squares.items():
         for seed in range(trials):
-            options = {"aim": aim, "method": method, "person": person, "neighbours": "add-remove", "records": counted}
-            release = mdp.release_covariance(
+            options: dict[str, Any] = {
+                "aim": aim,
+                "method": method,
+                "person": person,
+                "neighbours": "add-remove",
+                "records": counted,
+            }
+            release: Any = mdp.release_covariance(
                 frame, bounds, PRIVACY, **options, stream=mdp.Stream(seed=seed), simulation=True
             )
             adaptive = method == "adaptive"  # whose error bars take long

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_diabetes
@@ -80,7 +81,7 @@ def _axis(tick: float) -> str:
 
 def _mark(y: float, value: float, std: float, truth: float) -> list[str]:
     """The true value as a hollow circle, and the private one with its 95% interval."""
-    ends = {"x1": _x(value - 1.96 * std), "x2": _x(value + 1.96 * std), "y1": y, "y2": y}
+    ends: dict[str, Any] = {"x1": _x(value - 1.96 * std), "x2": _x(value + 1.96 * std), "y1": y, "y2": y}
     return [
         element("line", **ends, stroke=_BLUE, stroke_width=4, stroke_opacity=0.45, stroke_linecap="round"),
         element("circle", cx=_x(value), cy=y, r=5.5, fill=_BLUE),

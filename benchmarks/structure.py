@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,9 @@ def counts() -> Iterator[Row]:
     for rows, columns in ((2, 1), (2, 2), (2, 3), (3, 4), (10, 10)):
         changes = np.array([a - b for a, b in itertools.permutations(np.eye(rows * columns), 2)])
         before, after = (
-            mdp.make_design(mdp.ContingencyTable(range(rows), range(columns), 100, public_total=public), PRIVACY)
+            mdp.make_design(
+                mdp.ContingencyTable(tuple(range(rows)), tuple(range(columns)), 100, public_total=public), PRIVACY
+            )
             for public in (False, True)
         )
         yield f"{rows} x {columns}", total(before), total(after), dual_value(changes)
@@ -58,7 +61,7 @@ def kernels() -> Iterator[Row]:
     ):
         rng = np.random.default_rng(0)
         points = rng.uniform(-1, 1, (count, 2))
-        options = {"points": points, "kernel": kernel, "bandwidth": bandwidth}
+        options: dict[str, Any] = {"points": points, "kernel": kernel, "bandwidth": bandwidth}
         before = mdp.make_design(mdp.GramMatrix(bounds, 1, **options, row_change="box"), PRIVACY)
         after = mdp.make_design(mdp.GramMatrix(bounds, 1, **options), PRIVACY)
         records = np.concatenate([points[:60], rng.uniform(-1, 1, (40, 2)), rng.choice([-1.0, 1.0], (20, 2))])

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn import datasets
@@ -29,7 +30,7 @@ from matrixdp.types import Floats
 DELTA = 1e-6
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 21, 30, 31, 40, 49, 50)
 EPSILONS = (1.0, 3.0)
-Row = dict[str, object]
+Row = dict[str, Any]
 
 
 def run() -> list[Row]:
@@ -50,9 +51,9 @@ def run() -> list[Row]:
 
 
 def excess(features: int) -> tuple[float, float]:
-    """Total squared error over the least possible one, without and with additional squares."""
+    """Total squared error over the least possible one, without and with structured noise."""
     query = SecondMoment(Bounds([-1] * features, [1] * features), records=1000)
-    designs = [make_design(query, Privacy(1, DELTA), squares=squares) for squares in (False, True)]
+    designs = [make_design(query, Privacy(1, DELTA), structured=structured) for structured in (False, True)]
     before, after = (design.excess or np.nan for design in designs)
     return before, after
 

@@ -143,8 +143,9 @@ def answer_shrunk(kind: str, sums: list[Floats], stds: list[Floats]) -> Floats:
     if kind == "tables":
         cells = []
         for one, std in zip(sums, stds, strict=True):
-            sides = [np.maximum(one.sum(axis=axis), 0) for axis in (1, 0)]
-            cells.append(shrink_cells(one, *(side * one.sum() / side.sum() for side in sides), std))
+            rows, columns = (np.maximum(one.sum(axis=axis), 0) for axis in (1, 0))
+            total = one.sum()
+            cells.append(shrink_cells(one, rows * total / rows.sum(), columns * total / columns.sum(), std))
         return answer(kind, cells)
     if kind == "means":
         totals = np.mean([one.sum(axis=0) for one in sums], axis=0)
@@ -169,7 +170,9 @@ def errors(table: Table, kind: str, noisy: Noisy, how: str) -> float:
     return float(np.abs(given - answer(kind, table.sums[kind])).mean())
 
 
-def measure_joint(table: Table, neighbours: str, privacy: mdp.Privacy, trials: int) -> dict[str, dict[str, float]]:
+def measure_joint(
+    table: Table, neighbours: mdp.Neighbours, privacy: mdp.Privacy, trials: int
+) -> dict[str, dict[str, float]]:
     """Mean error of each kind from one release, unbiased and shrunk."""
     query = mdp.TableMoments(table.columns, len(table.frame), neighbours=neighbours)
     draw = Drawer(query, privacy)
@@ -186,7 +189,7 @@ def measure_joint(table: Table, neighbours: str, privacy: mdp.Privacy, trials: i
     exact = z.T @ z / len(z) * np.multiply.outer(unit, unit)
     units = np.multiply.outer(unit, unit)
     view = select_groups(query.finish(exact.copy()), draw.design)
-    places = np.arange(len(unit))
+    places = range(len(unit))
     std = np.array([[view.std([(i, j, 1.0)]) for j in places] for i in places]) / units
 
     def choose(matrix: Floats) -> dict[str, list[Floats]]:
@@ -221,7 +224,9 @@ class Drawer:
         return self.design.structure.combine(self.design.noise, self._rng.standard_normal(self._count))
 
 
-def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], Noisy]]:
+def separate_noise(
+    table: Table, neighbours: mdp.Neighbours, privacy: mdp.Privacy
+) -> dict[str, Callable[[float], Noisy]]:
     """Functions that add noise, of a share of mu^2, to the sums of a kind: one release of ours for each question."""
     count, bounds = len(table.frame), table.columns.bounds
     assert bounds is not None
@@ -281,7 +286,7 @@ def separate_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[
     return {"means": means, "tables": tables, "correlations": correlations}
 
 
-def opendp_noise(table: Table, neighbours: str, privacy: mdp.Privacy) -> dict[str, Callable[[float], Noisy]]:
+def opendp_noise(table: Table, neighbours: mdp.Neighbours, privacy: mdp.Privacy) -> dict[str, Callable[[float], Noisy]]:
     """The same for OpenDP; a share of rho."""
     rng, count, rho = np.random.default_rng(1), len(table.frame), _opendp_rho(privacy)
     replaced = neighbours == "replace"
@@ -363,7 +368,7 @@ def together(table: Table, found: dict[str, float]) -> float:
     return sum(sizes[kind] * found[kind] for kind in KINDS) / sum(sizes.values())
 
 
-def run(trials: int, neighbours: str, privacy: mdp.Privacy) -> Iterator[str]:
+def run(trials: int, neighbours: mdp.Neighbours, privacy: mdp.Privacy) -> Iterator[str]:
     """Lines of the table."""
     yield f"{neighbours} neighbours, epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {trials} trials"
     yield "mean absolute error relative to the range, of all answers together (means, tables, correlations)"
@@ -401,7 +406,7 @@ def main() -> None:
     asked = parser.parse_args()
     dp.enable_features("contrib")
     warnings.simplefilter("ignore")
-    for line in run(asked.trials, asked.neighbours, mdp.Privacy(asked.epsilon, DELTA)):
+    for line in run(asked.trials, mdp.Neighbours(asked.neighbours), mdp.Privacy(asked.epsilon, DELTA)):
         print(line, flush=True)
 
 

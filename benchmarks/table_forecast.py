@@ -32,7 +32,7 @@ from matrixdp.answers.models import Regression, RegressionFit
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.table_view import select_groups
 from matrixdp.noise.table_noise import TableNoise
-from matrixdp.report.answer_tables import make_answers
+from matrixdp.report.answers import make_answers
 from matrixdp.types import Floats
 
 DELTA = 1e-6

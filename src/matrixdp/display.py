@@ -86,6 +86,18 @@ def cut_numbers(numbers: Shown, rows: int, columns: int) -> Shown:
     return Numbers(np.asarray(numbers.value[:rows, :columns]), std, *names, numbers.reason)
 
 
+def has_equal_rows(std: Floats) -> bool:
+    """Whether an array repeats one row without storing it again, so that showing the first row is enough."""
+    return std.strides[0] == 0
+
+
+def fold_rows(numbers: Numbers, name: str) -> Numbers:
+    """The first row, under this name, if all rows are alike; otherwise all of them."""
+    if len(numbers.rows) < 2 or not has_equal_rows(numbers.value):
+        return numbers
+    return Numbers(numbers.value[:1], None, (name,), numbers.columns)
+
+
 # Numbers and labels
 
 

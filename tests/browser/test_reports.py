@@ -15,8 +15,8 @@ from matrixdp.paper import noise_figure
 from matrixdp.paper.html_page import Section, page
 from matrixdp.paper.report_table import ReportTable
 from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.report import LedgerSummary, make_content, render_page
-from matrixdp.report.dataset_page import render_dataset_page
+from matrixdp.report import LedgerSummary, make_content, render_release
+from matrixdp.report.release_page import render_dataset
 from matrixdp.report.stylesheet import DARK, LIGHT
 
 LEDGER = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
@@ -31,7 +31,7 @@ def simulate():
 
 def render(release, kind="matrix", target=None, **more):
     content = make_content(release, kind, ledger=LEDGER, target=target)
-    return render_page(replace(content, **ORIGIN, **more), files=["release.json"])
+    return render_release(replace(content, **ORIGIN, **more), files=["release.json"])
 
 
 def adaptive_pages():
@@ -93,7 +93,7 @@ def dataset_page(folder):
     design = mdp.make_design(mdp.Identity(bounds, 500), mdp.Privacy(1, 1e-6))
     blocks = mdp.Blocks(lambda: iter([np.zeros((500, 2))]))
     release = mdp.release_dataset(design, blocks, folder / "noisy", **simulate())
-    return render_dataset_page(release, ledger=LEDGER, **ORIGIN)
+    return render_dataset(release, ledger=LEDGER, **ORIGIN)
 
 
 def other_pages(folder):

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
-from matrixdp.adaptive.fit import check_designs, fit_moment
-from matrixdp.adaptive.grid_records import PrivateRecords, check_features
-from matrixdp.adaptive.out_of_core import validate_records
-from matrixdp.adaptive.people_records import validate_people
+from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
+from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
@@ -226,14 +225,8 @@ class PreparedFit:
         """Spend the budget. Whatever pays for it must have been charged before."""
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
-            fitted = fit_moment(
-                self.records,
-                settings_for(self.aim),
-                budget,
-                public=self.public,
-                basis=self.basis,
-                targets=self.targets,
-            )
+            measure = PrivateMeasurements(self.records, budget, self.public)
+            fitted = fit_moment(measure, Task(settings_for(self.aim), self.basis, self.targets))
         return PrivateMoment(
             fitted=fitted,
             bounds=self.bounds,
@@ -272,7 +265,7 @@ def prepare_fit(
     who = Person.parse(person)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
-    count, on_grid = validate_records(data, bounds) if who is None else validate_people(data, bounds, who)
+    count, on_grid = validate_records(data, bounds, who)
     public = public_records(records, count, budget.neighbours, who)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data

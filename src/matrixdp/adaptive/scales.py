@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.ball_moment import positive_count
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import public_records
-from matrixdp.adaptive.people_records import read_people
+from matrixdp.adaptive.noisy_moment import positive_count
+from matrixdp.adaptive.records import read_people
 from matrixdp.design import isotropic, make_design
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours

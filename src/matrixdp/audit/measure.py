@@ -19,14 +19,13 @@ from scipy.stats import beta, binom
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy
-from matrixdp.report.svg import Drawing, element, make_image, text
+from matrixdp.report.svg import Area, Drawing, Scale, draw_key, make_image
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
 _HUGE = 1e100  # outputs beyond, and NaN, are replaced by this, so that squares stay finite
 _CUTS = 64  # of a score, to choose an event from
 _SIDE = 320.0
-_LEFT, _TOP = 44.0, 8.0
 
 
 @dataclass(frozen=True)
@@ -296,36 +295,16 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
         For an HTML page.
     """
     alpha = np.concatenate([np.logspace(-4, -2, 40), np.linspace(0.01, 1, 100)])
+    area, ticks = Area(Scale(0.0, 1.0), Scale(0.0, 1.0), 44.0, 8.0, _SIDE, _SIDE), (0.0, 0.5, 1.0)
     elements = [
-        element("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, class_="p-frame"),
-        _line(np.array([[0.0, 1.0], [1.0, 0.0]]), "p-guide"),
-        _line(measured.curve, "p-other p-line"),
-        text(_LEFT + _SIDE / 2, _TOP + _SIDE + 34, "false positive rate", text_anchor="middle"),
-        text(-_TOP - _SIDE / 2, 12, "false negative rate", text_anchor="middle", transform="rotate(-90)"),
-        *_draw_key(40, "p-other p-line", "measured"),
-        *_draw_key(58, "p-guide", "no information"),
+        *area.axes(("false positive rate", "false negative rate"), (ticks, ticks)),
+        area.line(np.array([[0.0, 1.0], [1.0, 0.0]]), "p-guide"),
+        area.line(measured.curve.T, "p-other p-line"),
+        *draw_key(area.left + 88, 48, "measured", "p-other p-line"),
+        *draw_key(area.left + 88, 66, "no information", "p-guide"),
     ]
     if measured.claim is not None:
-        curve = np.column_stack([alpha, tradeoff(measured.claim, alpha)])
-        elements += [
-            _line(curve, "p-mark p-line"),
-            *_draw_key(22, "p-mark p-line", "claimed: no test may be below"),
-        ]
-    for value in (0.0, 0.5, 1.0):
-        elements += [
-            text(_LEFT + value * _SIDE, _TOP + _SIDE + 16, f"{value:g}", size=11, text_anchor="middle"),
-            text(_LEFT - 6, _TOP + (1 - value) * _SIDE + 4, f"{value:g}", size=11, text_anchor="end"),
-        ]
-    drawing = Drawing(tuple(elements), _LEFT + _SIDE, _TOP + _SIDE + 40)
+        elements.append(area.line(np.stack([alpha, tradeoff(measured.claim, alpha)]), "p-mark p-line"))
+        elements += draw_key(area.left + 88, 30, "claimed: no test may be below", "p-mark p-line")
+    drawing = Drawing(tuple(elements), area.left + _SIDE, area.top + _SIDE + 40)
     return make_image([drawing], "Trade-off curve, claimed and measured", str(measured), inline=inline)
-
-
-def _draw_key(y: float, kind: str, words: str) -> list[str]:
-    """A line of the legend."""
-    line = element("line", x1=_LEFT + 88, x2=_LEFT + 112, y1=_TOP + y - 4, y2=_TOP + y - 4, class_=kind)
-    return [line, text(_LEFT + 120, _TOP + y, words)]
-
-
-def _line(points: Floats, kind: str) -> str:
-    places = " ".join(f"{_LEFT + x * _SIDE:.1f},{_TOP + (1 - y) * _SIDE:.1f}" for x, y in points)
-    return element("polyline", points=places, class_=kind)

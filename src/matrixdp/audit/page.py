@@ -11,18 +11,9 @@ import numpy as np
 from matrixdp.audit.attack import Attack
 from matrixdp.audit.campaign import Tally
 from matrixdp.audit.measure import Measurement, draw_tradeoff
-from matrixdp.display import escape_text
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
-from matrixdp.report.page import (
-    render_document,
-    render_facts,
-    render_figure,
-    render_fold,
-    render_heading,
-    render_paragraphs,
-    render_section,
-)
+from matrixdp.report.page import Block, Page, Section, fold, list_facts, render_page, say, show_picture
 from matrixdp.version import __version__
 
 _LARGEST = 400  # entries of a data set that a report shows
@@ -128,28 +119,30 @@ def render_audit(findings: Sequence[Finding]) -> str:
     if broken:
         verb = "does" if len(broken) == 1 else "do"
         verdict = f"{len(broken):,} of {len(findings):,} claims {verb} not hold: {', '.join(broken)}."
-    body = [
-        render_heading("Privacy audit", f"{len(findings):,} subject{'s' * (len(findings) != 1)} audited"),
-        render_section("Findings", render_paragraphs([verdict]), kind="findings"),
-        *map(_render_finding, findings),
-        render_section("What this shows, and what it does not", render_paragraphs([_LIMITS])),
-        f"<footer>Made by matrixdp {__version__}.</footer>",
-    ]
-    return render_document("Privacy audit", "".join(body))
-
-
-def _render_finding(found: Finding) -> str:
-    """The result in words, the picture, the numbers, and the data that prove it in a fold."""
-    picture = render_figure(found.inline) if found.inline else ""
-    known = {name: value for name, value in found.facts.items() if value is not None}
-    facts = [(title, _show(known[name])) for name, title in _NAMES.items() if name in known]
-    folds = "".join(
-        render_fold(title, f'<pre tabindex="0">{escape_text(str(known[name]))}</pre>')
-        for name, title in _FOLDED.items()
-        if name in known
+    page = Page(
+        title="Privacy audit",
+        heading="Privacy audit",
+        kicker=f"{len(findings):,} subject{'s' * (len(findings) != 1)} audited",
+        sections=[
+            Section("Findings", [say(verdict)], "findings"),
+            *map(_show_finding, findings),
+            Section("What this shows, and what it does not", [say(_LIMITS)]),
+        ],
+        footer=f"Made by matrixdp {__version__}.",
     )
-    body = render_paragraphs([found.text]) + picture + render_facts(facts) + folds
-    return render_section(found.subject, body, kind="broken" if found.broken else "")
+    return render_page(page)
+
+
+def _show_finding(found: Finding) -> Section:
+    """The result in words, the picture, the numbers, and the data that prove it in a fold."""
+    known = {name: value for name, value in found.facts.items() if value is not None}
+    blocks = [
+        say(found.text),
+        *([show_picture(found.inline)] if found.inline else []),
+        list_facts((title, _show(known[name])) for name, title in _NAMES.items() if name in known),
+        *(fold(title, Block("data", str(known[name]))) for name, title in _FOLDED.items() if name in known),
+    ]
+    return Section(found.subject, blocks, "broken" if found.broken else "")
 
 
 def _show(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive import private_moment, private_scales
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit.domains import BoxDomain, Domain, find_domain, give_rows
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.theorem2 import CALIBRATIONS

@@ -13,7 +13,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.noise.envelope import exp_bounds
-from matrixdp.noise.triangle import SQRT2, triangle_to_vector, vector_to_triangle
+from matrixdp.noise.matrix import SQRT2, triangle_to_vector, vector_to_triangle
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
 from matrixdp.release.mechanism_release import MechanismRelease

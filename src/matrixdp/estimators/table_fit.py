@@ -15,7 +15,7 @@ from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.error_bars import MomentErrors
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
-from matrixdp.adaptive.statistics import read_off
+from matrixdp.adaptive.simulation import read_off
 from matrixdp.answers.noise_draws import draw_again, robust_spread
 from matrixdp.answers.pairs import Pairs, Variable, column_variables
 from matrixdp.answers.psd import nearest_psd

@@ -62,63 +62,49 @@ class AllowanceBalance:
         return replace(self, spent=self.spent + cost)
 
 
-@dataclass(frozen=True)
-class AllowanceSize:
-    """The size of a new allowance: an epsilon at the data set's delta, or a share of the data set's total.
+def allowance_size(
+    total: Amount,
+    privacy: Privacy,
+    *,
+    epsilon: float | None = None,
+    share: float | Fraction | str | None = None,
+    reserve: Reserve | None = None,
+) -> tuple[Amount, float]:
+    """The size of an allowance, rounded down, and the epsilon that it guarantees at the data set's delta.
 
     Parameters
     ----------
-    epsilon : float, optional
-        All charges to the allowance together are (epsilon, delta)-DP, at the data set's delta.
-    share : float, Fraction or str, optional
-        Greater than 0 and at most 1: this share of each account's total. A float counts as the decimal number that it
-        prints as, so that ten shares of 0.1 are the whole; a text may be a decimal number or a fraction such as 1/3.
-    reserve : Reserve, optional
-        The part of `epsilon` and delta for events that are not Gaussian. Without one, the allowance is for Gaussian
-        events and those that the Gaussian account can pay for. A share includes that share of the data set's reserve.
+    total : Amount
+        The data set's.
+    privacy : Privacy
+        The data set's.
+    epsilon, share, reserve : optional
+        As for `Ledger.allow`.
 
     Examples
     --------
     >>> privacy = Privacy(epsilon=1, delta=1e-6)
     >>> total = total_amount(privacy, Reserve())
-    >>> amount, epsilon = AllowanceSize(share=0.25).amount(total, privacy)
+    >>> amount, epsilon = allowance_size(total, privacy, share=0.25)
     >>> 4 * amount.mu_squared <= total.mu_squared, round(epsilon, 4)
     (True, 0.4752)
     """
-
-    epsilon: float | None = None
-    share: float | Fraction | str | None = None
-    reserve: Reserve | None = None
-
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.share is None):
-            raise ParameterError("an allowance must have either epsilon or share.")
-        if self.share is not None:
-            if self.reserve is not None:
-                raise ParameterError("reserve must be left out with share, which includes that share of the reserve.")
-            object.__setattr__(self, "share", parse_share(self.share))
-
-    def amount(self, total: Amount, privacy: Privacy) -> tuple[Amount, float]:
-        """The amount in each account, rounded down, and the epsilon that it guarantees at the data set's delta.
-
-        Parameters
-        ----------
-        total : Amount
-            The data set's.
-        privacy : Privacy
-            The data set's.
-        """
-        if self.epsilon is not None:
-            own = Privacy(self.epsilon, privacy.delta)
-            return total_amount(own, self.reserve or Reserve()), own.epsilon
-        assert isinstance(self.share, Fraction)
-        amount = total.scale(self.share)
-        if amount == NOTHING:
-            raise ParameterError(
-                f"share is too small: {float(self.share):g} of the total rounds to zero. Choose a larger share.",
-                parameter="share",
-            )
-        return amount, guaranteed_epsilon(amount, privacy.delta)
+    if (epsilon is None) == (share is None):
+        raise ParameterError("an allowance must have either epsilon or share.")
+    if epsilon is not None:
+        own = Privacy(epsilon, privacy.delta)
+        return total_amount(own, reserve or Reserve()), own.epsilon
+    if reserve is not None:
+        raise ParameterError("reserve must be left out with share, which includes that share of the reserve.")
+    assert share is not None
+    part = parse_share(share)
+    amount = total.scale(part)
+    if amount == NOTHING:
+        raise ParameterError(
+            f"share is too small: {float(part):g} of the total rounds to zero. Choose a larger share.",
+            parameter="share",
+        )
+    return amount, guaranteed_epsilon(amount, privacy.delta)
 
 
 def guaranteed_epsilon(amount: Amount, delta: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from matrixdp.checks import check_number
 from matrixdp.errors import LedgerError, ParameterError, show
@@ -114,16 +114,10 @@ def event_to_json(event: Event) -> dict[str, Any]:
     >>> event_to_json(Gaussian(0.25))
     {'kind': 'gaussian', 'mu': 0.25}
     """
-    match event:
-        case Gaussian(mu=mu):
-            return {"kind": event.kind, "mu": mu}
-        case Pure(epsilon=epsilon):
-            return {"kind": event.kind, "epsilon": epsilon}
-        case Approximate(epsilon=epsilon, delta=delta):
-            return {"kind": event.kind, "epsilon": epsilon, "delta": delta}
-        case Plan(events=events, delta=delta):
-            return {"kind": event.kind, "events": [event_to_json(part) for part in events], "delta": delta}
-    raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
+    if not isinstance(event, Event):
+        raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
+    content = {"kind": event.kind, **vars(event)}
+    return {**content, "events": [event_to_json(part) for part in event.events]} if isinstance(event, Plan) else content
 
 
 def event_from_json(content: Mapping[str, Any]) -> Event:
@@ -134,18 +128,15 @@ def event_from_json(content: Mapping[str, Any]) -> Event:
     >>> event_from_json({"kind": "pure", "epsilon": 0.1})
     Pure(epsilon=0.1)
     """
-    fields = {name: value for name, value in content.items() if name != "kind"}
+    values = {name: value for name, value in content.items() if name != "kind"}
+    kinds: dict[str, type[Event]] = {kind.kind: kind for kind in get_args(Event)}
     try:
-        match content.get("kind"):
-            case Gaussian.kind:
-                return Gaussian(**fields)
-            case Pure.kind:
-                return Pure(**fields)
-            case Approximate.kind:
-                return Approximate(**fields)
-            case Plan.kind:
-                parts = [event_from_json(part) for part in fields["events"]]
-                return Plan(parts, fields["delta"])  # type: ignore[arg-type]  # the constructor rejects nested plans
-    except (TypeError, KeyError, ParameterError) as error:
+        if values.get("events") is not None:
+            values["events"] = [event_from_json(part) for part in values["events"]]
+        kind = kinds.get(content["kind"])
+        found = None if kind is None else kind(**values)
+    except (TypeError, KeyError, AttributeError, ParameterError) as error:
         raise LedgerError(f"an entry holds an event that cannot be read: {content!r}.") from error
-    raise LedgerError(f"an entry holds an event of an unknown kind: {content!r}.")
+    if found is None:
+        raise LedgerError(f"an entry holds an event of an unknown kind: {content!r}.")
+    return found

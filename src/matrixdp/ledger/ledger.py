@@ -18,7 +18,7 @@ from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
 from matrixdp.ledger.anchors import make_anchor
 from matrixdp.ledger.audit import Audit
-from matrixdp.ledger.balance import AllowanceBalance, AllowanceSize, Balance
+from matrixdp.ledger.balance import AllowanceBalance, Balance, allowance_size
 from matrixdp.ledger.entries import (
     LAST_ENTRY,
     Author,
@@ -283,11 +283,12 @@ class Ledger:
         >>> ledger.close()
         >>> folder.cleanup()
         """
-        wanted = AllowanceSize(epsilon, share, reserve)
         check_name(name, "name")
         with self._writing() as journal:
             balance = journal.balance(dataset)
-            size, guarantee = wanted.amount(balance.total, balance.registration.privacy)
+            size, guarantee = allowance_size(
+                balance.total, balance.registration.privacy, epsilon=epsilon, share=share, reserve=reserve
+            )
             if journal.row("allowance", dataset, name) is None:
                 journal.require_settled(dataset)
                 allowance = AllowanceBalance(name, size, NOTHING, guarantee)

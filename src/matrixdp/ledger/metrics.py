@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from matrixdp.display import render_card, render_facts, render_note, render_table
 from matrixdp.errors import MatrixDPError, ParameterError, show
-from matrixdp.ledger.location import Location
-from matrixdp.ledger.values import Allowance, Head, Remaining, Summary
+from matrixdp.ledger.values import Allowance, Remaining, Summary
+
+if TYPE_CHECKING:
+    from matrixdp.ledger.ledger import Ledger
 
 _THRESHOLD = re.compile(r"([0-9]{0,9}\.?[0-9]{1,18}(?:[eE]-?[0-9]{1,3})?)(%?)")
 
@@ -24,22 +26,7 @@ _NOTE = (
 )
 
 
-class Readable(Protocol):
-    """What is shown of a ledger."""
-
-    @property
-    def path(self) -> Location:
-        """Where it is."""
-
-    @property
-    def head(self) -> Head:
-        """Its last entry."""
-
-    def summaries(self) -> list[Summary]:
-        """The state of every data set."""
-
-
-def render_ledger(ledger: Readable) -> str:
+def render_ledger(ledger: Ledger) -> str:
     """Data sets with what is spent and left of their totals; the reason, if the ledger cannot be read."""
     try:
         found, head = ledger.summaries(), ledger.head

@@ -23,7 +23,7 @@ from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
-from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
+from matrixdp.noise.matrix import triangle_to_vector, vector_to_triangle
 from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
 from matrixdp.types import Floats

@@ -26,8 +26,9 @@ from matrixdp.noise.envelope import (
     PLACE_BITS,
     Envelope,
     envelope,
+    narrow,
+    settle,
 )
-from matrixdp.noise.settling import narrow, settle
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52

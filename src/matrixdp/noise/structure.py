@@ -14,8 +14,7 @@ import numpy as np
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian, apply_factors
-from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
+from matrixdp.noise.matrix import MatrixGaussian, apply_factors, triangle_to_vector, vector_to_triangle
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 

@@ -83,14 +83,6 @@ class Picture:
     wide: str
     narrow: str
 
-    def to_html(self) -> str:
-        """Both drawings, of which `FIGURE_STYLE` shows one, with the caption."""
-        title, caption = escape(self.title), escape(self.caption)
-        return (
-            f'<figure><div class="chart wide">{self.wide}</div><div class="chart narrow">{self.narrow}</div>'
-            f"<figcaption><strong>{title}.</strong> {caption}</figcaption></figure>"
-        )
-
 
 def draw_picture(
     paint: Paint,

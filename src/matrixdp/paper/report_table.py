@@ -8,14 +8,21 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matrixdp.paper.files import write_atomically
-from matrixdp.report.page import render_scroll
 
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
+
+
+class Cell(NamedTuple):
+    """Words of a cell, small print below them, the class of a verdict, and whether it is a number."""
+
+    words: str
+    detail: str = ""
+    mark: str = ""
+    number: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,11 @@ class ReportTable:
     groups: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def mark(self) -> str:
+        """What stands above a table of simulated data."""
+        return SIMULATED
+
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
         out = io.StringIO()
@@ -72,28 +84,18 @@ class ReportTable:
         }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
-    def to_html(self) -> str:
-        """A table with its notes."""
-        head = "".join(f'<th scope="col">{escape(text)}</th>' for text in self.columns.values())
-        mark = f'<p class="simulated">{SIMULATED}</p>' if self.simulated else ""
-        body, group = [], None
+    def list_groups(self) -> list[tuple[str, list[list[Cell]]]]:
+        """Title and rows of each group, for the page; one group without a title if there are none."""
+        found: list[tuple[str, list[list[Cell]]]] = []
+        last = object()
         for row in self.rows:
-            if self.groups and row.get("group") != group:
-                group = row.get("group")
-                title = escape(self.groups.get(str(group), str(group)))
-                body.append(f'<tr class="group"><th colspan="{len(self.columns)}" scope="colgroup">{title}</th></tr>')
-            cells = (_cell(row.get(key), row.get(self.details.get(key, ""))) for key in self.columns)
-            body.append(f"<tr>{''.join(cells)}</tr>")
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            mark
-            + render_scroll(
-                f'<table class="words" id="table-{escape(self.name)}"><caption>{escape(self.title)}</caption>'
-                f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>",
-                self.title,
-            )
-            + f'<div class="notes">{notes}</div>'
-        )
+            group = row.get("group") if self.groups else None
+            if group != last:
+                last = group
+                found.append((self.groups.get(str(group), str(group)) if self.groups else "", []))
+            details = self.details
+            found[-1][1].append([make_cell(row.get(key), row.get(details.get(key, ""))) for key in self.columns])
+        return found
 
     def write(self, folder: Path) -> None:
         """Write the CSV and JSON files."""
@@ -120,13 +122,12 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
 
 
-def _cell(value: Any, detail: Any = None) -> str:
-    small = f"<small>{escape(str(detail))}</small>" if detail else ""
+def make_cell(value: Any, detail: Any = None) -> Cell:
+    """A value as a cell of the page."""
     if isinstance(value, float):
-        return f'<td class="number">{number(value)}</td>'
-    if value in ("reproduced", "not reproduced", "cannot be"):
-        return f'<td><span class="verdict {str(value).replace(" ", "-")}">{value}</span>{small}</td>'
-    return f"<td>{escape('' if value is None else str(value))}{small}</td>"
+        return Cell(number(value), number=True)
+    mark = str(value).replace(" ", "-") if value in ("reproduced", "not reproduced", "cannot be") else ""
+    return Cell("" if value is None else str(value), str(detail or ""), mark)
 
 
 def _plain(value: Any, *, empty: Any = "") -> Any:

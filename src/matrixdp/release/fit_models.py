@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.hidden_directions import hidden_std
+from matrixdp.adaptive.measure import SimulatedRecords
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.regression import joint_moment, solve_regression
-from matrixdp.adaptive.simulated_fit import FitOptions, repeat_fit, simulated_number
-from matrixdp.adaptive.statistics import moments_of
+from matrixdp.adaptive.simulation import FitOptions, fit_simulated, simulated_number
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance
@@ -26,7 +26,6 @@ from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
 _REPETITIONS = 3  # fits of the same simulated records
@@ -149,9 +148,9 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
     found = []
     for seed, family in enumerate(FAMILIES):
         rng = np.random.default_rng(seed)  # public
-        records = simulate_records(family, fitted.mean, fitted.covariance, number, rng)
-        mean, covariance = moments_of(records)
+        records = SimulatedRecords.of(simulate_records(family, fitted.mean, fitted.covariance, number, rng))
+        mean, covariance = records.moments
         exact = (bounds.midpoint + bounds.halfwidths * mean, covariance * units)
-        fits = repeat_fit(records, options, Stream(seed), _REPETITIONS)
+        fits = [fit_simulated(records, options, rng) for _ in range(_REPETITIONS)]
         found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
     return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

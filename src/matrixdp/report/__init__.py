@@ -2,9 +2,9 @@
 
 from matrixdp.report.content import KINDS, ReportContent, make_content
 from matrixdp.report.files import write_folder
-from matrixdp.report.html import render_page
-from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.guarantee import LedgerSummary
 from matrixdp.report.pictures import draw_design, draw_matrix, draw_std
+from matrixdp.report.release_page import render_release
 
 __all__ = [
     "KINDS",
@@ -14,6 +14,6 @@ __all__ = [
     "draw_matrix",
     "draw_std",
     "make_content",
-    "render_page",
+    "render_release",
     "write_folder",
 ]

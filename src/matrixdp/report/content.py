@@ -1,37 +1,43 @@
-"""What a report shows: the released matrix itself, or a covariance or correlation that follows from it."""
+"""The content of a report: the released matrix itself, or a covariance, correlation or answers that follow from it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
+from matrixdp.display import Numbers
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
-from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
-from matrixdp.report.ledger_summary import LedgerSummary
-from matrixdp.report.mechanism_facts import AnyRelease, MechanismFacts, read_mechanism
-from matrixdp.report.model_tables import make_model
+from matrixdp.report.answers import (
+    MODELS,
+    REPLACED,
+    SUMMARIES,
+    Answer,
+    answer_matrix,
+    answer_means,
+    make_answers,
+    make_model,
+)
+from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, read_mechanism
 from matrixdp.types import Floats
 
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
+_FITTED = ("means", "covariance", "correlation", *MODELS)  # kinds of an adaptive release
 _TITLES = {
     "means": "means",
     "everything": "summary of a table",
     "components": "principal components",
     "regression": "regression",
 }
-REPLACED = (
-    "Missing values, if there were any, were replaced by the middle of their bounds (except in columns with missing = "
-    "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
-    "error bar shows it. Without this bias: describe such columns with missing = true."
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +67,7 @@ class ReportContent:
         Sentences on what the numbers of a column count.
     dates : tuple of DateRule
         Columns whose means are shown as dates or times.
-    answers : tuple of AnswerTable
+    answers : tuple of Answer
         What else follows from the release. For most kinds they are shown in place of the matrix.
     table : str
         What the table is called that was asked; empty if that is unknown.
@@ -85,7 +91,7 @@ class ReportContent:
     notes: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     dates: tuple[DateRule, ...] = ()
-    answers: tuple[AnswerTable, ...] = ()
+    answers: tuple[Answer, ...] = ()
     table: str = ""
     written: str = ""
     variables: tuple[str, str] = ("", "")
@@ -120,10 +126,17 @@ class ReportContent:
             return query.used.numbers
         if not isinstance(query, Moments):
             return ()
-        bounds = query.bounds
-        names = bounds.names or tuple(f"x{i}" for i in range(bounds.size))
-        limits = zip(names, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
-        return tuple(Number(*one) for one in limits)
+        return list_numbers(query.bounds)
+
+    @property
+    def entries(self) -> Numbers:
+        """The matrix with its error bars and names."""
+        return Numbers(self.matrix, self.std, self.rows, self.columns)
+
+    @property
+    def relative(self) -> bool:
+        """Whether colours show entries relative to the largest value that each can have."""
+        return not (self.counts or self.kind == "correlation")
 
     @property
     def square(self) -> bool:
@@ -171,126 +184,92 @@ def make_content(
     -------
     Post-processing: uses no privacy budget.
     """
-    if kind not in KINDS:
-        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
     mechanism = read_mechanism(release)
-    if isinstance(release, AdaptiveRelease):
-        return _show_fit(release, mechanism, kind, ledger, notes, (target, on))
-    query = mechanism.query
-    own_shape = release.matrix.shape == query.shape
-    rows, columns = query.entry_names if own_shape else _name_entries(release.matrix, query)
+    _check_kind(release, mechanism, kind)
     content = ReportContent(
-        title=query.title if own_shape else f"output of {mechanism.name}",
-        matrix=release.matrix,
-        std=release.std,
-        rows=rows,
-        columns=columns,
-        scale=query.scale if own_shape else np.full((1, 1), np.abs(release.matrix).max() or 1.0),
+        title=_TITLES.get(kind, kind),
+        **_show_matrix(release, mechanism),
         release=release,
         mechanism=mechanism,
-        mean=release.mean() if isinstance(release, Release) and isinstance(query, Moments) else None,
+        kind=kind,
+        mean=_find_mean(release),
         ledger=ledger,
         notes=notes,
     )
     if kind == "matrix":
-        return content
-    if isinstance(query, TableMoments):
-        return _show_answers(content, kind, (target, on))
-    return _show_estimate(content, kind)
-
-
-def _show_fit(
-    release: AdaptiveRelease,
-    mechanism: MechanismFacts,
-    kind: str,
-    ledger: LedgerSummary | None,
-    notes: tuple[str, ...],
-    regression: tuple[str | None, Sequence[str] | None],
-) -> ReportContent:
-    """What follows from an adaptive fit."""
-    if kind not in ("means", "covariance", "correlation", *MODELS):
-        raise ParameterError(
-            f"kind must be means, covariance, correlation, components or regression for an adaptive release, got "
-            f"{show(kind)} instead."
-        )
-    shown = release.correlation() if kind == "correlation" else release.covariance()
-    answers: tuple[AnswerTable, ...] = ()
-    if kind == "means":
-        answers = (AnswerTable("means", "Means", "column", release.means()),)
-    elif kind in MODELS:
-        answers = make_model(release, kind, *regression)
-    half, means = release.moment.bounds.halfwidths, release.means()
-    return ReportContent(
-        title=_TITLES.get(kind, kind),
-        matrix=shown.value,
-        std=shown.std,
-        rows=shown.rows,
-        columns=shown.columns,
-        scale=np.ones((1, 1)) if kind == "correlation" else np.multiply.outer(half, half),
-        release=release,
-        mechanism=mechanism,
-        kind=kind,
-        mean=Estimate(means.value[:, :1], means.std[:, :1], means.rows, means.columns[:1]),
-        ledger=ledger,
-        notes=notes,
-        answers=answers,
-    )
-
-
-def _show_answers(
-    content: ReportContent, kind: str, regression: tuple[str | None, Sequence[str] | None]
-) -> ReportContent:
-    """What follows from the moments of a table; a covariance or correlation in place of the released moments."""
-    release, query = content.release, content.mechanism.query
-    if not isinstance(release, Release):
-        raise ParameterError(f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)}.")
-    assert isinstance(query, TableMoments)
-    answers = make_model(release, kind, *regression) if kind in MODELS else make_answers(release, kind)
+        own = content.matrix.shape == mechanism.query.shape
+        return replace(content, title=mechanism.query.title if own else f"output of {mechanism.name}")
+    assert isinstance(release, Release | AdaptiveRelease)
+    answers = make_model(release, kind, target, on) if kind in MODELS else _answer(release, kind)
     if kind in SUMMARIES:
-        title = _TITLES.get(kind) or f"table of {' and '.join(column.name for column in query.used.categories)}"
-        return replace(content, title=title, kind=kind, answers=answers)
-    main = next(answer for answer in answers if answer.name == kind)
-    names = main.estimate.rows
-    bounds = query.used.bounds
-    assert bounds is not None  # otherwise there is no covariance
-    scale = np.multiply.outer(bounds.halfwidths, bounds.halfwidths) if kind == "covariance" else np.ones((1, 1))
-    return replace(
-        content,
-        title=kind,
-        matrix=main.estimate.value,
-        std=main.estimate.std,
-        rows=names,
-        columns=names,
-        scale=scale,
-        kind=kind,
-        answers=tuple(answer for answer in answers if answer is not main),
-    )
+        categories = mechanism.query.used.categories if isinstance(mechanism.query, TableMoments) else ()
+        title = _TITLES.get(kind) or f"table of {' and '.join(column.name for column in categories)}"
+        return replace(content, title=title, answers=answers)
+    main = next(answer for answer in answers if answer.name == kind).estimate
+    others = tuple(answer for answer in answers if answer.estimate is not main)
+    return replace(content, **_show_square(main, kind, release), answers=others)
 
 
-def _show_estimate(content: ReportContent, kind: str) -> ReportContent:
-    """The covariance or correlation in place of the released moments."""
-    release = content.release
-    if not isinstance(release, Release):
-        raise ParameterError(
-            f"kind must be 'matrix' for a release of {content.mechanism.name}, got {show(kind)} instead."
-        )
-    if kind in SUMMARIES:
-        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {content.mechanism.query.title}.")
-    estimate = release.covariance() if kind == "covariance" else release.correlation()
-    query = content.mechanism.query
-    assert isinstance(query, Moments)  # otherwise the line above raises
-    ranges = np.multiply.outer(query.bounds.halfwidths, query.bounds.halfwidths)
-    names = content.columns[1:]
-    return replace(
-        content,
-        title=kind,
-        matrix=estimate.value,
-        std=estimate.std,
-        rows=names,
-        columns=names,
-        scale=ranges if kind == "covariance" else np.ones((1, 1)),
-        kind=kind,
-    )
+def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> None:
+    """Raise a `ParameterError` if a report of this kind does not follow from the release."""
+    if kind not in KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
+    if isinstance(release, AdaptiveRelease):
+        if kind not in _FITTED:
+            raise ParameterError(
+                f"kind must be {', '.join(_FITTED[:-1])} or {_FITTED[-1]} for an adaptive release, got {show(kind)} "
+                "instead."
+            )
+    elif kind != "matrix" and not isinstance(release, Release):
+        raise ParameterError(f"kind must be 'matrix' for a release of {mechanism.name}, got {show(kind)} instead.")
+    elif kind in SUMMARIES and not isinstance(mechanism.query, TableMoments):
+        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {mechanism.query.title}.")
+
+
+def _show_matrix(release: AnyRelease, mechanism: MechanismFacts) -> dict[str, Any]:
+    """The released matrix; the covariance of an adaptive fit, which has none."""
+    query = mechanism.query
+    if isinstance(release, AdaptiveRelease):
+        return _show_square(release.covariance(), "covariance", release)
+    own = release.matrix.shape == query.shape
+    rows, columns = query.entry_names if own else _name_entries(release.matrix, query)
+    scale = query.scale if own else np.full((1, 1), np.abs(release.matrix).max() or 1.0)
+    return {"matrix": release.matrix, "std": release.std, "rows": rows, "columns": columns, "scale": scale}
+
+
+def _show_square(estimate: Estimate, kind: str, release: Release | AdaptiveRelease) -> dict[str, Any]:
+    """A covariance or correlation in place of the released moments."""
+    scale = np.ones((1, 1))
+    if kind == "covariance":
+        half = _find_bounds(release).halfwidths
+        scale = np.multiply.outer(half, half)
+    names = {"rows": estimate.rows, "columns": estimate.columns}
+    return {"matrix": estimate.value, "std": estimate.std, **names, "scale": scale}
+
+
+def _find_bounds(release: Release | AdaptiveRelease) -> Bounds:
+    if isinstance(release, AdaptiveRelease):
+        return release.moment.bounds
+    query = release.design.query
+    assert isinstance(query, Moments | TableMoments)  # otherwise there is no covariance
+    bounds = query.used.bounds if isinstance(query, TableMoments) else query.bounds
+    assert bounds is not None
+    return bounds
+
+
+def _find_mean(release: AnyRelease) -> Estimate | None:
+    """Means of the features, in one column; those of a table are among its answers."""
+    if isinstance(release, AdaptiveRelease):
+        means = release.means()
+        return Estimate(means.value[:, :1], means.std[:, :1], means.rows, means.columns[:1])
+    return release.mean() if isinstance(release, Release) and isinstance(release.design.query, Moments) else None
+
+
+def _answer(release: Release | AdaptiveRelease, kind: str) -> tuple[Answer, ...]:
+    """The answers of a kind that is no model; those of a covariance or correlation have it among them."""
+    if isinstance(release, Release) and isinstance(release.design.query, TableMoments):
+        return make_answers(release, kind)
+    return (answer_means(release),) if kind == "means" else (answer_matrix(release, kind),)
 
 
 def _name_entries(matrix: Floats, query: MatrixQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -302,6 +281,7 @@ def _name_entries(matrix: Floats, query: MatrixQuery) -> tuple[tuple[str, ...], 
     return rows, columns
 
 
-def has_equal_rows(std: Floats) -> bool:
-    """Whether an array repeats one row without storing it again, so that showing the first row is enough."""
-    return std.strides[0] == 0
+def list_numbers(bounds: Bounds) -> tuple[Number, ...]:
+    """The columns of numbers that bounds are of."""
+    names = bounds.names or tuple(f"x{i}" for i in range(bounds.size))
+    return tuple(Number(*one) for one in zip(names, bounds.lower.tolist(), bounds.upper.tolist(), strict=True))

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display import blank_hidden, list_entries, quote_formula
-from matrixdp.report.answer_tables import AnswerTable
-from matrixdp.report.content import ReportContent, has_equal_rows
+from matrixdp.display import blank_hidden, has_equal_rows, list_entries, quote_formula
+from matrixdp.report.answers import Answer
+from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import DATES, write_dates
-from matrixdp.report.html import render_page
 from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
+from matrixdp.report.release_page import render_release
 from matrixdp.types import Floats
 
 
@@ -47,7 +47,7 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     if not content.summary:
         _write_matrix(place, content)
     names = sorted(path.name for path in place.iterdir())
-    (place / "report.html").write_text(render_page(content, files=names), encoding="utf-8")
+    (place / "report.html").write_text(render_release(content, files=names), encoding="utf-8")
     return ["report.html", *names]
 
 
@@ -66,17 +66,17 @@ def _write_matrix(place: Path, content: ReportContent) -> None:
 
 def _write_answers(place: Path, content: ReportContent) -> None:
     """One CSV file for each kind of answer, and a picture of the correlations."""
-    files: dict[str, list[AnswerTable]] = {}
+    files: dict[str, list[Answer]] = {}
     for answer in content.answers:
         files.setdefault(answer.name, []).append(answer)
     for name, answers in files.items():
         with (place / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(_list_lines(answers, content.mechanism.query))
     if "correlation" in files and len(files["correlation"][0].estimate.rows) > 1:
-        (place / "correlation.svg").write_text(draw_correlation(files["correlation"][0]), encoding="utf-8")
+        (place / "correlation.svg").write_text(draw_correlation(files["correlation"][0].estimate), encoding="utf-8")
 
 
-def _list_lines(answers: Sequence[AnswerTable], query: Any) -> Iterator[list[Any]]:
+def _list_lines(answers: Sequence[Answer], query: Any) -> Iterator[list[Any]]:
     """Lines of a CSV file with one number and its error bar each; empty, with a note, where noise hides it."""
     by = getattr(query, "by", ())
     yield [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]

@@ -1,33 +1,40 @@
-"""The findings of a release in two or three sentences: only what its error bars support."""
+"""The findings of a release in two or three sentences: only what its error bars support.
+
+A number is named only if noise alone would lift none of those that it was chosen from as far from zero in 95 of 100
+releases: the limit in error bars grows with their number (Bonferroni). Differences between two numbers are compared
+with the sum of their error bars, which holds however their noise is related.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
+from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import Estimate
-from matrixdp.display import choose_decimals, format_number, join_estimate, join_words
+from matrixdp.display import CERTAIN, choose_decimals, format_number, join_estimate, join_words
 from matrixdp.queries import Identity
 from matrixdp.release.result import Release
-from matrixdp.report.answer_findings import read_answers
-from matrixdp.report.certainty import find_limit
+from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent
-from matrixdp.report.finding_words import (
-    NAMED,
-    compare_pairs,
-    describe_counts,
-    say_means,
-    say_weak,
-    say_which,
-)
+from matrixdp.report.shading import find_limit
+from matrixdp.types import Floats
 
 _MOST = 3  # sentences
+_NAMED = 3  # numbers that a sentence names
+EXPLANATION = (
+    "The findings name a number only if noise alone would lift none of those that it was chosen from as far from zero "
+    "in 95 of 100 releases."
+)
 
 
 def list_findings(content: ReportContent) -> list[str]:
     """The findings as sentences."""
     with np.errstate(all="ignore"):
         if content.summary:
-            return read_answers(content)[:_MOST]
+            return _read_answers(content)[:_MOST]
         if content.std is None:
             return ["The mechanism does not say how large its noise is, so no number can be told from noise."]
         if content.kind in ("covariance", "correlation"):
@@ -37,14 +44,8 @@ def list_findings(content: ReportContent) -> list[str]:
             return describe_counts(content.matrix, content.std, names, word, content.variables)
         if (averages := average_columns(content)) is not None:
             return _say_averages(content, averages)
-        return _describe_means(content) + _describe_entries(content)
-
-
-def _describe_means(content: ReportContent) -> list[str]:
-    if content.mean is None:
-        return []
-    widths = [one.upper - one.lower for one in content.numbers]
-    return say_means(content.mean.value[:, 0], content.mean.std[:, 0], widths)
+        means = [] if content.mean is None else _say_all_means(content.mean, content)
+        return means + _describe_entries(content)
 
 
 def average_columns(content: ReportContent) -> Estimate | None:
@@ -62,18 +63,111 @@ def average_columns(content: ReportContent) -> Estimate | None:
     return Estimate(value[:, None], std[:, None], content.columns, ("average",))
 
 
+# Numbers that stand out
+
+
+def _name_largest(
+    names: Callable[[int], str], value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
+) -> tuple[list[str], int]:
+    """The first few numbers that stand out, each with its name, and how many do.
+
+    Parameters
+    ----------
+    names : function of a place
+    value, std : float64 arrays of shape (n,)
+    decimals : int, optional
+    by_bar : bool
+        Whether the clearest numbers come first; otherwise the largest.
+    """
+    chosen = np.isfinite(value) & (np.abs(value) > find_limit(value.size) * std)
+    size = np.abs(value) / std if by_bar else np.abs(value)
+    order = [k for k in np.argsort(-np.where(chosen, size, -1.0)).tolist() if chosen[k]]
+    shown = [f"{names(k)} ({join_estimate(float(value[k]), float(std[k]), decimals)})" for k in order[:_NAMED]]
+    return shown, len(order)
+
+
+def _find_largest(value: Floats, std: Floats, *, counts: bool = False) -> tuple[tuple[int, int], str] | None:
+    """Place and text of the largest number of a table; None if it may be noise alone."""
+    if not np.isfinite(value).any():
+        return None
+    place = divmod(int(np.nanargmax(value)), value.shape[1])
+    number, bar = float(value[place]), float(std[place])
+    if not number > find_limit(value.size) * bar:
+        return None
+    return place, join_estimate(number, bar, choose_decimals(value, std, counts=counts))
+
+
+def compare_pairs(value: Floats, std: Floats, names: Sequence[str], word: str) -> list[str]:
+    """Which of the numbers above the diagonal stand out, and how many noise hides."""
+    above = np.triu_indices(len(names), 1)
+    numbers, bars = value[above], np.asarray(std)[above]
+    if not numbers.size:
+        return []
+    pairs = list(zip(*(one.tolist() for one in above), strict=True))
+    shown, count = _name_largest(
+        lambda k: " and ".join(names[i] for i in pairs[k]),
+        numbers,
+        bars,
+        choose_decimals(value, std),
+        by_bar=word != "correlation",
+    )
+    return _say_which(shown, count, numbers.size, word) + _say_weak(numbers, bars, word)
+
+
+def describe_counts(
+    value: Floats,
+    std: Floats,
+    names: tuple[Sequence[str], Sequence[str]],
+    word: str,
+    variables: tuple[str, str] = ("", ""),
+) -> list[str]:
+    """The largest count, and how many cells may be empty.
+
+    Parameters
+    ----------
+    value, std : float64 arrays of shape (rows, columns)
+    names : tuple of two sequences of str
+        Of the rows and of the columns.
+    word : str
+        What is counted, such as "records".
+    variables : tuple of two str
+        What the rows and the columns are.
+    """
+    found = []
+    if largest := _find_largest(value, std, counts=True):
+        place, shown = largest
+        cell = [f"{kind} {levels[k]}".strip() for kind, levels, k in zip(variables, names, place, strict=True)]
+        found.append(f"The largest released count is that of {' with '.join(cell)}: {shown} {word}.")
+    return found + _say_weak(value.ravel(), np.asarray(std).ravel(), "count")
+
+
+def say_means(value: Floats, std: Floats, widths: Sequence[float]) -> list[str]:
+    """How precise means are, as shares of the ranges of their columns."""
+    shares = (np.asarray(std) / np.asarray(widths))[np.isfinite(value)]
+    if not shares.size:
+        return ["Noise hides all means."]
+    size = _say_range([f"{format_number(100 * float(share), 2)}%" for share in (shares.min(), shares.max())])
+    if len(value) == 1:
+        return [f"The error bar of the mean is {size} of the range between its bounds."]
+    return [f"The error bars of the {len(value):,} means are {size} of the ranges between their bounds."]
+
+
+def _say_all_means(means: Estimate, content: ReportContent) -> list[str]:
+    widths = [one.upper - one.lower for one in content.numbers]
+    return say_means(means.value[:, 0], means.std[:, 0], widths)
+
+
 def _say_averages(content: ReportContent, averages: Estimate) -> list[str]:
     """The averages of the columns of a noisy data set, in which each row has noise of its own."""
-    few = list(zip(averages.rows, averages.value[:, 0], averages.std[:, 0], strict=True))[:NAMED]
+    few = list(zip(averages.rows, averages.value[:, 0], averages.std[:, 0], strict=True))[:_NAMED]
     shown = [f"{name} {join_estimate(float(value), float(std))}" for name, value, std in few]
     scale = np.broadcast_to(content.scale, content.matrix.shape)[0]
     ratios = np.asarray(content.std)[0] / np.where(scale > 0, scale, np.nan)
-    low, high = (format_number(float(ratio), 2) for ratio in (np.nanmin(ratios), np.nanmax(ratios)))
-    size = low if low == high else f"{low} to {high}"
+    size = _say_range([format_number(float(ratio), 2) for ratio in (np.nanmin(ratios), np.nanmax(ratios))])
     return [
         f"A single row says little: the noise of an entry is {size} times the largest value that its column can have.",
         f"Averages over all {len(content.matrix):,} rows are far more precise: {join_words(shown)}"
-        + (", and others below." if len(averages.rows) > NAMED else "."),
+        + (", and others below." if len(averages.rows) > _NAMED else "."),
     ]
 
 
@@ -84,16 +178,161 @@ def _describe_entries(content: ReportContent) -> list[str]:
     if content.mechanism.query.symmetric and content.square:
         kept = np.triu(kept)
     kept &= std > 0
-    numbers, bars = content.matrix[kept], std[kept]
+    numbers, bars, places = content.matrix[kept], std[kept], np.argwhere(kept)
     if not numbers.size:
         return []
-    stand_out = np.abs(numbers) > find_limit(numbers.size) * bars
-    shown = []
-    if content.mean is None:  # of moments, the means were named
-        places, decimals = np.argwhere(kept), choose_decimals(content.matrix, std)
-        order = [k for k in np.argsort(-np.abs(numbers)).tolist() if stand_out[k]][:NAMED]
-        for k in order:
-            i, j = places[k].tolist()
-            number = join_estimate(float(numbers[k]), float(bars[k]), decimals)
-            shown.append(f"{content.rows[i]} and {content.columns[j]} ({number})")
-    return say_which(shown, int(stand_out.sum()), int(numbers.size), "entry") + say_weak(numbers, bars, "entry")
+    shown, count = _name_largest(
+        lambda k: f"{content.rows[places[k, 0]]} and {content.columns[places[k, 1]]}",
+        numbers,
+        bars,
+        choose_decimals(content.matrix, std),
+    )
+    named = shown if content.mean is None else []  # of moments, the means were named
+    return _say_which(named, count, int(numbers.size), "entry") + _say_weak(numbers, bars, "entry")
+
+
+def _say_which(shown: Sequence[str], count: int, total: int, word: str) -> list[str]:
+    """How many numbers stand out, and the first of them."""
+    many = _plural(word)
+    if not count:
+        subject = f"The only {word} does not stand" if total == 1 else f"None of the {total:,} {many} stands"
+        return [f"{subject} out from the noise."]
+    if count < total:
+        amount = f"{count:,} of {total:,} {many}"
+    else:
+        amount = {1: f"The only {word}", 2: f"Both {many}"}.get(total, f"All {total:,} {many}")
+    listing = "" if not shown else ": " if count <= len(shown) else "; the largest released are "
+    return [f"{amount} {'stands' if count == 1 else 'stand'} out from the noise{listing}{join_words(shown)}."]
+
+
+def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
+    """How many numbers may be noise alone or are hidden; nothing if none are."""
+    weak, hidden = int((np.abs(numbers) < CERTAIN * bars).sum()), int((~np.isfinite(numbers)).sum())
+    parts = []
+    if weak:
+        verb = "is" if weak == 1 else "are"
+        parts.append(
+            f"{weak:,} of {numbers.size:,} {_plural(word)} {verb} within two error bars of zero and may be noise alone"
+        )
+    if hidden:
+        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} hidden by noise altogether")
+    return [f"{'; '.join(parts)}."] if parts else []
+
+
+def _say_range(ends: Sequence[str]) -> str:
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+# Answers
+
+
+def _read_answers(content: ReportContent) -> list[str]:
+    """One finding from each kind of answer, the most telling ones first."""
+    whole = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
+    found = [reader(whole[name], content) for name, reader in _READERS.items() if name in whole]
+    if len(found) == 1:
+        return found[0]
+    return [sentences[0] for sentences in found if sentences]
+
+
+def _read_correlation(answer: Answer, _content: ReportContent) -> list[str]:
+    return compare_pairs(answer.estimate.value, answer.estimate.std, answer.estimate.rows, "correlation")
+
+
+def _read_table(answer: Answer, content: ReportContent) -> list[str]:
+    estimate = answer.estimate
+    names = estimate.rows, estimate.columns
+    inner = tuple(slice(None, -1 if one and one[-1] == ALL else None) for one in names)
+    value, std = estimate.value[inner], estimate.std[inner]
+    if not np.isfinite(value).any():
+        return []
+    one, _, other = answer.label.partition(" \\ ")
+    levels = names[0][inner[0]], names[1][inner[1]]
+    return describe_counts(value, std, levels, content.mechanism.query.count_word, (one, other))
+
+
+def _read_means(answer: Answer, content: ReportContent) -> list[str]:
+    return _say_all_means(answer.estimate, content)
+
+
+def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
+    largest = _find_largest(answer.estimate.value, answer.estimate.std)
+    if largest is None:
+        return []
+    level = answer.estimate.rows[largest[0][0]]
+    return [f"The largest released share of {answer.label} is that of {level}: {largest[1]}."]
+
+
+def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
+    """The mean that differs most between two groups, in error bars."""
+    estimate = answer.estimate
+    names = [one.name for one in content.numbers if one.name in estimate.columns]
+    limit = find_limit(max(1, len(names) * math.comb(len(estimate.rows), 2)))
+    best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
+    for name in names:
+        j = estimate.columns.index(name)
+        value, std = estimate.value[:, j], estimate.std[:, j]
+        if np.isfinite(value).sum() < 2:
+            continue
+        ends = int(np.nanargmax(value)), int(np.nanargmin(value))
+        apart = float((value[ends[0]] - value[ends[1]]) / std[list(ends)].sum())
+        if apart > max(best[0], limit):
+            decimals = choose_decimals(value, std)
+            shown = [f"{join_estimate(float(value[k]), float(std[k]), decimals)} in {estimate.rows[k]}" for k in ends]
+            words = f"The mean of {name} differs between groups by more than noise can explain: {join_words(shown)}."
+            best = (apart, words)
+    columns = [estimate.columns.index(name) for name in names]
+    small = int((~np.isfinite(estimate.value[:, columns])).all(axis=1).sum()) if columns else 0
+    verb = "has" if small == 1 else "have"
+    few = f"{small:,} of {len(estimate.rows):,} groups {verb} too few records for any mean."
+    return [best[1]] * bool(names) + [few] * bool(small)
+
+
+def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
+    """How much the first component explains, and the columns that it consists of."""
+    names, value, std = answer.estimate.rows[:-1], answer.estimate.value, answer.estimate.std
+    found = []
+    if np.isfinite(value[-1, 0]):
+        share, bar = (float(100 * part[-1, 0] / len(names)) for part in (value, std))
+        shown = join_estimate(share, bar)
+        sentence = f"The first component explains {shown}% of the variance of the {len(names):,} standardised columns"
+        decimals = choose_decimals(value[:-1], std[:-1])
+        loadings, _ = _name_largest(lambda k: names[k], value[:-1, 0], std[:-1, 0], decimals)
+        found.append(sentence + (f"; its largest loadings are {join_words(loadings)}." if loadings else "."))
+    hidden = int((~np.isfinite(value[-1])).sum())
+    if hidden:
+        verb = "component is" if hidden == 1 else "components are"
+        found.append(f"{hidden:,} {verb} not shown, since noise mixes them with others.")
+    return found
+
+
+def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
+    """Coefficients that differ from zero by more than noise and sampling error together."""
+    estimate = answer.estimate
+    value, std, names = estimate.value[1:, 0], np.hypot(estimate.std[1:, 0], estimate.value[1:, 1]), estimate.rows[1:]
+    if not names:
+        return []
+    shown, count = _name_largest(lambda k: names[k], value, std, by_bar=True)
+    if not count:
+        many = f"None of the {len(names):,} coefficients differs"
+        subject = many if len(names) > 1 else "The coefficient does not differ"
+        return [f"{subject} from zero by more than noise and sampling error can explain."]
+    amount = f"{count:,} of {len(names):,} coefficients" if len(names) > 1 else "The coefficient"
+    verb = "differs" if count == 1 else "differ"
+    rest = ", most clearly " if count > len(shown) else ": "
+    return [f"{amount} {verb} from zero by more than noise and sampling error can explain{rest}{join_words(shown)}."]
+
+
+_READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
+    "regression": _read_regression,
+    "components": _read_components,
+    "groups": _read_groups,
+    "correlation": _read_correlation,
+    "table": _read_table,
+    "means": _read_means,
+    "levels": _read_levels,
+}

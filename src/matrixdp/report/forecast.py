@@ -14,8 +14,7 @@ from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
-from matrixdp.report.answer_tables import MODELS, SUMMARIES, AnswerTable, make_answers
-from matrixdp.report.model_tables import make_model
+from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers, make_model
 from matrixdp.types import Floats
 
 KINDS = {
@@ -59,7 +58,7 @@ def vary_epsilon(plan: Plan) -> Iterator[Plan]:
             continue
 
 
-def list_predictions(plan: Plan, *, data: str = "typical") -> list[AnswerTable]:
+def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:
     """What a report shows of all records, and of all groups in one table, with predicted errors.
 
     `data` is 'friendly', 'typical' or 'hostile': what is assumed where the schema has no guess.

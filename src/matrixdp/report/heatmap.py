@@ -9,9 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display import choose_decimals, escape_text, format_estimate, format_number, join_estimate, shorten
-from matrixdp.report.legend import LegendItem, list_legend
-from matrixdp.report.shading import Shading, shade_entries
+from matrixdp.display import (
+    Shown,
+    choose_decimals,
+    cut_numbers,
+    escape_text,
+    format_estimate,
+    format_number,
+    join_estimate,
+    shorten,
+)
+from matrixdp.report.shading import LegendItem, shade_entries
 from matrixdp.report.svg import Drawing, element, group, text
 from matrixdp.types import Floats
 
@@ -39,55 +47,43 @@ class _Layout:
 
 
 def draw_heatmap(
-    values: Floats,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str,
-    meaning: str,
-    std: Floats | None = None,
-    shown: Floats | None = None,
-    counts: bool = False,
+    numbers: Shown, *, title: str, meaning: str, shown: Floats | None = None, counts: bool = False
 ) -> Drawing:
     """Heat map of a matrix; of a large one, its first rows and columns.
 
     Parameters
     ----------
-    values : float64 array of shape (rows, columns)
-        The numbers to write into the cells.
-    rows, columns : sequences of str
-        Labels.
+    numbers : Shown
+        An entry within two error bars of zero fades, and one without noise is grey.
     title, meaning : str
         The title may be empty; the meaning says what the colours show.
-    std : float64 array of the same shape, optional
-        Standard deviations; an entry within two of them of zero fades, and one without noise is grey.
-    shown : float64 array of the same shape, or of the part that is shown, optional
+    shown : float64 array of the shape of the matrix, or of the part that is shown, optional
         The numbers that the colours show, as shares; by default the values.
     counts : bool
         Whether colours are sequential.
     """
-    height = count_shown_rows(len(rows), len(columns))
-    values = np.asarray(values)[:height, :MAX_SIDE]
-    std = None if std is None else np.asarray(std)[:height, :MAX_SIDE]
-    share = None if shown is None else np.asarray(shown)[:height, :MAX_SIDE]
-    rows, columns = rows[:height], columns[:MAX_SIDE]
-    layout = _make_layout(rows, columns, 40.0 if title else 10.0)
-    shading = shade_entries(values, std, shown=share, counts=counts)
-    decimals = choose_decimals(values, std, counts=counts)
-    elements = _draw_labels(rows, columns, layout)
+    part = cut_numbers(numbers, count_shown_rows(len(numbers.rows), len(numbers.columns)), MAX_SIDE)
+    height, width = part.value.shape
+    layout = _make_layout(part.rows, part.columns, 40.0 if title else 10.0)
+    share = None if shown is None else np.asarray(shown)[:height, :width]
+    shading = shade_entries(part.value, part.std, shown=share, counts=counts)
+    decimals = choose_decimals(part.value, part.std, counts=counts)
+    elements = _draw_labels(part.rows, part.columns, layout)
     if title:
         elements.append(text(0, 18, title, size=15, kind="text bold"))
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            numbers = float(values[i, j]), None if std is None else float(std[i, j])
-            elements.append(_draw_cell(f"{row} × {column}", numbers, shading, (i, j), layout, decimals))
-    right = layout.left + layout.cell_width * len(columns)
-    bottom = layout.top + layout.cell_height * len(rows)
-    items = list_legend(shading, meaning, percent=shown is not None)
+    for i in range(height):
+        for j in range(width):
+            hue, strength = str(shading.hue[i, j]), float(shading.strength[i, j])
+            kind = "text" if shading.doubtful[i, j] else "text bold"
+            kind = "soft" if shading.weak[i, j] or hue in ("fixed", "hidden") else kind
+            elements.append(_draw_cell(part, (i, j), layout, decimals, (hue, strength, kind)))
+    items = shading.list_legend(meaning)
+    bottom = layout.top + layout.cell_height * height
     elements.append(_draw_legend(items, bottom + 18))
-    overhang = layout.font_size * 0.62 * min(_LABEL_LENGTH, max(map(len, columns))) * 0.71
-    width = max(right + overhang, *(_RAMP + 12 + _LETTER * len(item.words) for item in items), 8.5 * len(title))
-    return Drawing(tuple(elements), width, bottom + 22 + 22 * len(items))
+    overhang = layout.font_size * 0.62 * min(_LABEL_LENGTH, max(map(len, part.columns))) * 0.71
+    right = layout.left + layout.cell_width * width + overhang
+    needed = max(right, *(_RAMP + 12 + _LETTER * len(item.words) for item in items), 8.5 * len(title))
+    return Drawing(tuple(elements), needed, bottom + 22 + 22 * len(items))
 
 
 def count_shown_rows(height: int, width: int) -> int:
@@ -123,27 +119,22 @@ def _draw_labels(rows: Sequence[str], columns: Sequence[str], layout: _Layout) -
 
 
 def _draw_cell(
-    name: str,
-    numbers: tuple[float, float | None],
-    shading: Shading,
-    place: tuple[int, int],
-    layout: _Layout,
-    decimals: int | None,
+    part: Shown, place: tuple[int, int], layout: _Layout, decimals: int | None, look: tuple[str, float, str]
 ) -> str:
-    """A rectangle with a tooltip and, where it fits, the number."""
-    (value, std), width, height = numbers, layout.cell_width, layout.cell_height
-    x, y = layout.left + width * place[1], layout.top + height * place[0]
-    hue, weak = str(shading.hue[place]), bool(shading.weak[place])
+    """A rectangle with a tooltip and, where it fits, the number; `look` is hue, strength and kind of text."""
+    (i, j), (hue, strength, kind), width, height = place, look, layout.cell_width, layout.cell_height
+    value, std = float(part.value[place]), None if part.std is None else float(part.std[place])
+    x, y = layout.left + width * j, layout.top + height * i
     words = format_number(value, 4) if std is None else join_estimate(value, std, decimals)
-    tooltip = element("title", escape_text(f"{name}: {words}"))
+    words = words if math.isfinite(value) else part.reason(i, j)
+    tooltip = element("title", escape_text(f"{part.rows[i]} × {part.columns[j]}: {words}"))
     size: dict[str, Any] = {"width": width - 1.5, "height": height - 1.5, "rx": 1.5}
     if hue not in ("fixed", "hidden"):
-        size["fill_opacity"] = float(shading.strength[place])
+        size["fill_opacity"] = strength
     elements = [element("rect", tooltip, x=x + 0.75, y=y + 0.75, class_=f"p-{hue}", **size)]
     if layout.has_numbers:
         number = format_estimate(value, std or 0.0, decimals)[0] if math.isfinite(value) else "–"
         small = min(12.5, 0.62 * height, (width - 6) / (0.6 * max(len(number), 4)))
-        kind = "soft" if weak or hue in ("fixed", "hidden") else "text" if shading.doubtful[place] else "text bold"
         middle = {"text_anchor": "middle", "pointer_events": "none", "kind": kind}
         elements.append(text(x + width / 2, y + height / 2 + 0.36 * small, number, size=small, **middle))
     return "".join(elements)
@@ -172,9 +163,8 @@ def _draw_ramp(hues: Sequence[str], y: float) -> list[str]:
     width = _RAMP / (steps * len(hues))
     for side, hue in enumerate(hues):
         for k in range(steps):
-            share = (k + 1) / steps
             falls = len(hues) == 2 and side == 0
             place = width * (steps - 1 - k if falls else side * steps + k)
             bar: dict[str, Any] = {"y": y, "width": width + 0.3, "height": 13, "class_": f"p-{hue}"}
-            found.append(element("rect", x=place, fill_opacity=share, **bar))
+            found.append(element("rect", x=place, fill_opacity=(k + 1) / steps, **bar))
     return found

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from matrixdp.answers.estimate import Estimate
 from matrixdp.design import Design
-from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display import format_number
+from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.display import Numbers, fold_rows, format_number, has_equal_rows
 from matrixdp.errors import ParameterError
-from matrixdp.report.answer_tables import AnswerTable
-from matrixdp.report.content import ReportContent, has_equal_rows
-from matrixdp.report.ellipse import draw_ellipse
+from matrixdp.report.content import ReportContent
 from matrixdp.report.heatmap import MAX_SIDE, count_shown_rows, draw_heatmap
-from matrixdp.report.svg import Drawing, make_image
+from matrixdp.report.svg import Area, Drawing, Scale, draw_key, make_image, text
 from matrixdp.types import Floats
 
 RELATIVE = "share of the largest value that an entry can have"
@@ -38,13 +37,9 @@ def draw_matrix(content: ReportContent, description: str = "", *, inline: bool =
     inline : bool
         For an HTML page.
     """
-    relative = not (content.counts or content.kind == "correlation")
     drawing = draw_heatmap(
-        content.matrix,
-        content.rows,
-        content.columns,
-        std=content.std,
-        shown=relate(content.matrix, content.scale) if relative else None,
+        content.entries,
+        shown=relate(content.matrix, content.scale) if content.relative else None,
         title="" if inline else f"Private {content.title}{describe_part(content)}",
         meaning=name_colours(content),
         counts=content.counts,
@@ -52,18 +47,11 @@ def draw_matrix(content: ReportContent, description: str = "", *, inline: bool =
     return make_image([drawing], _describe(content), description, inline=inline)
 
 
-def draw_correlation(answer: AnswerTable, description: str = "", *, inline: bool = False) -> str:
+def draw_correlation(estimate: Estimate, description: str = "", *, inline: bool = False) -> str:
     """Heat map of the correlations of a table's numbers."""
-    estimate = answer.estimate
-    drawing = draw_heatmap(
-        estimate.value,
-        estimate.rows,
-        estimate.columns,
-        std=estimate.std,
-        title="" if inline else "Private correlation",
-        meaning="correlation",
-    )
-    return make_image([drawing], "Private correlation", description, inline=inline)
+    title = "Private correlation"
+    drawing = draw_heatmap(estimate, title="" if inline else title, meaning="correlation")
+    return make_image([drawing], title, description, inline=inline)
 
 
 def draw_std(content: ReportContent, *, inline: bool = False) -> str:
@@ -71,7 +59,8 @@ def draw_std(content: ReportContent, *, inline: bool = False) -> str:
     if content.std is None:
         raise ParameterError("the error bars of this release are unknown; there is nothing to draw.")
     title = f"Error bars{describe_part(content, equal_rows=has_equal_rows(content.std))}"
-    drawing = _draw_std(content.std, content.rows, content.columns, content.scale, "" if inline else title)
+    bars = Numbers(content.std, None, content.rows, content.columns)
+    drawing = _draw_bars(bars, content.scale, "" if inline else title)
     return make_image([drawing], f"Error bars of the {_describe(content)}", inline=inline)
 
 
@@ -84,23 +73,38 @@ def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
     pair : tuple of two int, optional
         Numbers of the features of the ellipse.
     """
-    rows, columns = design.query.entry_names
-    drawings = []
-    if pair is not None:
-        names = feature_names(design.query)
-        drawings.append(draw_ellipse(design, pair, (names[pair[0]], names[pair[1]])))
-    scale = np.asarray(design.query.magnitude)
-    drawings.append(_draw_std(design.std, rows, columns, scale, "Predicted standard deviations"))
+    drawings = [] if pair is None else [_draw_ellipse(design, *pair)]
+    bars = Numbers(design.std, None, *design.query.entry_names)
+    drawings.append(_draw_bars(bars, np.asarray(design.query.magnitude), "Predicted standard deviations"))
     low, high = (format_number(float(end)) for end in (design.std.min(), design.std.max()))
     return make_image(drawings, "Predicted noise", f"Standard deviations from {low} to {high}.")
 
 
-def _draw_std(std: Floats, rows: Sequence[str], columns: Sequence[str], scale: Floats, title: str) -> Drawing:
-    if has_equal_rows(std):
-        std, rows = std[:1], ["all rows"]
-    return draw_heatmap(
-        std, rows, columns, shown=relate(std, scale), title=title, meaning=f"as a {RELATIVE}", counts=True
-    )
+def _draw_bars(bars: Numbers, scale: Floats, title: str) -> Drawing:
+    bars = fold_rows(bars, "all rows")
+    return draw_heatmap(bars, shown=relate(bars.value, scale), title=title, meaning=f"as a {RELATIVE}", counts=True)
+
+
+def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
+    """Noise of a design in two features, beside i.i.d. noise with the same guarantee."""
+    names = feature_names(design.query)
+    ours, other = (outline_ellipse(pair_covariance(one, first, second)) for one in (design, design.isotropic))
+    reach = 1.08 * np.maximum(np.abs(ours).max(axis=1), np.abs(other).max(axis=1))
+    across, up = (Scale(-float(end), float(end)) for end in reach)
+    area = Area(across, up, left=74.0, top=44.0, width=300.0, height=300.0)
+    title = f"Noise in {describe_numbers(design)}{names[first]} and {names[second]}"
+    base = area.top + area.height + 62
+    dashed: dict[str, Any] = {"stroke_dasharray": "5 4"}
+    elements = [
+        text(0, 18, title, size=15, kind="text bold"),
+        *area.axes((names[first], names[second])),
+        area.line(other, "p-other", closed=True, fill_opacity=0.1, stroke_width=2, **dashed),
+        area.line(ours, "p-mark", closed=True, fill_opacity=0.1, stroke_width=2),
+        *draw_key(area.left, base, "this design", "p-mark", stroke_width=2.5),
+        *draw_key(area.left + 118, base, "i.i.d. noise, same guarantee", "p-other", stroke_width=2.5, **dashed),
+        text(area.left, base + 20, "each contains the noise with 95% probability", size=11.5, kind="soft"),
+    ]
+    return Drawing(tuple(elements), max(area.left + area.width + 30, 8.5 * len(title)), base + 32)
 
 
 def _describe(content: ReportContent) -> str:

@@ -23,10 +23,10 @@ from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
 from matrixdp.release.run import DIRECTIONS, Outcome, run
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.dataset_page import DATASET_PAGE, render_dataset_page
 from matrixdp.report.dates import show_date
 from matrixdp.report.files import rehearse_folder, write_folder
-from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.guarantee import LedgerSummary
+from matrixdp.report.release_page import DATASET_PAGE, render_dataset
 
 _MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
 _MOST_FILES = 3  # that a report names
@@ -191,7 +191,7 @@ def _write_page(source: Files, outcome: Outcome, ledger: LedgerSummary | None) -
     assert isinstance(released, DatasetRelease)
     account = None if ledger is None else ledger.dataset
     table, written = _name_origin(source, None)
-    page = render_dataset_page(released, ledger=ledger, table=account or table, written=written)
+    page = render_dataset(released, ledger=ledger, table=account or table, written=written)
     files = (*released.files, DATASET_PAGE, MANIFEST)
     try:
         (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")

@@ -1,18 +1,26 @@
-"""A small SVG writer: elements with escaped text, and images that a screen reader can describe.
+"""Pictures as SVG: elements with escaped text, areas with axes, and images that a screen reader can describe.
 
 Colours are classes of ``picture.css``, so that a picture follows the reader's colour scheme.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
-from matrixdp.display import FONT, escape_text
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matrixdp.display import FONT, escape_text, format_number
+from matrixdp.domain.columns import Number
 from matrixdp.report.stylesheet import write_picture_style
+from matrixdp.types import Floats
 
 _MARGIN = 16.0
+STRIP = "Line under a mean: from the lower to the upper bound of its column; bar: two error bars to each side."
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class Drawing:
     height: float
 
 
-def element(name: str, content: str = "", **attributes: object) -> str:
+def element(name: str, content: str = "", /, **attributes: object) -> str:
     """One element; `content` is markup already, attributes are escaped.
 
     Examples
@@ -82,3 +90,117 @@ def _attribute(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
     return str(value)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from `low` to `high`, linear or logarithmic."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def share(self, values: ArrayLike) -> Floats:
+        """Places on the axis, 0 at its low end and 1 at its high one; values beyond it stay at its ends."""
+        low, high, inner = (self._bend(one) for one in (self.low, self.high, values))
+        return np.clip((inner - low) / (high - low), 0.0, 1.0)
+
+    def _bend(self, values: ArrayLike) -> Floats:
+        return np.asarray(np.log(values) if self.log else values, np.float64)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between.
+
+        Examples
+        --------
+        >>> Scale(-1.1, 1.1).ticks(), Scale(0.02, 30.0, log=True).ticks()
+        ([-1.0, -0.5, 0.0, 0.5, 1.0], [0.1, 1.0, 10.0])
+        """
+        if not self.log:
+            step = round_up((self.high - self.low) / (count + 1))
+            places = np.arange(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
+            return [float(f"{place * step:.10g}") + 0.0 for place in places]
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for factors in ((1, 2, 5), (1, 3), (1,)):
+            found = [float(f"{one}e{power}") for power in powers for one in factors]
+            found = [one for one in found if self.low * (1 - 1e-9) <= one <= self.high * (1 + 1e-9)]
+            if len(found) <= count:
+                break
+        return found[:: math.ceil(len(found) / count)]
+
+
+def round_up(value: float) -> float:
+    """The next number of 1, 2, 5, 10, 20, ..."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if value <= step * power * (1 + 1e-9))
+
+
+@dataclass(frozen=True)
+class Area:
+    """A rectangle with two axes, in which lines and points are drawn at their values."""
+
+    x: Scale
+    y: Scale
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def across(self, values: ArrayLike) -> Any:
+        """Places from the left, in pixels."""
+        return self.left + self.width * self.x.share(values)
+
+    def up(self, values: ArrayLike) -> Any:
+        """Places from the top, in pixels."""
+        return self.top + self.height * (1 - self.y.share(values))
+
+    def line(self, points: Floats, kind: str, *, closed: bool = False, **attributes: object) -> str:
+        """A line through points of shape (2, n); `kind` are its classes."""
+        places = zip(self.across(points[0]), self.up(points[1]), strict=True)
+        written = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        return element("polygon" if closed else "polyline", points=written, class_=kind, **attributes)
+
+    def axes(self, names: tuple[str, str], ticks: tuple[Sequence[float], Sequence[float]] | None = None) -> list[str]:
+        """The frame, lines at the ticks with their numbers, and the names of both axes."""
+        right, bottom = self.left + self.width, self.top + self.height
+        found = [element("rect", x=self.left, y=self.top, width=self.width, height=self.height, class_="p-frame")]
+        across, up = ticks or (self.x.ticks(), self.y.ticks())
+        small: dict[str, Any] = {"size": 11, "kind": "soft"}
+        for value in across:
+            x = float(self.across(value))
+            found.append(element("line", x1=x, x2=x, y1=self.top, y2=bottom, class_="p-grid"))
+            found.append(text(x, bottom + 16, format_number(value), text_anchor="middle", **small))
+        for value in up:
+            y = float(self.up(value))
+            found.append(element("line", x1=self.left, x2=right, y1=y, y2=y, class_="p-grid"))
+            found.append(text(self.left - 7, y + 4, format_number(value), text_anchor="end", **small))
+        middle = self.top + self.height / 2
+        turned: dict[str, Any] = {"transform": f"rotate(-90 12 {middle:.1f})", "text_anchor": "middle"}
+        found.append(text(self.left + self.width / 2, bottom + 34, names[0], text_anchor="middle"))
+        return [*found, text(12, middle, names[1], **turned)] if names[1] else found
+
+
+def draw_key(x: float, y: float, words: str, kind: str, **attributes: object) -> list[str]:
+    """A line of a legend: a sample, and what it is."""
+    line = element("line", x1=x, x2=x + 24, y1=y - 4, y2=y - 4, class_=kind, **attributes)
+    return [line, text(x + 32, y, words, size=11.5)]
+
+
+def draw_strip(number: Number, value: float, std: float) -> str:
+    """Where a mean lies between its bounds, for a cell of a table; empty where noise hides it.
+
+    The cell has the numbers, so screen readers skip the picture.
+    """
+    if not (math.isfinite(value) and math.isfinite(std)):
+        return ""
+    width, height, reach = 96.0, 12.0, 5.0
+    area = Area(Scale(number.lower, number.upper), Scale(0.0, 1.0), reach, 0.0, width - 2 * reach, height)
+    low, middle, high = area.across([value - 2 * std, value, value + 2 * std]).tolist()
+    y = height / 2
+    parts = (
+        element("line", x1=reach, x2=width - reach, y1=y, y2=y, class_="p-grid"),
+        element("line", x1=low, x2=high, y1=y, y2=y, class_="p-mark", stroke_width=4, stroke_opacity=0.55),
+        element("circle", cx=middle, cy=y, r=3.5, class_="p-mark"),
+    )
+    size = {"width": width, "height": height, "viewBox": f"0 0 {width:g} {height:g}"}
+    return element("svg", "".join(parts), class_="strip", aria_hidden="true", focusable="false", **size)

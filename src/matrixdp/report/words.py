@@ -1,26 +1,31 @@
-"""Guarantee, limits and error bars of a release in plain words."""
+"""Plain words on the numbers of a report: what is released, how to read its error bars, what was done to values."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
-from matrixdp.queries import Identity, MatrixQuery
+from matrixdp.display import format_number
+from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, TableMoments
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.result import Release
-from matrixdp.report.content import ReportContent
-from matrixdp.report.ledger_summary import LedgerSummary
-from matrixdp.report.mechanism_facts import MechanismFacts
-from matrixdp.report.queries import describe_adjacency, describe_answer, describe_uncertainty
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.content import ReportContent, list_numbers
+from matrixdp.report.guarantee import MechanismFacts
 
 DASH = (
     "A dash (–) marks a correlation that noise hides: a variance that it needs is not positive, or its error bar would "
     "be as wide as the whole range from -1 to 1."
 )
-_LEARNED = {
-    "small privacy loss": "learns little about",
-    "moderate privacy loss": "can learn something about",
-    "large privacy loss, weak protection": "may find out",
-}
+OBSERVED = (
+    "Missing values: each number is computed from the records in which all of its columns are there, and nothing is "
+    "filled in. That describes all records only if values are missing at random."
+)
+REFUSED = "Missing values: not accepted; a table with a missing value would have been refused."
+_NAMED = 12  # columns whose bounds are named
 
 
 def describe_subject(content: ReportContent) -> str:
@@ -44,66 +49,37 @@ def _lower_first(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def describe_guarantee(mechanism: MechanismFacts) -> str:
-    """How much the release may reveal, by the strength of its guarantee."""
-    loss = name_loss(mechanism.epsilon)
+def describe_answer(query: MatrixQuery, records: str) -> str:
+    """Return one sentence on what is released; `records` says of how many records, such as " of 500 records"."""
+    for kind, describe in _ANSWERS.items():
+        if isinstance(query, kind):
+            return describe(query, records)
+    return f"The {query.title}{records}, {query.shape[0]:,} x {query.shape[1]:,}."
+
+
+def _describe_counts(query: ContingencyTable, records: str) -> str:
+    return f"A {query.shape[0]:,} x {query.shape[1]:,} table of counts{records}."
+
+
+def _describe_moments(query: Moments, records: str) -> str:
     return (
-        f"{loss[0].upper()}{loss[1:]}: someone who sees this release {_LEARNED[loss]} whether "
-        f"{describe_uncertainty(mechanism.query)}, whatever else they know. "
-        f"{describe_odds(mechanism.epsilon, mechanism.delta, mechanism.query.protects)}"
+        f"The mean and second moment{records} about the middle of their bounds, {query.shape[0]:,} x "
+        f"{query.shape[1]:,}: the first row has the means, the rest the second moments."
     )
 
 
-def describe_formally(mechanism: MechanismFacts) -> list[tuple[str, str]]:
-    """The guarantee in symbols: facts with their names, and formulas without."""
-    slack = " + δ" if mechanism.delta else ""
-    value = f"with ε = {mechanism.epsilon:g}" + (f" and δ = {mechanism.delta:.3g}" if mechanism.delta else "")
-    facts = [
-        ("Guarantee", f"{mechanism.guarantee}: for all neighbours D and D′ and every set S of results,"),
-        ("", f"Pr[M(D) ∈ S] ≤ exp(ε) Pr[M(D′) ∈ S]{slack}, {value}"),
-        ("Neighbours", describe_adjacency(mechanism.query)),
-        ("Spent", mechanism.cost),
-    ]
-    if "μ" in mechanism.cost:
-        facts.append(("", "δ(ε) = Φ(−ε/μ + μ/2) − exp(ε) Φ(−ε/μ − μ/2), with the normal distribution function Φ"))
-    return facts
+def _describe_table(query: TableMoments, records: str) -> str:
+    counts = {"numbers": len(query.used.numbers), "categories": len(query.used.categories)}
+    parts = [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counts.items() if count]
+    groups = f", for each of {query.groups:,} groups by {' and '.join(query.by)}" if query.by else ""
+    return f"The moments{records} of {' and '.join(parts)}{groups}."
 
 
-def describe_protection(mechanism: MechanismFacts) -> list[str]:
-    """What is protected and what is not."""
-    query, unit = mechanism.query, mechanism.query.protects
-    values = ", with all its values together" if query.unit in ("record", "edge") else ""
-    return [
-        f"Protected: {unit}{values}, even against someone who knows all the others.",
-        f"Not protected: what many people have in common. A pattern that is in the data with or without {unit} can be "
-        "learned from this release; that is its purpose.",
-        _describe_repetition(query),
-        "Public, and therefore not protected: the names of rows and columns, the bounds, the number of "
-        f"{query.count_word} where it is declared public, and how the noise was generated. The bounds must not have "
-        "been taken from the data.",
-        "Every further release from the same data adds to the privacy loss. A ledger keeps the total.",
-    ]
-
-
-def _describe_repetition(query: MatrixQuery) -> str:
-    """What the guarantee says about somebody who is in the data several times."""
-    match query.unit:
-        case "person":
-            return (
-                "Protected as well: people who appear in the data more than once, however often. Only who has several "
-                "ids is protected as several people."
-            )
-        case "node":
-            return "Protected as well: nodes with many edges. Public, however: which nodes there are."
-        case "edge":
-            return (
-                "Not protected either: several edges at once. The guarantee is for one edge; for k of them, such as "
-                "all those of one node, it is about k times weaker."
-            )
-    return (
-        f"Not protected either: people who appear in the data more than once. The guarantee is for {query.protects}; "
-        "for k of them at once it is about k times weaker."
-    )
+_ANSWERS: dict[type[MatrixQuery], Callable[[Any, str], str]] = {
+    ContingencyTable: _describe_counts,
+    Moments: _describe_moments,
+    TableMoments: _describe_table,
+}
 
 
 def explain_error_bars(content: ReportContent) -> list[str]:
@@ -201,21 +177,48 @@ def _explain_answers(records: str) -> list[str]:
     ]
 
 
-def describe_ledger(ledger: LedgerSummary | None) -> list[str]:
-    """What the ledger recorded, or that there is none."""
-    if ledger is None:
-        return [
-            "No ledger was used. The guarantee above is for this release alone; nothing keeps the total of this and "
-            "other releases from the same data."
-        ]
-    target = (
-        f"“{ledger.dataset}”" if ledger.allowance is None else f"“{ledger.allowance}”, a part of “{ledger.dataset}”,"
-    )
-    return [
-        f"Charged to {target} before any noise was drawn. Of its total budget (ε = {ledger.epsilon:g} at "
-        f"δ = {ledger.delta:.3g}), ε = {ledger.left_before:.4g} was left before this release and "
-        f"ε = {ledger.left_after:.4g} is left after it.",
-        f"When this page was written, the last entry of the ledger was number {ledger.entry} (hash "
-        f"{ledger.hash[:16]}…). Keep the number and the full hash elsewhere (matrixdp ledger verify prints them): they "
-        "show later whether an earlier entry was altered.",
-    ]
+def describe_treatment(content: ReportContent) -> list[str]:
+    """Sentences on clipping and missing values, as far as the release says what was done."""
+    return [*describe_clipping(content.mechanism, content.dates), *_describe_missing(content)]
+
+
+def describe_clipping(mechanism: MechanismFacts, dates: Sequence[DateRule] = ()) -> list[str]:
+    """What was done to values outside their bounds; nothing where that is unknown or there are none."""
+    query = mechanism.query
+    if not mechanism.clips:
+        return []
+    private = "before anything was computed. How many there were is private and is not recorded."
+    if query.unit in ("edge", "node"):
+        return [f"Weights outside 0 to {format_number(query.weight)} were moved into that range {private}"]  # type: ignore[attr-defined]
+    if isinstance(query, TableMoments):
+        numbers: tuple[Number, ...] = query.used.numbers
+    elif isinstance(query, BoundedQuery):
+        numbers = list_numbers(query.bounds) if query.bounds.names else ()
+    else:
+        return []
+    if isinstance(query, TableMoments) and not numbers:
+        return []
+    listed = f" ({_list_bounds(numbers, dates)})" if numbers else ""
+    return [f"Values outside the bounds{listed} were moved to the bounds {private}"]
+
+
+def _list_bounds(numbers: Sequence[Number], dates: Sequence[DateRule]) -> str:
+    rules = {rule.name: rule for rule in dates}
+    shown: list[str] = []
+    if len({(one.lower, one.upper) for one in numbers}) == 1 < len(numbers) and not rules:
+        return f"{format_number(numbers[0].lower, 6)} to {format_number(numbers[0].upper, 6)} in all columns"
+    for one in numbers[:_NAMED]:
+        rule = rules.get(one.name)
+        low, high = ((rule and rule.show(end)) or format_number(end, 6) for end in (one.lower, one.upper))
+        shown.append(f"{one.name} {low} to {high}")
+    more = len(numbers) - len(shown)
+    return ", ".join(shown) + (f", and {more:,} more" if more else "")
+
+
+def _describe_missing(content: ReportContent) -> list[str]:
+    query = content.mechanism.query
+    if isinstance(query, TableMoments):
+        found = [OBSERVED] if any(column.missing for column in query.columns) else []
+        return [*found, *content.caveats] or [REFUSED]
+    known = content.mechanism.clips and (isinstance(query, BoundedQuery) or query.unit in ("edge", "node"))
+    return [*content.caveats] or ([REFUSED] if known else [])

@@ -16,7 +16,7 @@ from matrixdp.display import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.report.questions import Answer, Answerable
+from matrixdp.report.answers import Answer, Answerable
 
 _MOST_BARS = 60
 _MOST_SIDE = 40  # rows or columns of a heat map

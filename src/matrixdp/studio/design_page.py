@@ -20,7 +20,7 @@ from matrixdp.privacy import Privacy, describe_large_delta
 from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.forecast import KINDS, list_predictions
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table
 from matrixdp.studio.code_to_copy import write_command, write_python, write_release_command
 from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset

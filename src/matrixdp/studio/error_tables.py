@@ -9,11 +9,11 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.display import has_equal_rows
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan
-from matrixdp.report.answer_tables import make_answers
-from matrixdp.report.content import has_equal_rows
+from matrixdp.report.answers import make_answers
 from matrixdp.report.forecast import predict_std
 from matrixdp.types import Floats
 

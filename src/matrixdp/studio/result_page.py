@@ -19,8 +19,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.result import Release
-from matrixdp.report.mechanism_facts import read_mechanism
-from matrixdp.report.questions import (
+from matrixdp.report.answers import (
     Answer,
     Answerable,
     answer_components,
@@ -32,7 +31,7 @@ from matrixdp.report.questions import (
     list_notes,
     to_facts,
 )
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer

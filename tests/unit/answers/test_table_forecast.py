@@ -14,7 +14,7 @@ from matrixdp.answers.table_view import select_groups
 from matrixdp.answers.tables import correlation_table, covariance_table, summarise
 from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
-from matrixdp.report.answer_tables import make_answers
+from matrixdp.report.answers import make_answers
 
 COLUMNS = mdp.Columns(
     [

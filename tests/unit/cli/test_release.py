@@ -14,7 +14,7 @@ import matrixdp as mdp
 from matrixdp.records.files import FilePart, open_files
 from matrixdp.release import plan as planning
 from matrixdp.report import release_folder
-from matrixdp.report.dataset_page import DATASET_PAGE
+from matrixdp.report.release_page import DATASET_PAGE
 from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
 
 FILES = {

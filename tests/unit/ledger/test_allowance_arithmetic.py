@@ -13,7 +13,7 @@ from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.gdp import gdp_delta
 from matrixdp.ledger import Gaussian, Pure, Registration, Reserve
 from matrixdp.ledger.accounting import Amount, payment_options, total_amount
-from matrixdp.ledger.balance import AllowanceBalance, AllowanceSize, Balance, guaranteed_epsilon, parse_share
+from matrixdp.ledger.balance import AllowanceBalance, Balance, allowance_size, guaranteed_epsilon, parse_share
 from matrixdp.ledger.units import root_above, square_above
 from matrixdp.privacy import Neighbours, Privacy
 
@@ -28,7 +28,7 @@ def make_balance(reserve=RESERVE):
 
 
 def make_allowance(balance, name="ann", **size):
-    amount, epsilon = AllowanceSize(**size).amount(balance.total, balance.registration.privacy)
+    amount, epsilon = allowance_size(balance.total, balance.registration.privacy, **size)
     return AllowanceBalance(name, amount, Amount(), epsilon)
 
 
@@ -135,12 +135,12 @@ def test_the_total_limits_allowances_as_well():
 @pytest.mark.parametrize("size", [{}, {"epsilon": 1.0, "share": 0.5}])
 def test_a_size_is_an_epsilon_or_a_share(size):
     with pytest.raises(ParameterError, match="either epsilon or share"):
-        AllowanceSize(**size)
+        make_allowance(make_balance(), **size)
 
 
 def test_a_share_includes_its_reserve():
     with pytest.raises(ParameterError, match="reserve must be left out with share"):
-        AllowanceSize(share=0.5, reserve=Reserve(0.1))
+        make_allowance(make_balance(), share=0.5, reserve=Reserve(0.1))
 
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.01, math.nan, "0", "2", "half", "1/0", "1e-999999999", "", True, "3/2"])

@@ -13,10 +13,10 @@ import matrixdp as mdp
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
-from matrixdp.report import make_content, render_page
-from matrixdp.report.answer_tables import make_answers
+from matrixdp.report import make_content, render_release
+from matrixdp.report.answers import make_answers
 from matrixdp.report.files import write_folder
-from matrixdp.report.finding_words import EXPLANATION
+from matrixdp.report.findings import EXPLANATION
 
 COLUMNS = mdp.Columns(
     [
@@ -100,7 +100,7 @@ def read_section(page, title):
 
 
 def test_the_report_of_a_simulation_is_this_text():
-    page = render_page(make_content(make_release(by=["ward"]), "means"), files=["means.csv"])
+    page = render_release(make_content(make_release(by=["ward"]), "means"), files=["means.csv"])
     assert [line.replace("\xa0", " ") for line in read_section(page, "Findings")] == GOLDEN_FINDINGS
     assert read_section(page, "Means") == GOLDEN_MEANS
     assert read_section(page, "Groups by ward") == GOLDEN_GROUPS
@@ -117,7 +117,7 @@ def test_no_noise_makes_a_report_fail(tmp_path, kind, by, neighbours):
     extremes = (np.zeros(shape), -np.ones(shape), np.random.default_rng(0).normal(0, 1e6, shape))
     for matrix in (release.matrix, *map(finish, extremes)):
         content = make_content(mdp.Release(matrix, release.design), kind)
-        page = render_page(content)
+        page = render_release(content)
         assert "nan" not in page.lower().replace("finance", "")
         assert "inf " not in page
         for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
@@ -142,7 +142,7 @@ def test_groups_are_counted_by_categories_in_the_report():
     assert {answer.title for answer in groups} == {"Records by smoker and outcome"}
     one = content.answers[[answer.title for answer in content.answers].index("Records by ward and smoker")]
     assert one.estimate["all", "all"] == pytest.approx(RECORDS)
-    assert "Records by ward and smoker" in render_page(content)
+    assert "Records by ward and smoker" in render_release(content)
 
 
 def test_replaced_values_are_named_beside_the_numbers():
@@ -150,9 +150,9 @@ def test_replaced_values_are_named_beside_the_numbers():
     assert "REPLACED" in str(release)
     again = mdp.Release.from_json(release.to_json())
     assert again.missing == "midpoint"
-    page = render_page(make_content(again, "means"))
+    page = render_release(make_content(again, "means"))
     assert any("biases" in line for line in read_section(page, "Means"))
-    assert "midpoint" not in render_page(make_content(make_release(), "means"))
+    assert "midpoint" not in render_release(make_content(make_release(), "means"))
     assert "missing" not in mdp.Release.from_json(make_release().to_json()).facts("x")
 
 

@@ -6,15 +6,17 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers.estimate import Estimate
 from matrixdp.display import choose_decimals, format_estimate
-from matrixdp.report import make_content, render_page
-from matrixdp.report.certainty import count_different, find_limit
-from matrixdp.report.count_totals import add_totals
-from matrixdp.report.finding_words import compare_pairs, describe_counts, say_means
-from matrixdp.report.findings import average_columns, list_findings
-from matrixdp.report.number_tables import render_matrix, render_numbers, tabulate
-from matrixdp.report.shading import shade_entries
+from matrixdp.report import make_content, render_release
+from matrixdp.report.answers import add_totals
+from matrixdp.report.findings import average_columns, compare_pairs, describe_counts, list_findings, say_means
+from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
+from matrixdp.report.shading import count_different, find_limit, shade_entries
 
 NAMES = ("a", "b", "c")
+
+
+def render(blocks):
+    return render_page(Page(title="t", heading="t", sections=[Section("t", blocks)]))
 
 
 def correlate(ab, ac, bc, bar=0.1):
@@ -78,17 +80,17 @@ def test_what_is_uncertain_fades_and_what_has_no_noise_is_grey():
     assert shading.weak[1].tolist() == [False, False, True]
     assert shading.strength[0, 1] == 1.0 > shading.strength[0, 2] > shading.strength[1, 2] > 0
     assert count_different(value, std > 0) == 3
-    page = render_matrix(tabulate(Estimate(value, std, NAMES, NAMES), "m"), "correlation")
+    page = render(show_matrix(Estimate(value, std, NAMES, NAMES), "m", "correlation"))
     for words in ('class="fixed">1<', 'class="positive weak"', 'class="positive doubtful"', "too few", "noise alone"):
         assert words in page
     for words in ("orange: positive; full colour at 0.8", "grey: no noise", "hidden by noise"):
         assert words in page
-    assert "blue" not in page  # no legend for a colour that is not there
+    assert "blue:" not in page  # no legend for a colour that is not there
 
 
 def test_decimals_are_the_same_throughout():
     value, std = np.array([[0.5, 123.25], [0.25, 7.0]]), np.array([[0.08, 20.0], [0.012, 3.0]])
-    page = render_numbers(tabulate(Estimate(value, std, ("a", "b"), ("x", "y")), "t"))
+    page = render([show_numbers(Estimate(value, std, ("a", "b"), ("x", "y")), "t")])
     for words in (">0.500 ", "± 0.080<", ">0.250 ", "± 0.012<", ">123 ", "± 20<", ">7 ", "± 3<"):
         assert words in page
     assert choose_decimals(np.ones(2), np.array([1e-5, 10.0])) is None  # too different
@@ -137,7 +139,7 @@ def test_a_noisy_data_set_is_read_by_its_averages():
     assert (np.abs(averages.value[:, 0] - [4.0, 0.5]) < 5 * averages.std[:, 0]).all()
     assert averages.std[:, 0] == pytest.approx(np.asarray(design.std[0]) / 20)
     assert "A single row says little" in list_findings(content)[0]
-    assert "Averages over all 400 rows" in render_page(content)
+    assert "Averages over all 400 rows" in render_release(content)
 
 
 def test_differences_between_groups_need_more_than_both_error_bars():

@@ -13,7 +13,7 @@ from matrixdp.design.noise_ellipse import pair_covariance
 from matrixdp.errors import ParameterError
 from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_page
+from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_release
 from matrixdp.report.files import write_folder
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -64,7 +64,7 @@ def check_page(page):
 
 @pytest.mark.parametrize("kind", ["matrix", "covariance", "correlation"])
 def test_the_page_is_complete_and_self_contained(kind):
-    page = check_page(render_page(make_content(moments(), kind), files=["matrix.csv"]))
+    page = check_page(render_release(make_content(moments(), kind), files=["matrix.csv"]))
     for words in (
         "(2, 1e-06)-differential privacy",
         "replace-one",
@@ -78,18 +78,18 @@ def test_the_page_is_complete_and_self_contained(kind):
 
 
 def test_a_simulation_is_marked():
-    assert "Simulation" in render_page(make_content(moments(simulation=True)))
+    assert "Simulation" in render_release(make_content(moments(simulation=True)))
 
 
 def test_private_numbers_of_records_are_called_private():
-    page = render_page(make_content(moments(neighbours="add-remove")))
+    page = render_release(make_content(moments(neighbours="add-remove")))
     assert "number of records is private" in page
     assert "about 400 records" in page
 
 
 def test_the_state_of_the_ledger_is_shown():
     state = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
-    page = render_page(make_content(moments(), ledger=state))
+    page = render_release(make_content(moments(), ledger=state))
     assert "No ledger was used" not in page
     assert "ε = 3.5 was left" in page
     assert "ε = 2.25 is left" in page
@@ -120,14 +120,14 @@ def test_undefined_entries_are_shown():
     matrix[1, 1] = -5.0
     result = make_content(mdp.Release(matrix, release.design), "correlation")
     assert np.isnan(result.matrix[0]).all()
-    check_page(render_page(result))
+    check_page(render_release(result))
     ElementTree.fromstring(draw_matrix(result))
 
 
 def test_a_data_set_shows_its_first_rows():
     bounds = mdp.Bounds([0, 0], [1, 1])
     release = mdp.make_design(mdp.Identity(bounds, 5000), mdp.Privacy(1, 1e-6)).release(RNG.uniform(0, 1, (5000, 2)))
-    page = check_page(render_page(make_content(release)))
+    page = check_page(render_release(make_content(release)))
     assert "the first 24 of 5,000 rows" in page
     assert "Averages over all 5,000 rows" in page
     assert len(page) < 200_000
@@ -204,7 +204,7 @@ def test_a_mechanism_may_release_a_matrix_of_another_shape(shape):
     content = make_content(run_mechanism(np.ones(shape)))
     assert (len(content.rows), len(content.columns)) == shape
     assert ("age" in content.rows) == (shape[0] == 2)
-    assert f"output of my &lt;laplace&gt; of 50 records, {shape[0]} x {shape[1]}" in check_page(render_page(content))
+    assert f"output of my &lt;laplace&gt; of 50 records, {shape[0]} x {shape[1]}" in check_page(render_release(content))
 
 
 def test_a_matrix_of_zeros_can_be_drawn():
@@ -212,7 +212,7 @@ def test_a_matrix_of_zeros_can_be_drawn():
 
 
 def test_a_mechanism_for_comparison_only_is_marked():
-    assert "do not publish" in render_page(make_content(run_mechanism(np.eye(3), comparison_only=True)))
+    assert "do not publish" in render_release(make_content(run_mechanism(np.eye(3), comparison_only=True)))
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path):
@@ -274,7 +274,7 @@ def test_hostile_names_break_neither_pictures_nor_the_page():
     for image in images:
         root = ElementTree.fromstring(image)
         assert not [item for item in root.iter() if item.tag in (f"{SVG}script", f"{SVG}img", f"{SVG}image")]
-    for written in (*images, render_page(content)):
+    for written in (*images, render_release(content)):
         assert all(char.isprintable() or char == "\n" for char in written)
         assert "<script" not in written
         assert "<img" not in written
@@ -296,14 +296,14 @@ def test_hostile_names_in_tables_findings_and_origins_are_escaped(kind):
         content = make_content(mdp.make_design(query, mdp.Privacy(9, 1e-6)).release(data), "everything")
     else:
         content = make_content(adaptive(), "correlation")
-    page = render_page(replace(content, table=names[4], written=names[5], variables=(names[4], names[5])))
+    page = render_release(replace(content, table=names[4], written=names[5], variables=(names[4], names[5])))
     assert all(char.isprintable() or char == "\n" for char in page)
     assert not re.search(r"<(script|img|b>)", page)
     check_page(page)
 
 
 def test_a_page_forbids_scripts_and_the_network():
-    page = render_page(make_content(moments()))
+    page = render_release(make_content(moments()))
     head = page.partition("<body>")[0]
     (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', head)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -342,7 +342,7 @@ def test_the_page_says_how_far_the_noise_is_from_the_least_possible():
     words = "The total squared error of this noise, in these units, is"
     least = f"at most {release.design.excess:.3g} times the least total squared error of Gaussian noise"
     assert f"{words} {least}" in make_content(release).mechanism.noise
-    assert words in render_page(make_content(release))
+    assert words in render_release(make_content(release))
 
 
 def adaptive(aim="correlation", epsilon=1.0, delta=1e-6):
@@ -358,7 +358,7 @@ def test_an_adaptive_release_has_a_complete_page_and_folder(kind, tmp_path):
     release = adaptive(kind if kind != "means" else "covariance")
     target = "pressure" if kind == "regression" else None
     content = make_content(release, kind, target=target)
-    page = check_page(render_page(content, files=["release.json"]))
+    page = check_page(render_release(content, files=["release.json"]))
     for words in ("adaptive fit", "With 3 features and 2000 records", "rough moment", "Simulation", "2,000 records"):
         assert words in page
     assert "<b>age" not in page
@@ -386,11 +386,11 @@ def test_an_adaptive_release_shows_what_it_can():
     ],
 )
 def test_the_guarantee_is_worded_by_its_strength(epsilon, words):
-    assert words in render_page(make_content(adaptive(epsilon=epsilon), "correlation"))
+    assert words in render_release(make_content(adaptive(epsilon=epsilon), "correlation"))
     design = mdp.make_design(mdp.Moments(mdp.Bounds([0], [1]), 10), mdp.Privacy(epsilon, 1e-6))
-    assert words in render_page(make_content(design.release(np.zeros((10, 1)))))
+    assert words in render_release(make_content(design.release(np.zeros((10, 1)))))
 
 
 def test_a_large_delta_is_pointed_out():
-    page = render_page(make_content(adaptive(delta=0.01), "correlation"))
+    page = render_release(make_content(adaptive(delta=0.01), "correlation"))
     assert "Delta 0.01 is above 1/2000" in page

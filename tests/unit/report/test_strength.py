@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.sample import make_sample_release
-from matrixdp.report.questions import as_answerable, list_notes, to_facts
+from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.result_page import KINDS, ask, list_choices, read_question, show_cells, to_python
 

@@ -18,9 +18,9 @@ from matrixdp.errors import ParameterError
 from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.release.reading import read_release
 from matrixdp.release.result import Release
-from matrixdp.report import questions
+from matrixdp.report import answers as questions
+from matrixdp.report.answers import Answer, Answerable, align_rows
 from matrixdp.report.dates import read_dates, show_dates
-from matrixdp.report.questions import Answer, Answerable, align_rows
 
 _LARGEST_FILE = 1 << 31  # bytes
 

@@ -16,15 +16,14 @@ from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text, write_file
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display import Numbers, format_number, format_numbers, format_table, make_visible
+from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import describe_guarantee
 from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan, plan, refuse_extremes
-from matrixdp.report.answer_tables import AnswerTable
-from matrixdp.report.content import has_equal_rows
+from matrixdp.report.answers import Answer
 from matrixdp.report.forecast import (
     KINDS,
     forecast_fit,
@@ -34,8 +33,8 @@ from matrixdp.report.forecast import (
     read_forecast,
     vary_epsilon,
 )
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
-from matrixdp.report.strength import describe_odds, name_loss
 from matrixdp.types import Floats
 
 _SHOWN = ("median_std", "largest_std")
@@ -241,7 +240,7 @@ def _print_predictions(made: Plan) -> None:
         _print_section("Median error at other epsilons, for typical data", table)
 
 
-def _tabulate_medians(made: Plan, header: list[str], found: list[list[AnswerTable]]) -> str:
+def _tabulate_medians(made: Plan, header: list[str], found: list[list[Answer]]) -> str:
     """Median errors of each table, in one column for each list of tables."""
     rows: list[list[str]] = []
     for answers in list(zip(*found, strict=True))[:_MOST_TABLES]:
@@ -263,7 +262,7 @@ class _Part(NamedTuple):
     relative: bool = False  # to the width of the bounds
 
 
-def _list_parts(answer: AnswerTable, query: TableMoments) -> list[_Part]:
+def _list_parts(answer: Answer, query: TableMoments) -> list[_Part]:
     """The errors of a table, in units in which they can be compared."""
     std, title = answer.estimate.std, answer.title
     widths = np.array([[number.upper - number.lower for number in query.used.numbers]])

@@ -14,13 +14,12 @@ from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.release.result import Guaranteed
-from matrixdp.report.answer_tables import BY_COLUMN, AnswerTable
-from matrixdp.report.content import REPLACED, ReportContent
-from matrixdp.report.dataset_page import DATASET_PAGE
+from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer
+from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates
-from matrixdp.report.ledger_summary import LedgerSummary
+from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.release_folder import ReleaseFolder
-from matrixdp.report.strength import describe_odds, name_loss
+from matrixdp.report.release_page import DATASET_PAGE
 from matrixdp.report.words import DASH
 
 _MOST_TABLES = 12
@@ -68,7 +67,7 @@ def _print_answers(content: ReportContent) -> None:
         click.echo("\nThe other tables are in the report and in the CSV files.")
 
 
-def _collect_answer(answer: AnswerTable, content: ReportContent) -> dict[str, Any]:
+def _collect_answer(answer: Answer, content: ReportContent) -> dict[str, Any]:
     by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
     group = dict(zip(by, answer.group, strict=True)) if answer.group else None
     return {"file": f"{answer.name}.csv", "title": answer.title, "group": group, **answer.estimate.to_dict()}

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.digits import multiply, to_digits, to_floats
-from matrixdp.adaptive.grid_records import GridRecords, TransformedRecords, grid_levels
+from matrixdp.adaptive.coordinates import LEVELS, Coordinates, multiply, to_digits, to_floats
 from matrixdp.adaptive.moment import private_moment
+from matrixdp.adaptive.records import grid_levels, grid_records
 
 EPS = np.finfo(float).eps
 
@@ -25,8 +24,8 @@ def made(seed, records, size):
     rng = np.random.default_rng(seed)
     data = rng.uniform(-1, 1, (records, size)) * rng.uniform(0, 1, (records, 1)) ** 2
     matrix = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-3, 3, (size, 1))
-    plain = GridRecords(box(size), data, LEVELS)
-    return plain, TransformedRecords(plain, Coordinates.of(matrix, rng.uniform(-0.3, 0.3, size)))
+    plain = grid_records(box(size), data, LEVELS)
+    return plain, plain.transform(Coordinates.of(matrix, rng.uniform(-0.3, 0.3, size)))
 
 
 def ball(size, radius):
@@ -58,11 +57,12 @@ def test_products_of_digits_are_exact(seed, rows, columns):
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 5), st.floats(0.01, 1.2))
 def test_moments_are_those_of_the_records_one_by_one(seed, records, size, share):
     for found in made(seed, records, size):
-        bounds = ball(size, float(np.quantile(found.lengths, min(share, 1.0)) * max(share, 1.0)) or 1.0)
-        outside = found.lengths > bounds.radius * (1 - 2 * (size + 16) * EPS)
+        lengths, placed = found.source.lengths, found.grid.place(found.source.steps)
+        bounds = ball(size, float(np.quantile(lengths, min(share, 1.0)) * max(share, 1.0)) or 1.0)
+        outside = lengths > bounds.radius * (1 - 2 * (size + 16) * EPS)
         grid = LEVELS
-        moved = bounds.quantise(found.take(np.arange(records)), grid) * bounds.steps(grid)
-        rows = np.where(outside[:, None], moved, found.take(np.arange(records)))
+        moved = bounds.quantise(placed, grid) * bounds.steps(grid)
+        rows = np.where(outside[:, None], moved, placed)
         full = [[Fraction(1), *map(Fraction, row)] for row in rows]
         exact = [[sum(row[i] * row[j] for row in full) / records for j in range(size + 1)] for i in range(size + 1)]
         largest = np.multiply.outer(*[np.r_[1.0, np.full(size, bounds.radius)]] * 2)
@@ -77,19 +77,17 @@ def test_order_and_blocks_change_no_bit(share):
     rng = np.random.default_rng(5)
     data, order = rng.normal(size=(5000, 23)) * 0.2, rng.permutation(5000)
     coordinates = Coordinates.of(rng.normal(size=(23, 23)), np.zeros(23))
-    first, second = (GridRecords(box(23), rows, LEVELS) for rows in (data, data[order]))
-    for one, other in ((first, second), *[[TransformedRecords(x, coordinates) for x in (first, second)]]):
-        assert np.array_equal(one.lengths[order], other.lengths)
-        bounds = ball(23, float(np.quantile(one.lengths, share)))
+    first, second = (grid_records(box(23), rows, LEVELS) for rows in (data, data[order]))
+    for one, other in ((first, second), [x.transform(coordinates) for x in (first, second)]):
+        assert np.array_equal(one.source.lengths[order], other.source.lengths)
+        bounds = ball(23, float(np.quantile(one.source.lengths, share)))
         assert np.array_equal(one.moment(bounds, 5000), other.moment(bounds, 5000))
 
 
 def test_sums_are_the_same_whichever_records_are_added_up():
     plain, _ = made(6, 500, 4)
-    rows = np.arange(300)
-    few = plain.sums_without(np.arange(300, 500))
-    many = plain.sums_without(rows)
-    whole = plain.sums_without(rows[:0])
+    rows = np.arange(500) < 300
+    many, few, whole = (plain.grid.sums(plain.source, part) for part in (rows, ~rows, rows | ~rows))
     assert few.count + many.count == whole.count == 500
     assert np.array_equal(few.gram + many.gram, whole.gram)
     assert np.array_equal(few.total + many.total, whole.total)
@@ -101,9 +99,9 @@ def test_the_grid_is_coarser_for_very_many_records():
     for records in (1, 10**6, 3 * 10**6, 10**8, 10**12):
         assert 2 * records * (2 * grid_levels(records)) ** 2 <= 2**62
     data = np.random.default_rng(0).normal(size=(300, 3)) * 0.2
-    fine, coarse = (GridRecords(box(3), data, n) for n in (LEVELS, 1 << 15))
+    fine, coarse = (grid_records(box(3), data, n) for n in (LEVELS, 1 << 15))
     turn = np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 0.5)[0]
-    moved = [TransformedRecords(x, Coordinates.of(turn, np.full(3, 0.1), x.levels)) for x in (fine, coarse)]
+    moved = [x.transform(Coordinates.of(turn, np.full(3, 0.1), x.levels)) for x in (fine, coarse)]
     for one, other in ((fine, coarse), moved):
         assert np.allclose(one.moment(ball(3, 0.4), 300), other.moment(ball(3, 0.4), 300), atol=1e-4)
 

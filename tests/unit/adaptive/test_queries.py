@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.domain.row_arithmetic import square_lengths
 
 

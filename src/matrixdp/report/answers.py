@@ -1,0 +1,412 @@
+"""Answers from a release, as reports, the command line and the studio show them: numbers, titles, notes. No budget.
+
+One question gives one `Answer`; a report on the moments of a table asks many of them, for all records and by group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from matrixdp.answers.cross_tables import ALL
+from matrixdp.answers.estimate import HIDDEN, Estimate
+from matrixdp.answers.models import Regression
+from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.errors import ParameterError
+from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.queries import ContingencyTable, Moments, TableMoments
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.error_parts import error_parts
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.result import Release
+from matrixdp.types import Floats
+
+MODELS = ("components", "regression")
+SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
+BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
+REPLACED = (
+    "Missing values, if there were any, were replaced by the middle of their bounds (except in columns with missing = "
+    "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
+    "error bar shows it. Without this bias: describe such columns with missing = true."
+)
+NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
+
+_MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
+_BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
+_SHRUNK = (
+    "Shrunk towards {} by as much as noise suggests: biased, with less error on average where noise dominates. ± is "
+    "one standard deviation of the privacy noise before that."
+)
+_FIT_BARS = "± is the error that privacy adds, estimated by simulation; sampling error is not in it."
+
+Answerable = Release | AdaptiveRelease
+Asked = Answerable | TableForecast  # a forecast has the methods of a release of a table
+Group = Mapping[str, str] | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The answer to one question: numbers with error bars, and the words that go with them.
+
+    Attributes
+    ----------
+    title : str
+    label : str
+        What the rows are.
+    estimate : Estimate
+    notes : tuple of str
+        How to read the numbers.
+    facts : dict
+        Further entries of the answer as JSON.
+    name : str
+        Of the file that it is written to, without the ending.
+    group : tuple of str
+        Levels of the group that it is of, in a report; empty for all records.
+    """
+
+    title: str
+    label: str
+    estimate: Estimate
+    notes: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+    group: tuple[str, ...] = ()
+
+
+def as_answerable(release: object) -> Answerable | None:
+    """The part of a release that questions are asked of, or None if there is none."""
+    if isinstance(release, PlainRelease):
+        return release.release
+    if isinstance(release, AdaptiveRelease):
+        return release
+    if isinstance(release, Release) and isinstance(release.design.query, TableMoments | Moments):
+        return release
+    return None
+
+
+# One question
+
+
+def answer_means(release: Asked, by: str | None = None, group: Group = None, *, shrunk: bool = False) -> Answer:
+    """Means, by level if `by` is given."""
+    if by is not None:
+        found = _require_table(release).means(by, group, **_shrink(shrunk))
+        notes = (_explain_bars("the means of all records", shrunk=shrunk),)
+        return Answer(f"Means by {by}", by, found, notes, name="means_by_level")
+    _refuse_groups(release, group)
+    if shrunk:
+        raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
+    if isinstance(release, AdaptiveRelease):
+        return Answer("Means", "column", release.means(), (_FIT_BARS,), name="means")
+    found = release.mean() if isinstance(release, Release) and not _has_table(release) else release.means(group=group)
+    return Answer("Means", "column", found, (_BARS,), name="means")
+
+
+def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
+    """How many records or people have each pair of levels."""
+    table = _require_table(release)
+    shares, query = table.table(rows, columns, group, **_shrink(shrunk)), table.design.query
+    counts = replace(shares, value=shares.value * query.records, std=shares.std * query.records)
+    title = f"{query.count_word.capitalize()} by {rows} and {columns}"
+    notes = (_explain_bars("independence", shrunk=shrunk),)
+    return Answer(title, f"{rows} \\ {columns}", counts, notes, name="table")
+
+
+def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: bool = False) -> Answer:
+    """Correlations or covariances; `shrunk` is for correlations of a table."""
+    _refuse_groups(release, group)
+    if isinstance(release, AdaptiveRelease):
+        if shrunk:
+            raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
+        found = release.correlation() if kind == "correlation" else release.covariance()
+        return Answer(kind.capitalize(), "column", found, (_FIT_BARS,), name=kind)
+    found = release.correlation(group, **_shrink(shrunk)) if kind == "correlation" else release.covariance(group)
+    notes = (_explain_bars("zero and a possible matrix", shrunk=shrunk),)
+    return Answer(kind.capitalize(), "column", found, notes, name=kind)
+
+
+def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
+    """The error that privacy adds and the sampling error, for 'means', 'covariance' or 'correlation'."""
+    notes = (
+        "privacy std: the error against the same records without privacy. sampling std: the error that these records "
+        "have as a sample from a population. Both add in squares.",
+    )
+    return Answer(f"Errors of the {kind}", "number", error_parts(release, kind), notes)
+
+
+def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
+    """Principal components."""
+    _refuse_groups(release, group)
+    if isinstance(release, AdaptiveRelease):
+        found, bars = release.components(count), _FIT_BARS
+    else:
+        found, bars = _require_table(release).components(count, group), _BARS
+    notes = [bars, "Loadings of the standardised numbers; the sign of a component is arbitrary."]
+    if not found.reliable.all():
+        notes.append("A component that noise mixes with another one is not shown.")
+    return Answer("Principal components", "column", found, tuple(notes), name="components")
+
+
+def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
+    """The coefficients of a linear regression."""
+    _refuse_groups(release, group)
+    if isinstance(release, AdaptiveRelease):
+        found = release.regression(target, on)
+    else:
+        found = _require_table(release).regression(target, on, group)
+    low, high = found.interval()
+    value = np.column_stack([found.coefficients, found.noise_std, found.sampling_std, low, high])
+    columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
+    notes: tuple[str, ...] = (
+        f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
+    )
+    if not isinstance(release, AdaptiveRelease):
+        notes += tuple(_name_references(release, found.names))
+    if np.isnan(found.noise_std).any():
+        notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
+    reasons = np.full(value.shape, HIDDEN, object)
+    estimate = Estimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
+    facts = {"target": target, "r_squared": found.r_squared}
+    return Answer(f"Regression of {target}", "term", estimate, notes, facts, name="regression")
+
+
+def _name_references(release: Release, terms: Sequence[str]) -> Iterator[str]:
+    """The level with which each category among the terms of a model is compared."""
+    query: Any = release.design.query
+    for column in query.used.categories:
+        first, *others = column.level_names
+        if any(f"{column.name}={level}" in terms for level in others):
+            yield f"Coefficients of {column.name} are differences from its level {first}."
+
+
+def answer_discriminant(
+    release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None
+) -> Answer:
+    """The scores of a linear discriminant analysis."""
+    found = _require_table(release).discriminant(target, on, group)
+    value = np.column_stack([found.intercepts, found.coefficients]).T
+    value = value - value.mean(axis=1, keepdims=True)
+    std = np.column_stack([found.intercept_std, found.coefficient_std]).T
+    estimate = Estimate(value, std, ("intercept", *found.names), found.classes)
+    notes = (
+        "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
+        "has, beside the first one), here as the difference from the mean of all scores. A record is classified as the "
+        "level with the largest score.",
+        _BARS,
+    )
+    return Answer(f"Discriminant scores of {target}", "term", estimate, notes, {"target": target})
+
+
+def _explain_bars(towards: str, *, shrunk: bool) -> str:
+    return _SHRUNK.format(towards) if shrunk else _BARS
+
+
+def _shrink(shrunk: bool) -> dict[str, bool]:
+    """The option of a release, which a forecast does not have."""
+    return {"shrunk": True} if shrunk else {}
+
+
+def _has_table(release: object) -> bool:
+    return isinstance(getattr(getattr(release, "design", None), "query", None), TableMoments)
+
+
+def _refuse_groups(release: Asked, group: Group) -> None:
+    """Raise a `ParameterError` if `group` is given for a release that cannot have groups."""
+    if group is not None and not _has_table(release):
+        raise ParameterError("group (--group) must be left out: this release has no groups. Release it with --by.")
+
+
+def _require_table(release: Asked) -> Any:
+    """The release, if it is of the moments of a table."""
+    if _has_table(release):
+        return release
+    raise ParameterError(
+        "this follows from a release of the moments of a table (--query everything, means or table), and this release "
+        "is another one."
+    )
+
+
+def list_notes(release: Answerable | CovarianceRelease, answer: Answer) -> tuple[str, ...]:
+    """All sentences that go with an answer."""
+    caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
+    if release.simulation:
+        caveats.append("This is a simulation: it protects nothing.")
+    return (*answer.notes, NO_COST, *caveats)
+
+
+def to_facts(release: Answerable | CovarianceRelease, answer: Answer) -> dict[str, Any]:
+    """The answer as the content of a JSON document."""
+    notes = list(list_notes(release, answer))
+    return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
+
+
+def align_rows(estimate: Estimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
+    """Strings for a table in which each row has one unit; an empty one where there is nothing to go by.
+
+    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
+    the columns `spreads`.
+
+    Examples
+    --------
+    >>> table = Estimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
+    >>> [align_rows(table, (1, 2))(0, column) for column in range(3)]
+    ['170.324', '0.803', '0.430']
+    """
+
+    def write(i: int, j: int) -> str:
+        value, spread = float(estimate.value[i, j]), math.hypot(*np.nan_to_num(estimate.value[i, list(spreads)]))
+        if not 0 < spread < 1e9 or not abs(value) < 1e9:
+            return ""
+        places = 2 - math.floor(math.log10(spread))
+        return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
+
+    return write
+
+
+# All questions of a report
+
+
+def make_answers(release: Release | TableForecast, kind: str, *, groups: bool = True) -> tuple[Answer, ...]:
+    """The tables that a report of this kind shows; post-processing.
+
+    Parameters
+    ----------
+    release : Release or TableForecast
+        Of `TableMoments`. The error bars of a forecast are a prediction for the data that it describes.
+    kind : 'means', 'table', 'everything', 'covariance' or 'correlation'
+    groups : bool
+        Whether to include the tables of single groups; the one that describes all groups is always there.
+    """
+    query = release.design.query
+    assert isinstance(query, TableMoments)
+    with np.errstate(all="ignore"):
+        found = list(_answer_group(release, query, kind, ()))
+        if query.by:
+            found.append(_describe_groups(release, query))
+        for group in query.group_levels if query.by and groups else ():
+            found += [replace(answer, group=group) for answer in _answer_group(release, query, kind, group)]
+    return tuple(found)
+
+
+def _answer_group(
+    release: Release | TableForecast, query: TableMoments, kind: str, group: tuple[str, ...]
+) -> Iterator[Answer]:
+    """The tables of all records together, or of one group."""
+    chosen, numbers, categories = group or None, query.used.numbers, query.used.categories
+    if numbers and kind != "table":
+        yield answer_means(release, group=chosen)
+    by_level = [answer_means(release, one.name, chosen) for one in categories if kind in ("means", "everything")]
+    for answer in by_level:
+        shares = answer.estimate
+        first = Estimate(shares.value[:, :1], shares.std[:, :1], shares.rows, shares.columns[:1])
+        yield replace(answer, name="levels", title=f"Levels of {answer.label}", estimate=first)
+    if kind == "everything" and numbers:
+        yield from by_level
+    if kind in ("table", "everything"):
+        for pair in _list_pairs(query, split=not group):
+            yield answer_table(release, *pair, chosen)
+    if len(numbers) ** 2 * (query.groups + 1) > _MOST_PAIRS and group:
+        return
+    for matrix in ("covariance", "correlation"):
+        if matrix == kind or (kind == "everything" and len(numbers) > 1):
+            yield answer_matrix(release, matrix, chosen)
+
+
+def _list_pairs(query: TableMoments, *, split: bool) -> list[tuple[str, str]]:
+    """Pairs of categories; with `split` also those with a column of groups."""
+    names = [column.name for column in query.used.categories]
+    pairs = list(combinations(names, 2))
+    return [*pairs, *product(query.by, names), *combinations(query.by, 2)] if split else pairs
+
+
+def _describe_groups(release: Release | TableForecast, query: TableMoments) -> Answer:
+    """Share of the records, and means, of each group in one table."""
+    *first, last = query.by
+    names = tuple(", ".join(levels) for levels in query.group_levels)
+    parts = []
+    for levels in dict.fromkeys(levels[:-1] for levels in query.group_levels):
+        given = dict(zip(first, levels, strict=True))
+        parts.append(release.means(last, group=given or None))
+    value, std = (np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "std"))
+    estimate = Estimate(value, std, names, parts[0].columns)
+    return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
+
+
+def make_model(
+    release: Asked, kind: str, target: str | None = None, on: Sequence[str] | None = None
+) -> tuple[Answer, ...]:
+    """The tables of a model that follows from a release: 'components', or the 'regression' of `target`."""
+    if kind == "components":
+        title = "Principal components of the standardised numbers"
+        return (Answer(title, "column", release.components(), name=kind),)
+    if target is None:
+        raise ParameterError("target must be given for a regression: the number that is explained.")
+    return tabulate_regression(release.regression(target, on))
+
+
+def tabulate_regression(found: Regression) -> tuple[Answer, ...]:
+    """A regression as tables: coefficients with error bars and sampling errors, and the share explained.
+
+    The error of the share is unknown.
+    """
+    known = ~np.isnan(found.noise_std)
+    value = np.column_stack([np.where(known, found.coefficients, np.nan), found.sampling_std])
+    std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
+    terms = Estimate(value, std, found.names, ("coefficient", "sampling std"), np.full(value.shape, HIDDEN, object))
+    share = Estimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
+    return (
+        Answer(f"Regression of {found.target}", "term", terms, name="regression"),
+        Answer("How much it explains", "column", share, name="regression"),
+    )
+
+
+# Counts with totals
+
+
+def add_totals(release: Release) -> Estimate | None:
+    """The released counts with a last row and a last column of totals; None if it is not a table of counts.
+
+    None also for noise that is not a product of rows and columns (``design.flat``).
+
+    For noise with covariances R between rows and C between columns, a row's total has the variance
+    ``R_ii 1'C1``, a column's ``C_jj 1'R1`` and all counts together ``1'R1 1'C1``. Where they are adjusted to a public
+    total, what this takes of a row is ``(R1)_i^2 1'C1 / 1'R1``, of a column ``(C1)_j^2 1'R1 / 1'C1``, and of all
+    everything (`matrixdp.design.public_total`).
+
+    Privacy
+    -------
+    Post-processing: uses no privacy budget.
+    """
+    query = release.design.query
+    if not isinstance(query, ContingencyTable) or release.design.flat:
+        return None
+    rows, columns = query.entry_names
+    sums = release.matrix.sum(axis=1, keepdims=True)
+    value = np.vstack([np.hstack([release.matrix, sums]), np.append(release.matrix.sum(axis=0), sums.sum())])
+    by_row, by_column, whole = _total_stds(release.design.noise, public=query.total is not None)
+    std = np.vstack([np.hstack([np.asarray(release.std), by_row[:, None]]), np.append(by_column, whole)])
+    return Estimate(value, std, (*rows, ALL), (*columns, ALL))
+
+
+def _total_stds(noise: MatrixGaussian, *, public: bool) -> tuple[Floats, Floats, float]:
+    """Standard deviations of the totals of the rows, of the columns and of all."""
+    left, right = _row_sums(noise.rowcov), _row_sums(noise.colcov)
+    r, c = float(left.sum()), float(right.sum())
+    by_row, by_column, whole = noise.rowcov.marginal() * c, noise.colcov.marginal() * r, r * c
+    if public:
+        by_row, by_column, whole = by_row - left**2 * c / r, by_column - right**2 * r / c, 0.0
+    return np.sqrt(np.maximum(by_row, 0.0)), np.sqrt(np.maximum(by_column, 0.0)), float(np.sqrt(whole))
+
+
+def _row_sums(covariance: Covariance) -> Floats:
+    """``C1``, of shape (n,)."""
+    if covariance.directions is None:
+        return np.asarray(covariance.variances)
+    return np.asarray(covariance.directions @ (covariance.variances * covariance.directions.sum(axis=0)))

@@ -1,0 +1,397 @@
+"""The page of a release: what was asked and found, the numbers, and what it protects; and that of a noisy data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from matrixdp.answers.cross_tables import ALL
+from matrixdp.answers.estimate import TOO_FEW
+from matrixdp.display import Numbers, Shown, cut_numbers, format_number, join_words
+from matrixdp.domain.columns import Number
+from matrixdp.queries import Identity, TableMoments
+from matrixdp.queries.base import BoundedQuery
+from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.result import Release
+from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
+from matrixdp.report.content import ReportContent
+from matrixdp.report.dates import show_dates
+from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
+from matrixdp.report.guarantee import (
+    LedgerSummary,
+    MechanismFacts,
+    describe_formally,
+    describe_guarantee,
+    describe_ledger,
+    describe_protection,
+    list_warnings,
+    name_loss,
+    read_design,
+)
+from matrixdp.report.page import (
+    Block,
+    Page,
+    Section,
+    fold,
+    list_items,
+    note,
+    render_page,
+    say,
+    show_matrix,
+    show_numbers,
+    show_picture,
+)
+from matrixdp.report.pictures import describe_part, draw_correlation, draw_matrix, draw_std, name_colours, relate
+from matrixdp.report.svg import STRIP, draw_strip
+from matrixdp.report.words import (
+    REFUSED,
+    describe_clipping,
+    describe_subject,
+    describe_treatment,
+    explain_error_bars,
+)
+
+DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
+_TABLE_ROWS, _TABLE_COLUMNS = 24, 12  # of a matrix; a wider one is shown as a picture
+_ROWS, _COLUMNS = 60, 20  # of a table of answers
+_NAMED = 16  # columns that the top of the page names
+_MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 12  # of a section, of a page, and links
+_SECTIONS = {
+    "levels": "Levels of the categories",
+    "means_by_level": "Means by level",
+    "table": "Counts by two categories",
+    "regression": "Regression",
+}
+
+
+def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
+    """The report on a release as an HTML document.
+
+    Parameters
+    ----------
+    content : ReportContent
+    files : sequence of str
+        Names of the files in the folder of the report, for links.
+
+    Privacy
+    -------
+    Made from the release and public facts only.
+    """
+    mechanism, findings = content.mechanism, list_findings(content)
+    explained = [*explain_error_bars(content), *content.units]
+    if findings and content.std is not None:
+        explained.append(EXPLANATION)
+    facts = [
+        ("Asked", describe_subject(content)),
+        ("Columns", _list_columns(content)),
+        ("Table", content.table),
+        ("Method", "adaptive fit" if mechanism.adaptive else ""),
+    ]
+    results = [
+        *([Section("Findings", [say(*findings)], "findings")] if findings else []),
+        *_show_results(content),
+        Section("How to read it", [list_items(explained)]),
+    ]
+    return _render(
+        f"Private {content.title}",
+        mechanism,
+        content.ledger,
+        (content.table, content.written, content.release.version),
+        facts=facts,
+        warnings=list_warnings(mechanism, content.release, content.ledger, content.caveats),
+        results=results,
+        noise=[mechanism.noise, *content.notes],
+        links=[Block("files", files)] if files else [],
+    )
+
+
+def render_dataset(
+    release: DatasetRelease, *, ledger: LedgerSummary | None = None, table: str = "", written: str = ""
+) -> str:
+    """The report on a noisy data set as an HTML document: what its noise allows, and what it protects.
+
+    Parameters
+    ----------
+    release : DatasetRelease
+    ledger : LedgerSummary, optional
+        If the release was charged to a ledger.
+    table, written : str, optional
+        What the table is called that was asked, and when the report was written.
+
+    Privacy
+    -------
+    Made from the design and public facts only; the released files are not read.
+    """
+    mechanism, noise = read_design(release.design), _list_noise(release)
+    rows, columns = mechanism.query.shape
+    replaced = [REPLACED] if release.missing == "midpoint" else []
+    ratios = (noise.value[:, :2].T / np.where(noise.value[:, 2] > 0, noise.value[:, 2], np.nan)).T
+    row, average = (format_number(float(np.nanmax(ratios[:, k])), 2) for k in (0, 1))
+    findings = say(
+        f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
+        f"The noise of an average over all {rows:,} rows is at most {average} times that value.",
+    )
+    treatment = note([*describe_clipping(mechanism), *(replaced or [REFUSED])])
+    more = len(release.files) - _MOST_FILES
+    return _render(
+        "Noisy data set",
+        mechanism,
+        ledger,
+        (table, written, release.version),
+        facts=[
+            ("Asked", f"A copy of all {rows:,} records of {columns:,} columns, each with noise that hides it."),
+            ("Columns", ", ".join(mechanism.query.names or ())),
+            ("Table", table),
+        ],
+        warnings=list_warnings(mechanism, release, ledger, replaced),
+        results=[
+            Section("Findings", [findings], "findings"),
+            Section("The noise of each column", [show_numbers(noise, "Noise"), treatment]),
+        ],
+        noise=[mechanism.noise],
+        links=[
+            Block("files", [*release.files[:_MOST_FILES], "_release.json"]),
+            *([say(f"… and {more:,} more.")] if more > 0 else []),
+        ],
+    )
+
+
+def _render(
+    heading: str,
+    mechanism: MechanismFacts,
+    ledger: LedgerSummary | None,
+    origin: tuple[str, str, str],
+    *,
+    facts: Sequence[tuple[str, str]],
+    warnings: Sequence[str],
+    results: Sequence[Section],
+    noise: Sequence[str],
+    links: Sequence[Block],
+) -> str:
+    """The frame of both pages: results between the facts at the top and what the release protects and cost.
+
+    `origin` is the name of the table, the time of writing, and the version that made the release.
+    """
+    table, written, version = origin
+    formal = fold("The same in symbols", Block("symbols", describe_formally(mechanism)))
+    guarantee = [say(describe_guarantee(mechanism)), list_items(describe_protection(mechanism)), formal]
+    page = Page(
+        title=f"{heading} – {table}" if table else heading,
+        heading=heading,
+        kicker=" · ".join(filter(None, ["Differentially private release", written])),
+        facts=[
+            *facts,
+            ("Privacy", f"{name_loss(mechanism.epsilon)}; protects {mechanism.query.protects}"),
+            ("Ledger", "none used" if ledger is None else f"charged to {ledger.allowance or ledger.dataset}"),
+        ],
+        warnings=warnings,
+        sections=[
+            *results,
+            Section("The guarantee", guarantee),
+            Section("The ledger", [say(*describe_ledger(ledger))]),
+            Section("How the noise was generated", [say(*noise)], fold=True),
+            *([Section("Files in this folder", links)] if links else []),
+        ],
+        footer=f"Made by matrixdp {version}.",
+    )
+    return render_page(page)
+
+
+def _list_noise(release: DatasetRelease) -> Numbers:
+    """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
+    query = release.design.query
+    names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
+    largest = np.broadcast_to(query.scale, query.shape)[0]
+    value = np.column_stack([release.std, release.std / np.sqrt(query.shape[0]), largest])
+    columns = ("noise of one row", "noise of the average", "largest value possible")
+    return Numbers(value, np.zeros_like(value), names, columns)
+
+
+def _list_columns(content: ReportContent) -> str:
+    """The columns of the data that were asked about, and by what they are grouped."""
+    query = content.mechanism.query
+    if any(content.variables):
+        return join_words([name for name in content.variables if name])
+    names: Sequence[str] = ()
+    if isinstance(query, TableMoments):
+        names = query.used.names
+    elif isinstance(query, BoundedQuery):
+        names = query.bounds.names or ()
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+    by = query.by if isinstance(query, TableMoments) else ()
+    return f"{shown}; grouped by {join_words(by)}" if by else shown
+
+
+# The matrix
+
+
+def _show_results(content: ReportContent) -> list[Section]:
+    """The numbers, each section with how values were treated."""
+    answers = _show_answers(content)
+    if content.summary:
+        return answers
+    wide = content.matrix.shape[1] > _TABLE_COLUMNS
+    title = content.title[:1].upper() + content.title[1:] + (describe_part(content) if wide else "")
+    means = [] if content.answers or content.mean is None or not content.numbers else [_show_means(content)]
+    return [Section(title, _show_main(content, wide=wide)), *means, *answers]
+
+
+def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
+    """The matrix: as a table if it is narrow, otherwise as a picture."""
+    averages = average_columns(content)
+    blocks: list[Block] = []
+    if averages is not None:
+        blocks.append(say(f"Averages over all {len(content.matrix):,} rows:"))
+        blocks.append(show_numbers(averages, "Averages", fades=_never))
+    if content.std is None:
+        blocks.append(say("The error bars are unknown."))
+    if wide:
+        picture = draw_matrix(content, " ".join(list_findings(content)), inline=True)
+        blocks += [show_picture(picture, f"Heat map of the {content.title}"), *_show_bars(content)]
+    elif averages is not None:
+        blocks.append(fold("Single rows, each with noise of its own", *_show_table(content)))
+    else:
+        blocks += _show_table(content)
+    return [*blocks, note(describe_treatment(content))]
+
+
+def _show_table(content: ReportContent) -> list[Block]:
+    totals = add_totals(content.release) if isinstance(content.release, Release) and content.counts else None
+    height = len(content.rows)
+    table: Shown = cut_numbers(content.entries, _TABLE_ROWS, _TABLE_COLUMNS)
+    options: dict[str, Any] = {"corner": content.variables}
+    if totals is not None and height <= _TABLE_ROWS:
+        table, options["totals"] = totals, True
+    label = f"The {content.title}"
+    if isinstance(content.mechanism.query, Identity):  # a row is one record, and mostly noise
+        blocks = [show_numbers(table, label, **options)]
+    else:
+        shown = relate(content.matrix, content.scale)[: len(table.rows)] if content.relative else None
+        blocks = show_matrix(table, label, name_colours(content), shown=shown, counts=content.counts, **options)
+    if height > _TABLE_ROWS:
+        blocks.append(say(f"These are the first {_TABLE_ROWS} of {height:,} rows; the files have all."))
+    return blocks
+
+
+def _show_bars(content: ReportContent) -> list[Block]:
+    """The error bars of a matrix that is shown as a picture, in words and in a fold."""
+    std = np.zeros(0) if content.std is None else np.asarray(content.std)
+    noisy = std[np.isfinite(std) & (std > 0)]
+    if not noisy.size:
+        return []
+    low, high = format_number(float(noisy.min())), format_number(float(noisy.max()))
+    if low == high:
+        return [say(f"All error bars are {low}.")]
+    image = show_picture(draw_std(content, inline=True), "Heat map of the error bars")
+    return [say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
+
+
+def _show_means(content: ReportContent) -> Section:
+    mean = content.mean
+    assert mean is not None
+    shown = Numbers(mean.value, mean.std, content.feature_names, ("mean",), mean.reason)
+
+    def strip(i: int, j: int) -> str:
+        return draw_strip(content.numbers[i], float(mean.value[i, j]), float(mean.std[i, j]))
+
+    table = show_numbers(shown, "Means", corner=("column", ""), fades=_never, below=strip)
+    return Section("Means", [table, note([STRIP])])
+
+
+def _never(_row: int, _column: int) -> bool:
+    """For tables of means, of which zero is one value among others."""
+    return False
+
+
+# Answers
+
+
+def _show_answers(content: ReportContent) -> list[Section]:
+    """Sections with the answers from a release: for all records, then for each group."""
+    by_file: dict[str, list[Answer]] = {}
+    groups: dict[tuple[str, ...], list[Answer]] = {}
+    for answer in content.answers:
+        place = groups.setdefault(answer.group, []) if answer.group else by_file.setdefault(answer.name, [])
+        place.append(answer)
+    with_means = next((name for name in by_file if name in ("means", *BY_COLUMN)), None)
+    treatment = note(describe_treatment(content) if content.summary else ())
+    sections: list[Section] = []
+    for name, tables in by_file.items():
+        blocks = _show_tables(content, tables, name)
+        if name == with_means and content.numbers:
+            blocks.append(note([STRIP]))
+        title = tables[0].title if len(tables) == 1 else _SECTIONS[name]
+        sections.append(Section(title, blocks if sections else [*blocks, treatment]))
+    by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
+    for group, tables in list(groups.items())[:_MOST_GROUPS]:
+        title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
+        sections.append(Section(title, _show_group(content, tables), fold=True))
+    if len(groups) > _MOST_GROUPS:
+        rest = say(f"{len(groups) - _MOST_GROUPS:,} more groups are in the CSV files.")
+        sections.append(Section("Other groups", [rest]))
+    return sections
+
+
+def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) -> list[Block]:
+    """Tables of one kind, with titles if there are several."""
+    blocks: list[Block] = []
+    for answer in tables[:_MOST_TABLES]:
+        blocks += [Block("heading", answer.title)] if len(tables) > 1 or answer.group else []
+        blocks += _show_answer(content, answer)
+    more = len(tables) - _MOST_TABLES
+    return [*blocks, Block("rest", f"{more:,} more are in", f"{name}.csv")] if more > 0 and name else blocks
+
+
+def _show_group(content: ReportContent, tables: Sequence[Answer]) -> list[Block]:
+    means = [table.estimate.reliable[:, 0] for table in tables if table.name == "means"]
+    if means and not np.concatenate(means).any():
+        return [say(f"{TOO_FEW.capitalize()} records: noise hides how many there are.")]
+    return _show_tables(content, tables, "")
+
+
+def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
+    estimate, label = answer.estimate, answer.title
+    if answer.name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
+        words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
+        return [show_picture(draw_correlation(estimate, words, inline=True), label)]
+    cut = len(estimate.rows) > _ROWS or len(estimate.columns) > _COLUMNS
+    part = cut_numbers(estimate, _ROWS, _COLUMNS)
+    rest = [Block("rest", "The rest is in", f"{answer.name}.csv")] if cut else []
+    if answer.name == "correlation":
+        return show_matrix(part, label, "correlation") + rest
+    if answer.name == "components":
+        return show_matrix(part, label, "loading", plain_rows=0 if cut else 1) + rest
+    if answer.name == "table":
+        rows, _, columns = answer.label.partition(" \\ ")
+        totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
+        meaning = f"number of {content.mechanism.query.count_word}"
+        return show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals) + rest
+    return [_show_plain(content, answer, part), *rest]
+
+
+def _show_plain(content: ReportContent, answer: Answer, part: Shown) -> Block:
+    """A table of different quantities; means have a strip that shows where they lie between their bounds."""
+    by_column, numbers = answer.name in BY_COLUMN, {one.name: one for one in content.numbers}
+    if not by_column and answer.name != "means":
+        return show_numbers(part, answer.title, corner=(answer.label, ""))
+    std = part.std
+    assert std is not None
+
+    def find_number(i: int, j: int) -> Number | None:
+        name = part.columns[j] if by_column else part.rows[i]
+        return numbers.get(name) if by_column or part.columns[j] == "mean" else None
+
+    def strip(i: int, j: int) -> str:
+        number = find_number(i, j)
+        return "" if number is None else draw_strip(number, float(part.value[i, j]), float(std[i, j]))
+
+    return show_numbers(
+        part,
+        answer.title,
+        corner=(answer.label, ""),
+        below=strip,
+        text=show_dates(answer.estimate, content.dates, by_column=by_column),
+        fades=lambda i, j: find_number(i, j) is None,
+    )
