@@ -138,7 +138,7 @@ class Attack:
 
     @property
     def broken(self) -> bool:
-        """Whether the pair is farther apart than the design claims for any pair, so that its claim is false."""
+        """True if the pair is farther apart than the design claims for any pair, so that its claim is false."""
         return self.ratio > 1 + SLACK
 
     @property
@@ -233,7 +233,7 @@ def _choose_domain(
 
 
 def distance_between(design: Design, data: Any, neighbour: Any) -> float:
-    """How far the answers of two data sets are apart, in standard deviations of the noise, from exact integers.
+    """Distance of the answers of two data sets, in standard deviations of the noise, from exact integers.
 
     Parameters
     ----------

@@ -311,7 +311,7 @@ def _give_people(rng: Rng, pair: tuple[Floats, Floats], options: Any, *, once: b
 
 
 def _spent(result: Any) -> Any:
-    """What names its guarantee: the result itself, or its budget."""
+    """The object that names the guarantee of a fit: its result, or its budget."""
     return getattr(result, "spending", result)
 
 

@@ -246,7 +246,7 @@ def _exponential(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _settle(stream: Stream, exponent: int, bits: int, height: int) -> bool:
-    """Whether a uniform number with the 64 first bits `height` lies below ``exp(-exponent/2^bits)``."""
+    """True if a uniform number with the 64 first bits `height` lies below ``exp(-exponent/2^bits)``."""
     digits = 64
     while True:
         low, high = exp_bounds(exponent, 1 << bits, digits + 8)

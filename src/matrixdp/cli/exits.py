@@ -26,7 +26,6 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.display import make_visible
 from matrixdp.errors import (
     ChargedError,
     DataError,
@@ -81,6 +80,8 @@ def _write_error(text: str) -> None:
     """
     text = _PASSWORD.sub("***", text)
     if not text.replace("\n", "").isprintable():
+        from matrixdp.display import make_visible  # which needs NumPy
+
         text = make_visible(text, keep="\n")
     with suppress(OSError):
         sys.stderr.write(text)
