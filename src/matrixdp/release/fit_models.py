@@ -20,9 +20,14 @@ from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.regression import joint_moment, solve_regression
 from matrixdp.adaptive.simulation import FitOptions, fit_simulated, simulated_number
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.models import Regression, hide_undetermined
+from matrixdp.answers.models import (
+    Regression,
+    check_components,
+    choose_predictors,
+    find_components,
+    hide_undetermined,
+)
 from matrixdp.answers.moments import correlation_from_covariance
-from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
@@ -34,14 +39,11 @@ _LARGEST = 3  # families whose errors are averaged, in squares
 
 def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> Estimate:
     """Principal components of the standardised numbers, of shape (m + 1, count); variances in the last row."""
-    m = len(names)
-    if m < 2:
-        raise ParameterError("principal components need at least two columns of numbers.")
-    number = check_integer(m if count is None else count, "count", at_least=1, at_most=m)
+    number, m = check_components(names, count), len(names)
 
     def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:  # noqa: ARG001
-        exact = _components(covariance, number)
-        return _components(fit.covariance, number, exact[:-1]) - exact
+        exact = _components(covariance, m)
+        return (_components(fit.covariance, m, exact[:-1]) - exact)[:, :number]
 
     columns = tuple(f"PC{k + 1}" for k in range(number))
     value = _components(moment.covariance, number)
@@ -50,14 +52,9 @@ def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | N
 
 def _components(covariance: Floats, number: int, reference: Floats | None = None) -> Floats:
     """Components of the correlations and their variances; signs are those of `reference`, or of the largest entry."""
-    values, vectors = np.linalg.eigh(correlation_from_covariance(covariance, undefined=0.0))
-    values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
-    if reference is None:
-        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(number)]
-        signs = np.where(largest < 0, -1.0, 1.0)
-    else:
-        signs = np.where((vectors * reference).sum(axis=0) < 0, -1.0, 1.0)
-    return np.vstack([vectors * signs, np.maximum(values, 0.0)])
+    correlation = correlation_from_covariance(covariance, undefined=0.0)
+    values, vectors = find_components(correlation, reference)
+    return np.vstack([vectors, np.maximum(values, 0.0)])[:, :number]
 
 
 def fit_regression(
@@ -67,7 +64,9 @@ def fit_regression(
 
     Where records were too few for learned directions, coefficients are zero and the intercept is the private mean.
     """
-    chosen = choose_features(names, target, on)
+    if target not in names:
+        raise ParameterError(f"target must be one of {', '.join(names[:20])}, got {show(target)} instead.")
+    chosen = choose_predictors(names, target, on)
     order = np.array([names.index(name) for name in (*chosen, target)])
 
     def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
@@ -81,23 +80,6 @@ def fit_regression(
     privacy_std = np.maximum(_simulate_errors(moment, error), hidden_std(joint_moment(part), coefficients[1:]))
     privacy_std[1:] = hide_undetermined(privacy_std[1:], stds[:-1], float(stds[-1]))
     return Regression(target, ("intercept", *chosen), coefficients, privacy_std, sampling, explained)
-
-
-def choose_features(names: tuple[str, ...], target: str, on: Sequence[str] | None) -> tuple[str, ...]:
-    """The features of a regression: those named, or all columns but the target."""
-    if target not in names:
-        raise ParameterError(f"target must be one of {', '.join(names[:20])}, got {show(target)} instead.")
-    if isinstance(on, str):
-        raise ParameterError("on must be a list of columns, got a text instead.")
-    chosen = tuple(name for name in names if name != target) if on is None else tuple(on)
-    if not chosen:
-        raise ParameterError("on must name at least one column besides the target.")
-    for name in chosen:
-        if name not in names:
-            raise ParameterError(f"on must name columns among {', '.join(names[:20])}, got {show(name)} instead.")
-    if target in chosen or len(set(chosen)) != len(chosen):
-        raise ParameterError("on must name different columns, and not the target.")
-    return chosen
 
 
 def _select(moment: PrivateMoment, order: NDArray[np.intp]) -> PrivateMoment:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
+from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
@@ -105,8 +105,7 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,), name="means")
-    found = release.mean() if isinstance(release, Release) and not _has_table(release) else release.means(group=group)
-    return Answer("Means", "column", found, (_BARS,), name="means")
+    return Answer("Means", "column", release.means(group=group), (_BARS,), name="means")
 
 
 def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import TOO_FEW
+from matrixdp.answers.moments import ALL
 from matrixdp.display import Numbers, Shown, cut_numbers, format_number, join_words
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity, TableMoments

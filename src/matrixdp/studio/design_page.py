@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from matrixdp.answers.single_question import compare_questions
+from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.display import format_number
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger

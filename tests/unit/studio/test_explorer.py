@@ -154,7 +154,7 @@ def test_moments_answer_means_and_matrices():
         answer = ask(release, asked)
         assert answer.estimate.rows == ("a", "b")
         assert draw_answer(release, asked.kind, answer)
-    assert "release.mean()" in to_python(question(release, kind="means"), release)
+    assert "release.means()" in to_python(question(release, kind="means"), release)
 
 
 def test_an_adaptive_release_answers_questions_about_numbers():

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.adaptive.forecast import Forecast
 from matrixdp.answers.described_table import SHAPES
-from matrixdp.answers.single_question import compare_questions
+from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
 from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text, write_file

@@ -1,11 +1,11 @@
-"""Moments of a table are adjusted by least squares: the same as by brute force on all linear relations."""
+"""The law of the noise in moments, which are adjusted by least squares: the same as by brute force."""
 
 import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.consistent import ConsistentMoments
-from matrixdp.answers.table_view import select_groups
+from matrixdp.answers.noise_law import SidesLaw, TableLaw
+from matrixdp.answers.view import view_moments
 
 NUMBERS = [mdp.Number("age", 0, 120), mdp.Number("bmi", 10, 50, missing=True), mdp.Number("score", -4, 4, missing=True)]
 CATEGORIES = [mdp.Category("ward", ["a", "b", "c"]), mdp.YesNo("smoker"), mdp.Category("one", ["only"])]
@@ -64,27 +64,70 @@ def test_estimates_are_those_of_least_squares(table, neighbours):
     design, query = noise_of(table, neighbours=neighbours)
     noise = design.structure
     known = neighbours == "replace"
-    consistent = ConsistentMoments(noise)
+    law = TableLaw(noise, design.noise, size_kept=float(not known))
     estimate, covariance = brute_force(query, noise, known)
     rows, columns = noise.layout.representatives
     drawn = noise.combine(design.noise, np.random.default_rng(1).standard_normal(noise.count))
     drawn[0, 0] = 0.0 if known else drawn[0, 0]
-    size = 0.0 if known else float(consistent.sizes(drawn[None])[0])
-    found = consistent.adjust(drawn, size)
+    size = 0.0 if known else float(law.sizes(drawn))
+    found = law.adjust(drawn, size)
     scale = np.sqrt(covariance.diagonal().max())
     np.testing.assert_allclose(found[rows, columns], estimate @ drawn[rows, columns], atol=1e-5 * scale)
     np.testing.assert_array_equal(found, found.T)
-    size_variance = 0.0 if known else consistent.size_variance
     if not known:
-        assert size_variance == pytest.approx(covariance[0, 0])
+        assert law.size_variance == pytest.approx(covariance[0, 0])
     rng = np.random.default_rng(2)
     for count in (1, 2, 4, rows.size):
         for _ in range(30):
             chosen = rng.choice(rows.size, min(count, rows.size), replace=False)
             derivatives = rng.normal(size=chosen.size) / np.sqrt(1 / noise.precisions[chosen])
-            gradient = list(zip(rows[chosen].tolist(), columns[chosen].tolist(), derivatives.tolist(), strict=True))
+            terms = list(zip(rows[chosen].tolist(), columns[chosen].tolist(), derivatives.tolist(), strict=True))
             expected = derivatives @ covariance[np.ix_(chosen, chosen)] @ derivatives
-            assert consistent.variance(gradient, size_variance) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+            assert law.std(terms) ** 2 == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+def test_covariances_of_entries_are_those_of_the_draws():
+    """Noise is a linear map of independent numbers: their images give the covariance of all entries exactly."""
+    bounds = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    queries = [
+        *(mdp.TableMoments(mdp.Columns(table), 1000, neighbours="add-remove") for table in TABLES.values()),
+        mdp.TableMoments(mdp.Columns(TABLES["all"]), 1000, ["ward", "smoker"]),
+        mdp.Moments(bounds, 1000),
+        mdp.Moments(bounds, 1000, neighbours="add-remove"),
+        mdp.SecondMoment(bounds, 1000),
+    ]
+    for query in queries:
+        for directions in (None,) if isinstance(query, mdp.TableMoments) else (None, rotation):
+            design = mdp.make_design(query, PRIVACY, directions=directions)
+            group = ["a", "no"] if getattr(query, "by", ()) else None
+            table = isinstance(query, mdp.TableMoments)
+            law = view_moments(np.zeros(query.shape), design, group).law if table else SidesLaw(design)
+            images = np.array([law.draw(1, UnitNormals(k))[0] for k in range(count_normals(law))])
+            flat = images.reshape(len(images), -1)
+            expected = (flat.T @ flat).reshape(law.size, law.size, law.size, law.size)
+            i, j, k, m = np.indices(expected.shape)
+            scale = np.sqrt(np.einsum("ijij->ij", expected).max())
+            found = law.covariance(i, j, k, m)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * scale**2)
+            np.testing.assert_allclose(law.entry_std(i[..., 0, 0], j[..., 0, 0]) ** 2, np.einsum("ijij->ij", found))
+
+
+class UnitNormals:
+    """Stands in for a generator: all normals are zero but one, which is one."""
+
+    def __init__(self, place):
+        self.place, self.asked = place, 0
+
+    def standard_normal(self, count):
+        self.asked = count
+        return np.eye(1, count, self.place)[0]
+
+
+def count_normals(law):
+    normals = UnitNormals(0)
+    law.draw(1, normals)
+    return normals.asked
 
 
 def test_shares_of_groups_sum_to_one_where_the_number_of_records_is_public():
@@ -97,10 +140,10 @@ def test_shares_of_groups_sum_to_one_where_the_number_of_records_is_public():
         found = release.means(by="ward")
         assert found.value[:, 0].sum() == pytest.approx(1.0, abs=1e-12)
         part = 1 / 3
-        one = ConsistentMoments(release.design.structure).size_variance
+        one = TableLaw(release.design.structure, release.design.noise).size_variance
         merged = query.groups // 3
         assert found.std[0, 0] ** 2 == pytest.approx(merged * one * (1 - part))
-        assert select_groups(release.matrix, release.design).matrix[0, 0] == 1.0
+        assert view_moments(release.matrix, release.design).matrix[0, 0] == 1.0
 
 
 def test_means_by_level_average_to_the_mean():
