@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.mechanisms.mechanism import RowMechanism, rowwise_query
 from matrixdp.noise import BlockKey
 from matrixdp.queries import Identity
 from matrixdp.records import to_array
 from matrixdp.records.formats import pyarrow
-from matrixdp.release.mechanism import RowMechanism, rowwise_query
 
 ALTERED = "the records were altered while they were read. Nothing was released."
 

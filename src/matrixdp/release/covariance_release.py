@@ -125,7 +125,7 @@ class CovarianceRelease(ShownRelease, ABC):
 
         `kind` is 'means', 'covariance' or 'correlation'.
         """
-        from matrixdp.estimates.error_parts import error_parts
+        from matrixdp.release.error_parts import error_parts
 
         return error_parts(self, kind)
 
@@ -136,7 +136,7 @@ class CovarianceRelease(ShownRelease, ABC):
     @staticmethod
     def from_json(text: str) -> CovarianceRelease:
         """The release that `to_json` wrote, after a check that its parts fit together."""
-        from matrixdp.estimates.reading import read_release
+        from matrixdp.release.reading import read_release
 
         found = read_release(text)
         if not isinstance(found, CovarianceRelease):

@@ -14,16 +14,16 @@ from matrixdp.adaptive.settings import settings_for
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import adaptive_release, plain_release
-from matrixdp.estimates.adaptive_release import AdaptiveRelease, check_adaptive, digest_content
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.result import CovarianceRelease, check_aim
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
 from matrixdp.queries.base import parse_records
-from matrixdp.release import MechanismRelease, Release
-from matrixdp.release.result import reading
+from matrixdp.release import adaptive_release, plain_release
+from matrixdp.release.adaptive_release import AdaptiveRelease, check_adaptive, digest_content
+from matrixdp.release.covariance_release import CovarianceRelease, check_aim
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.result import Release, reading
 from matrixdp.serialise import from_json_content
 
 _ALTERED = "text must be a release as its to_json wrote it, of this or an earlier version."

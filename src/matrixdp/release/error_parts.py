@@ -10,11 +10,11 @@ from matrixdp.adaptive.error_bars import sampling_bars
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates.adaptive_release import AdaptiveRelease
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.queries import TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 KINDS = ("means", "covariance", "correlation")

@@ -1,4 +1,4 @@
-"""A noisy data set on a GPU: the integers of `release.mechanism`, bit for bit, with noise drawn on the device."""
+"""A noisy data set on a GPU: the integers of `mechanisms.mechanism`, bit for bit, with noise drawn on the device."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _kind(records: Any) -> str:
 
 @cache
 def _source() -> str:
-    return files("matrixdp.release").joinpath("rows.cu").read_text(encoding="utf-8")
+    return files("matrixdp.mechanisms").joinpath("rows.cu").read_text(encoding="utf-8")
 
 
 @cache

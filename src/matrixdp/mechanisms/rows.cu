@@ -1,4 +1,4 @@
-// Noisy rows of a data set: the arithmetic of release/mechanism.py for noise that is independent between features, bit
+// Noisy rows of a data set: the arithmetic of mechanisms/mechanism.py for noise that is independent between features, bit
 // for bit. Compiled after noise/draws.cu, as a target of its draws, without contraction (--fmad=false).
 
 #define NOT_FINITE 1

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism on integers: the only module in which private data and noise meet.
+"""The Gaussian mechanism on integers, which adds noise to an answer.
 
 The answer is whitened and rounded to integers, and exact Gaussian integers are added (`docs/mathematics.md`,
 "Rounding"). Everything after that is post-processing.
@@ -6,24 +6,93 @@ The answer is whitened and rounded to integers, and exact Gaussian integers are 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.design.design import Design
+from matrixdp.checks import check_flag
+from matrixdp.design.design import Design, check_design
 from matrixdp.design.grid import column_factors
 from matrixdp.design.public_total import adjust_total
-from matrixdp.device import is_device_block
-from matrixdp.errors import ParameterError
+from matrixdp.device import is_device_block, is_on_device
+from matrixdp.errors import ParameterError, StreamError, show
+from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
+from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
 from matrixdp.noise.matrix import triangle_to_vector, vector_to_triangle
 from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
-from matrixdp.release.device_rows import read_device_rows
 from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyAnswer:
+    """A noisy matrix and the design of its noise. Nothing in it is private.
+
+    Attributes
+    ----------
+    matrix : float64 array of the query's shape
+        On a GPU if it is a data set that was there.
+    design : Design
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed, or is the answer of an audit: then nothing is
+        protected.
+    """
+
+    matrix: Floats
+    design: Design
+    simulation: bool = False
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of the noise in each entry."""
+        return self.design.std
+
+
+def measure(design: Design, data: Any, *, stream: Stream | None = None, simulation: bool = False) -> NoisyAnswer:
+    """The noisy answer of a design's query on private data, without a charge: whoever calls has charged for it.
+
+    Privacy
+    -------
+    `design.distance`-GDP for `design.neighbours`. Records are moved into their bounds, and missing values are errors.
+    """
+    check_stream(stream, simulation=simulation)
+    check_design(design)
+    with np.errstate(all="ignore"):  # a warning could reveal private data
+        return draw_answer(design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation)
+
+
+def draw_answer(
+    design: Design, prepared: NDArray[Any], stream: Stream | None = None, *, simulation: bool = False
+) -> NoisyAnswer:
+    """The noisy answer, from what `prepare` returned; an audit may answer in place of noise (`interception`).
+
+    Without a `stream`, a new one is keyed from the operating system.
+    """
+    answer = current_answer()
+    if is_on_device(prepared):
+        matrix = noisy_device_rows(design, prepared, Stream() if stream is None else stream)
+    elif answer is None:
+        matrix = design.query.finish(add_noise(design, prepared, Stream() if stream is None else stream))
+    else:
+        matrix, simulation = design.query.finish(answer(design, prepared)), True
+    return NoisyAnswer(matrix, design, simulation)
+
+
+def check_stream(stream: Stream | None, *, simulation: bool) -> None:
+    """Raise an error for a stream from outside, unless the release is marked as a simulation."""
+    check_flag(simulation, "simulation")
+    if stream is not None and not isinstance(stream, Stream):
+        raise ParameterError(f"stream must be a Stream, such as Stream(seed=1), got {show(stream)} instead.")
+    if stream is not None and not simulation:
+        raise StreamError(
+            "a stream that others may know or use again must not protect data. "
+            "Leave it out, or say simulation=True and the release is marked as a simulation."
+        )
 
 
 def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:

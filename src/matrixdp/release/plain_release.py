@@ -10,9 +10,9 @@ from typing import Any
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression
-from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.privacy import Neighbours, Privacy, Unit
-from matrixdp.release import Release
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.result import Release
 
 FORMAT = "matrixdp plain covariance 1"
 

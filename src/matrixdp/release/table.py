@@ -14,11 +14,8 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.estimates.adaptive_release import AdaptiveRelease
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.reading import read_release
-from matrixdp.estimates.result import CovarianceRelease, check_aim, check_method, choose_for, find_recipe
 from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delta
 from matrixdp.queries import Moments, TableMoments
@@ -28,10 +25,12 @@ from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import ColumnOrder, MappedRecords
 from matrixdp.records.tables import column_names
-from matrixdp.release import check_stream
-from matrixdp.release.charging import digest, open_account_for
-from matrixdp.release.matrix import release_with_options
-from matrixdp.release.request_options import list_read_options
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account
+from matrixdp.release.covariance_release import CovarianceRelease, check_aim, check_method, choose_for, find_recipe
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.reading import read_release
+from matrixdp.release.run import release_design
 from matrixdp.serialise import to_json_content
 
 MEAN_SHARE = 0.5  # of the budget of a plain release for means
@@ -124,8 +123,9 @@ def release_covariance(
         query = TableMoments(table, public, neighbours=parsed, mean_share=share, person=who)
         values = data if named or bounds is None else _as_array(data, bounds)
         options = {"aim": aim, "target": target}
-        released = release_with_options(make_design(query, privacy), values, options, **account, **noise)
-        return PlainRelease(released, choice, aim)
+        paying = open_account(ledger, dataset, request, allowance, simulation=simulation)
+        paid = release_design(make_design(query, privacy), values, paying, aims=options, **noise)
+        return PlainRelease(paid.release, choice, aim)
     assert bounds is not None
     fit: dict[str, Any] = {"aim": aim, "choice": choice, "records": public, "neighbours": parsed, "person": who}
     if target is not None:
@@ -158,16 +158,12 @@ def release_adaptive(
     may be limited to, if it is for a regression of which noise hides all but their means; `options` are further public
     options, which a repeat of the request must have again.
     """
-    account = open_account_for(
-        Gaussian(privacy.mu),
-        Moments(bounds, records, neighbours=neighbours, person=person),  # for the same neighbours, of the same unit
-        lambda: describe_adaptive(bounds, privacy, aim, records, neighbours, targets, person),
-        ledger,
-        dataset,
-        request,
-        allowance,
-        simulation=simulation,
-        options=lambda: {
+    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    query = Moments(bounds, records, neighbours=neighbours, person=person)  # for the same neighbours, of the same unit
+
+    def find_price() -> Price:
+        description = describe_adaptive(bounds, privacy, aim, records, neighbours, targets, person)
+        found = {
             "method": "adaptive",
             "aim": aim,
             "target": bounds.names[-1] if targets and bounds.names is not None else None,
@@ -181,19 +177,19 @@ def release_adaptive(
             "missing": "error",
             "reading": list_read_options(data),
             **options,
-        },
-    )
-    if account is not None and (stored := account.stored()) is not None:
-        return _read_stored(stored)
+        }
+        return Price(Gaussian(privacy.mu), query.neighbours, query.protected_unit, description, found)
+
     fit: dict[str, Any] = {"records": records, "neighbours": neighbours, "person": person}
     fit |= {"stream": stream, "simulation": simulation}
-    prepared = prepare_fit(data, bounds, privacy, aim=find_recipe(aim), targets=targets, **fit)
-    receipt = account.charge_or_find() if account is not None else None
-    if isinstance(receipt, str):
-        return _read_stored(receipt)
-    released = AdaptiveRelease(prepared.fit(), choice, aim)
-    if account is not None and receipt is not None:
-        account.complete(receipt, released.to_json)
+    paid = make_once(
+        account,
+        find_price,
+        read=_read_stored,
+        prepare=lambda: prepare_fit(data, bounds, privacy, aim=find_recipe(aim), targets=targets, **fit),
+        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), choice, aim),
+    )
+    released: AdaptiveRelease = paid.release
     return released
 
 

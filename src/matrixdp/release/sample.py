@@ -10,10 +10,10 @@ from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
-from matrixdp.estimates.adaptive_release import AdaptiveRelease
-from matrixdp.estimates.result import find_recipe
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.covariance_release import find_recipe
 
 _RECORDS = 16
 

@@ -13,7 +13,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Privacy
 from matrixdp.queries import SecondMoment
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 

@@ -17,9 +17,9 @@ from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.errors import ParameterError
-from matrixdp.estimates.models import fit_components, fit_regression
-from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.fit_models import fit_components, fit_regression
 from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
 
