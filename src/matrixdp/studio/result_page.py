@@ -37,7 +37,6 @@ from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.wording import name_query
 
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
@@ -236,7 +235,7 @@ def to_python(question: Question, stored: Any) -> str:
 @router.get("/results")
 def list_results(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """All releases, the latest first."""
-    return render(request, "results.html", results=studio.results.list_all(viewer), name_query=name_query)
+    return render(request, "results.html", results=studio.results.list_all(viewer))
 
 
 @router.get("/results/{request_id}")
@@ -299,7 +298,7 @@ def _show(request: Request, studio: Studio, viewer: Viewer, request_id: str) -> 
         status=422 if context["problem"] else 200,
         found=found,
         address=f"/results/{found.id}",
-        title=f"{name_query(found.spec)} · {found.dataset}",
+        title=f"{found.spec.title} · {found.dataset}",
         loss=name_loss(privacy.epsilon).capitalize(),
         odds=odds,
         privacy=privacy,

@@ -29,7 +29,7 @@ def everything(site):
 
 @pytest.fixture(scope="module")
 def moments(site):
-    return f"/results/{make_release(site, 'b', query='covariance')}"
+    return f"/results/{make_release(site, 'b', query='moments', method=None)}"
 
 
 @pytest.fixture(scope="module")
