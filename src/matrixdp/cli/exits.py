@@ -26,7 +26,6 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.display import make_visible
 from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError, RequestPendingError
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
@@ -87,6 +86,8 @@ def _write_error(text: str) -> None:
     """
     text = _PASSWORD.sub("***", text)
     if not text.replace("\n", "").isprintable():
+        from matrixdp.display import make_visible  # with NumPy, which help does not need
+
         text = make_visible(text, keep="\n")
     with suppress(OSError):
         sys.stderr.write(text)
