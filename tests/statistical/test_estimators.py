@@ -11,9 +11,10 @@ import pytest
 import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.adaptive import budget as fit_budget
-from matrixdp.adaptive import fit as learning
 from matrixdp.adaptive.coordinates import LEVELS
-from matrixdp.adaptive.grid_records import GridRecords
+from matrixdp.adaptive.fit import Task, choose_strategy, fit_moment
+from matrixdp.adaptive.measure import PrivateMeasurements
+from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.audit import Count, measured_epsilon, replay
 from matrixdp.privacy import Neighbours
@@ -29,7 +30,7 @@ def audit(first, second, privacy, settings, seed):
 
     def fit(records):
         budget = fit_budget.FitBudget(privacy, Neighbours.REPLACE)
-        return learning.fit_moment(records, settings, budget, public=len(records))
+        return fit_moment(PrivateMeasurements(records, budget, len(records)), Task(settings))
 
     def losses(data, other):
         return np.array([replay(fit, data, other, claim=privacy, seed=seed * RUNS + i).loss for i in range(RUNS)])
@@ -47,9 +48,11 @@ CASES = {"two steps": MANY, "one step": np.empty((0, 2))}
 def test_the_claim_holds_and_a_third_of_the_noise_is_caught(case):
     settings, others, box = SETTINGS["covariance"], CASES[case], mdp.Bounds([-1, -1], [1, 1])
     first, second = (
-        GridRecords(box, np.vstack([np.array(record), others]), LEVELS) for record in ([[1, -1]], [[1, 1]])
+        grid_records(box, np.vstack([np.array(record), others]), LEVELS) for record in ([[1, -1]], [[1, 1]])
     )
-    assert learning.is_scarce(2, len(first), PRIVACY.mu, settings) == (case == "one step")
+    budget = fit_budget.FitBudget(PRIVACY, Neighbours.REPLACE)
+    strategy = choose_strategy(PrivateMeasurements(first, budget, len(first)), Task(settings))
+    assert strategy == ("ball" if case == "one step" else "learned")
     assert audit(first, second, PRIVACY, settings, seed=1) <= PRIVACY.epsilon
     broken = mdp.Privacy(mdp.gdp_epsilon(mu=3 * PRIVACY.mu, delta=PRIVACY.delta), PRIVACY.delta)
     assert audit(first, second, broken, settings, seed=2) > PRIVACY.epsilon

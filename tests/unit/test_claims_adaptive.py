@@ -8,15 +8,16 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment, private_scales
-from matrixdp.adaptive.ball_moment import ball_query
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.adaptive.clipped_tail import private_excess
-from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, grid_levels
-from matrixdp.adaptive.radius import Cut, count_query
+from matrixdp.adaptive.measure import PrivateMeasurements
+from matrixdp.adaptive.moment import prepare_fit
+from matrixdp.adaptive.queries import Cut, ball_query, count_query
+from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records, may_be_outside, validate_records
 from matrixdp.adaptive.scales import _query as scales_query
 from matrixdp.adaptive.scales import _TotalTask
 from matrixdp.audit import distance_between, replay
 from matrixdp.privacy import Neighbours
+from matrixdp.release.charging import release_fit
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([-1, -1], [1, 1])
@@ -24,7 +25,7 @@ EITHER = list(Neighbours)
 
 
 def on_grid(data):
-    return GridRecords(mdp.Bounds([-1] * data.shape[1], [1] * data.shape[1]), data, grid_levels(len(data)))
+    return grid_records(mdp.Bounds([-1] * data.shape[1], [1] * data.shape[1]), data, grid_levels(len(data)))
 
 
 def neighbours_of(data, kind, record):
@@ -48,8 +49,8 @@ def test_an_excess_moves_by_no_more_than_its_design_says(kind, limit):
     data = np.vstack([[[1.0, 1.0]], np.random.default_rng(0).normal(0, 0.1, (49, 2))])
 
     def fit(rows):
-        budget = FitBudget(PRIVACY, kind)
-        return private_excess(on_grid(rows), 0.5, limit, budget, public=50, share=1.0)
+        measure = PrivateMeasurements(on_grid(rows), FitBudget(PRIVACY, kind), 50)
+        return measure.excess("tail", 0.5, limit, 1.0)[0]
 
     found = replay(fit, data, neighbours_of(data, kind, [0.0, 0.0]), claim=PRIVACY)
     assert not found.broken
@@ -90,11 +91,12 @@ def test_a_moment_in_a_ball_moves_by_no_more_than_its_design_says(kind, ratio):
 def test_no_record_outside_of_the_ball_is_summed_as_it_is():
     """For balls through a record, where rounding decides: records that are not clipped lie inside, exactly."""
     records = on_grid(np.random.default_rng(0).uniform(-1, 1, (300, 3)))
-    squares = (records.steps.astype(np.int64) ** 2).sum(axis=1).tolist()
-    for length in records.lengths[:100].tolist():
+    block = records.source
+    squares = (block.steps.astype(np.int64) ** 2).sum(axis=1).tolist()
+    for length in block.lengths[:100].tolist():
         for radius in (length, math.nextafter(length, 0), math.nextafter(length, 2)):
             ball = ball_query(3, radius, 300, Neighbours.REPLACE).moments.bounds
-            inside = records.split(ball, 300)[0].count
+            inside = np.count_nonzero(~may_be_outside(block.lengths, ball))
             assert inside <= sum(square <= (Fraction(radius) * records.levels) ** 2 for square in squares)
 
 
@@ -153,7 +155,8 @@ def test_a_fit_spends_what_its_steps_release(function, kind):
 def test_a_fit_is_charged_its_whole_budget(tmp_path):
     with mdp.Ledger.create(tmp_path / "l.db") as ledger:
         ledger.register("d", PRIVACY, neighbours="replace")
-        fitted = private_moment(np.zeros((30, 2)), BOX, PRIVACY, ledger=ledger.path, dataset="d")
+        prepared = prepare_fit(np.zeros((30, 2)), BOX, PRIVACY, aim="covariance")
+        fitted = release_fit(prepared, ledger=ledger.path, dataset="d")
         (charge,) = ledger.history("d")
         assert charge.event.mu >= fitted.mu
         assert ledger.remaining("d").mu ** 2 <= PRIVACY.mu**2 - fitted.mu**2 + 1e-12
@@ -187,8 +190,6 @@ def test_queries_of_other_neighbours_are_refused():
 
 def test_counts_of_files_are_those_of_arrays(tmp_path):
     """Records whose length is exactly the cut are not above it, wherever they are stored."""
-    from matrixdp.adaptive.out_of_core import validate_records
-
     data = np.array([[0.5, 0.0], [0.0, 0.25], [1.0, 0.0], [0.0, 0.0]])
     np.save(tmp_path / "data.npy", data)
     cuts = [0.0, 0.25, 0.5, 0.75, 1.0]

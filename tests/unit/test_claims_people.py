@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import matrixdp as mdp
-from matrixdp.adaptive.people_records import validate_people
+from matrixdp.adaptive.records import validate_records
 from matrixdp.noise import Covariance
 from property.test_rounding import apart
 
@@ -38,7 +38,7 @@ def test_rows_that_come_move_the_constant_of_replaced_people():
 def test_a_person_counts_at_most_once_above_a_cut():
     person = mdp.Person("id")
     for rows in (3, 5, 6, 7, 11):
-        records = validate_people(frame([1.0] * rows, [0.0]), BOUNDS, person)[1](2)
+        records = validate_records(frame([1.0] * rows, [0.0]), BOUNDS, person)[1](2)
         assert records.counter([0.5])(0.5) <= 1
 
 

@@ -5,7 +5,7 @@ simulated records of six families (`record_families`) that have the private mean
 twice with means and variances raised until the *fit* has about the private ones. An error bar is the root mean square
 of the errors of the three worst families or the noise, whichever is larger. In squares, it adds half of the smaller
 one, what was taken from a covariance because it may be noise, and what a few records at the end of their bounds
-contribute, which no private answer tells from none (`overlooked`). Error bars of covariances agree with those of their
+contribute, which no private answer tells from none. Error bars of covariances agree with those of their
 variances.
 """
 
@@ -16,25 +16,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.adaptive.overlooked import NORMAL, TOGETHER, overlooked_errors
+from matrixdp.adaptive.measure import SimulatedRecords
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
-from matrixdp.adaptive.simulated_fit import (
-    REPETITIONS,
+from matrixdp.adaptive.simulation import (
     FitOptions,
     SimulatedErrors,
+    Statistics,
+    fit_simulated,
     likeliest,
     public_seed,
+    read_off,
+    sampling_errors,
     simulate_errors,
     simulated_number,
 )
-from matrixdp.adaptive.statistics import Statistics, read_off, sampling_errors
 from matrixdp.display import short_repr
-from matrixdp.domain.person import least_sample
+from matrixdp.domain.person import least_sample, most_rows
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
     from matrixdp.adaptive.moment import PrivateMoment
 
+NORMAL = 1.96  # error bars in half a 95% interval
+_REPETITIONS = 2  # fits of the same simulated records
+_UNSEEN = 1.5  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
+_TOGETHER = 0.5  # part of the error bars of two variances by which their covariance may move
 _RAISED = 2  # times that means and variances are raised
 _MOST_RAISED = 4.0  # factor on a variance, each time
 _MOST_RAISED_MEAN = 2.0  # factor on a mean, each time
@@ -78,7 +84,7 @@ class MomentErrors:
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
     """Error bars for everything that is read off a private moment.
 
-    Takes as long as 38 fits of at most some thousand records. The same moment has the same error bars.
+    Takes about as long as 38 fits of some thousand records in arrays. The same moment has the same error bars.
 
     Parameters
     ----------
@@ -103,7 +109,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     True
     """
     half = moment.bounds.halfwidths
-    found, noise, known = _found(moment), noise_bars(moment), overlooked_errors(moment)
+    found, noise, known = _found(moment), noise_bars(moment), _overlooked_errors(moment)
     simulated = _simulate(moment)
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
@@ -173,7 +179,7 @@ def _size_bars(moment: PrivateMoment, found: Statistics, bars: Statistics, known
     moved = np.sqrt(np.multiply.outer(most, most)) - np.sqrt(np.multiply.outer(variances, variances))
     overlooked = moment.fitted.evident * np.diagonal(known["covariance"])
     missing = np.sqrt(np.maximum(own**2 - overlooked**2, 0.0))
-    size = TOGETHER * np.maximum(np.abs(found["correlation"]) * moved, np.sqrt(np.multiply.outer(missing, missing)))
+    size = _TOGETHER * np.maximum(np.abs(found["correlation"]) * moved, np.sqrt(np.multiply.outer(missing, missing)))
     np.fill_diagonal(size, 0.0)
     return np.asarray(np.minimum(size, (1 + np.abs(found["covariance"])) / NORMAL))
 
@@ -201,7 +207,7 @@ def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
     for family in FAMILIES:
         mean, covariance = fitted.mean, likeliest(fitted)
         for _ in range(1 + _RAISED):
-            one = simulate_errors(family, mean, covariance, options, seed + len(found), REPETITIONS)
+            one = simulate_errors(family, mean, covariance, options, seed + len(found), _REPETITIONS)
             mean = _raise_mean(mean, fitted.mean, one.mean)
             covariance = _raise_variances(covariance, wanted, one.variances)
             found.append(one)
@@ -249,3 +255,74 @@ def _correlation_noise(covariance: Floats, std: Floats) -> Floats:
     own = np.diagonal(std) / size**2
     noise = np.hypot(std / units, covariance / units / 2 * np.hypot(own[:, None], own[None, :]))
     return np.where(np.logical_and.outer(known, known), noise, np.inf)
+
+
+def _overlooked_errors(moment: PrivateMoment) -> Statistics:
+    """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
+
+    For pairs of features it is one record: others are rarely at the end of the bounds of both. Where k rows of a person
+    count, all of them may be there.
+    """
+    fitted, half = moment.fitted, moment.bounds.halfwidths
+    most = most_rows(moment.person)
+    reach, unseen = 1 + np.abs(fitted.mean), max(_UNSEEN / moment.privacy.mu, 1.0)
+    record = most * np.multiply.outer(reach, reach) / moment.records
+    turned = _turned_correlations(fitted.covariance, np.diagonal(record))
+    np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))
+    taken = likeliest(fitted) - fitted.covariance
+    length, spread = _short_of_corners(moment)
+    return {
+        "mean": np.minimum(unseen * most / moment.records, 1.0) * reach + length,
+        "second_moment": record,
+        "covariance": np.hypot(record, taken) + _spread_pairs(spread),
+        "correlation": turned,
+        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), _eigenvalues(taken, half)),
+    }
+
+
+def _turned_correlations(covariance: Floats, record: Floats) -> Floats:
+    """How far one record moves correlations that adds `record` to the variances of its features, of shape (d, d).
+
+    The record lies where it moves them most: at the ends of both bounds, against the sign of the correlation. In error
+    bars, so that an interval reaches that far.
+    """
+    variances = np.maximum(np.diagonal(covariance), 0.0)
+    before = np.sqrt(np.multiply.outer(variances, variances))
+    after = np.sqrt(np.multiply.outer(variances + record, variances + record))
+    added = np.sqrt(np.multiply.outer(record, record))
+    correlation = np.abs(np.divide(covariance, before, out=np.zeros_like(covariance), where=before > 0))
+    return np.asarray(correlation + (added - correlation * before) / after) / NORMAL
+
+
+def _spread_pairs(own: Floats) -> Floats:
+    """Error bars of variances on the diagonal, and beside it what follows for covariances of moderate correlation."""
+    return np.sqrt(np.multiply.outer(own, own)) * np.where(np.eye(len(own), dtype=bool), 1.0, _TOGETHER)
+
+
+def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
+    """How far means and variances are from those of records at the corners of the box, where a fit finds as little.
+
+    With few records all of them are clipped, and what is found of a full box is not told from little. Zero where the
+    fit would have found more: longer records for means, and more variance for variances. Means are as far from the
+    bounds as the fit loses of the length of corners. In error bars, of shape (d,) each.
+    """
+    fitted, d = moment.fitted, moment.bounds.size
+    seed = public_seed(fitted)
+    number = simulated_number(moment.records, d)
+    rng = np.random.default_rng(seed)
+    corners = SimulatedRecords.of(rng.choice([-1.0, 1.0], (number, d)))
+    fits = [fit_simulated(corners, FitOptions.of(moment), rng) for _ in range(_REPETITIONS)]
+    noise = 2 * float(np.linalg.norm(np.diagonal(fitted.std)))
+    squares = min(float(np.trace(fit.second)) for fit in fits)
+    variances = min(float(np.trace(likeliest(fit))) for fit in fits)
+    length, spread = np.zeros(d), np.zeros(d)
+    if float(np.trace(fitted.second)) + noise >= squares:
+        length = (1 - np.sqrt(min(max(squares, 0.0) / d, 1.0))) * (1 - np.abs(fitted.mean))
+    if float(np.trace(likeliest(fitted))) + noise >= variances:
+        spread = np.maximum(1 - np.diagonal(fitted.covariance), 0.0)
+    return np.asarray(length / NORMAL), np.asarray(spread / NORMAL)
+
+
+def _eigenvalues(matrix: Floats, half: Floats) -> Floats:
+    """Eigenvalues in the data's units, the largest first."""
+    return np.asarray(np.linalg.eigvalsh(matrix * np.multiply.outer(half, half))[::-1], np.float64)

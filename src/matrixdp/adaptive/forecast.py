@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.error_bars import MomentErrors
-from matrixdp.adaptive.grid_records import check_features
 from matrixdp.adaptive.record_families import FAMILIES
+from matrixdp.adaptive.records import check_features
 from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.simulated_fit import FitOptions, simulate_errors
+from matrixdp.adaptive.simulation import FitOptions, simulate_errors
 from matrixdp.answers.described_table import factor_loadings
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds

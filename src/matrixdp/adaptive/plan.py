@@ -1,19 +1,28 @@
-"""The plan of the final moment, from the rough one: coordinates, and the sizes of noise and clipping error in them."""
+"""The plan of the final moment, from the rough one: coordinates, clipping, and how much a moment of the box gets."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from matrixdp.adaptive.ball_moment import BallMoment, denoise
-from matrixdp.adaptive.clipped_tail import ClippedTail
 from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.measure import Measurements
+from matrixdp.adaptive.noisy_moment import NoisyMoment, box_noise, denoise
+from matrixdp.adaptive.radius import find_radius
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import shrink_spectrum
 from matrixdp.types import Floats
+
+_BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+_FEWEST = 0.05  # smallest share that is worth a release
+_GAIN = 0.05  # smallest gain, in the sum of two logarithms of squared errors, for which a share is spent
+_BOX_RATIOS = 1 / 32, 0.9  # limits of `box_ratio`
+_TARGET_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_EXPLAINED = 0.5  # share of a target's variance that features may explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +52,6 @@ class FinalPlan:
     noise: float
     clipping: float
 
-    @property
-    def longest(self) -> float:
-        """A length ``|u|`` that no record in [-1, 1]^d exceeds."""
-        centre = np.abs(self.coordinates.centre)
-        return float(np.linalg.norm(np.abs(self.coordinates.matrix) @ (1 + centre)))
-
 
 @dataclass(frozen=True)
 class FinalBall:
@@ -60,23 +63,20 @@ class FinalBall:
         Clipping norm, in the plan's coordinates.
     excess : float
         Noisy mean of what clipping takes from ``|u|^2``; zero where it is not measured.
-    tail : ClippedTail, optional
-        Noisy moment of what clipping takes, where that is much.
     """
 
     radius: float
     excess: float
-    tail: ClippedTail | None = None
 
 
-def plan_final_moment(rough: BallMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
+def plan_final_moment(rough: NoisyMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
     """Step 3: coordinates along the rough moment's directions, and the constant with the least expected error there.
 
     Spends nothing: a function of the rough moment and public numbers.
 
     Parameters
     ----------
-    rough : BallMoment
+    rough : NoisyMoment
     settings : Settings
     basis : float64 array of shape (d, d), optional
         Public orthonormal columns to use; the rough moment's eigenvectors by default.
@@ -88,7 +88,7 @@ def plan_final_moment(rough: BallMoment, settings: Settings, *, basis: Floats | 
 
 
 def new_coordinates(
-    rough: BallMoment, settings: Settings, basis: Floats | None, levels: int
+    rough: NoisyMoment, settings: Settings, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
     """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
 
@@ -140,13 +140,144 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
     total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
     freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))
     if settings.about_mean:
-        ratio = settings.least_ratio
+        ratio = settings.ratio
         return FinalPlan(coordinates, ratio, total, freedom, (1 + ratio) * total, clipping)
     far = float(coordinates.centre @ coordinates.centre)
     own = total**2 + trace
     best = (math.sqrt(far**2 + 4 * own * far) - far) / (2 * own)  # least (1 + y)^2 (own + 2 far/y)
-    ratio = max(best, settings.least_ratio)
+    ratio = max(best, settings.ratio)
     noise = (1 + ratio) * math.sqrt(own + 2 * far / ratio)
     shift = settings.one_sided * math.sqrt(far * trace / 2)
     clipping = math.hypot(clipping, shift)
     return FinalPlan(coordinates, ratio, total, freedom, noise, clipping)
+
+
+def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) -> FinalBall:
+    """Step 4: clipping norm in the plan's coordinates, and the trace of what clipping takes.
+
+    Spends `settings.radius_share` on counts and `settings.tail_share` on the trace, which is shrunk by its noise.
+    """
+    tail = settings.tail_share
+    final = measure.mu * math.sqrt(measure.remaining - settings.radius_share - tail)
+    balance = plan.noise * plan.mean_square / plan.clipping
+    typical, half = math.sqrt(plan.mean_square), math.sqrt(settings.span)
+    radius = find_radius("second radius", measure, balance / final, (typical / half, typical * half), settings)
+    if not tail:
+        return FinalBall(radius, 0.0)
+    precision = math.sqrt(tail / (measure.remaining - tail))  # relative to that of the final moment
+    limit = settings.tail_noise * precision * balance * radius**2
+    noisy, std = measure.excess("tail", radius, limit, tail)
+    return FinalBall(radius, noisy * max(0.0, 1 - (std / noisy) ** 2) if noisy > 0 else 0.0)
+
+
+def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> FinalPlan:
+    """The plan with the constant before each record that has the least error of guesses.
+
+    With a larger constant the means of the targets have less noise, and coefficients more. In the plan's coordinates,
+    in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v`` to the square of a
+    guess, but not more than `_EXPLAINED` of the target's variance: where coefficients are lost in noise, they are zero.
+
+    Parameters
+    ----------
+    plan : FinalPlan
+    ball : FinalBall
+    targets : int
+        Number of last features that are predicted.
+    reach : float
+        The public number of records times the `mu` that remains.
+    """
+    back = plan.coordinates.inverse
+    spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of
+    share = float(np.mean(rows.sum(axis=1) / (rows @ spreads)))  # squared length over variance
+    mean = share * (ball.radius / reach) ** 2
+    cross = share * (ball.radius**2 / reach) ** 2 * float((1 / spreads).sum())
+
+    def error(ratio: float) -> float:
+        noise = (1 + ratio) ** 2
+        return mean * noise / ratio + _EXPLAINED * cross * noise / (_EXPLAINED + cross * noise)
+
+    return replace(plan, ratio=min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error))
+
+
+def box_share(
+    rough: NoisyMoment, plan: FinalPlan, ball: FinalBall, settings: Settings, reach: float, ratio: float
+) -> float:
+    """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
+
+    Both moments are averaged by their precisions, so the share minimises the expected error of that average: the sum of
+    logarithms for the second moment about the midpoint and the covariance. It is at least `settings.box` over the
+    squared number of features, and at least `settings.check_share` where noise is small, so that clipping cannot remain
+    unseen.
+
+    Parameters
+    ----------
+    rough : NoisyMoment
+    plan : FinalPlan
+    ball : FinalBall
+    settings : Settings
+    reach : float
+        The public number of records times the `mu` that remains.
+    ratio : float
+        Of the moment of the box: `box_ratio`.
+    """
+    if not settings.box:
+        return 0.0
+    log_error = _moment_errors(rough, plan, ball, reach, ratio)
+    best = min(_BOX_SHARES, key=log_error)
+    if log_error(0.0) - log_error(best) < _GAIN:
+        best = 0.0
+    d = rough.mean.size
+    least = min(settings.box / d**2, _BOX_SHARES[-1])
+    check = settings.check_share if d < settings.check_below * reach else 0.0
+    return max(best, check, least if least > _FEWEST else 0.0)
+
+
+def _moment_errors(
+    rough: NoisyMoment, plan: FinalPlan, ball: FinalBall, reach: float, ratio: float
+) -> Callable[[float], float]:
+    """Logarithms of the mean square errors of second moment and covariance, added, as a function of the share."""
+    d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
+    box = box_noise(rough.second, ratio, reach)
+    assert box.diagonal is not None
+    second = d * (d - 1) * box.std**2 + float(box.diagonal.sum())
+    centred = second + 2 * (d + 1) * float(mean @ mean) * (box.std / box.constant) ** 2
+    size = (ball.radius**2 / reach) ** 2
+    learned = size * ((1 + plan.ratio) * plan.mean_square) ** 2 * (1 + 1 / plan.freedom)
+    about_midpoint = size * plan.noise**2
+
+    def log_error(share: float) -> float:
+        rest = 1 - share
+        return -math.log(share / second + rest / about_midpoint) - math.log(share / centred + rest / learned)
+
+    return log_error
+
+
+def box_ratio(rough: NoisyMoment, *, public_number: bool) -> float:
+    """Square of the constant before each record of a box moment, in units of d.
+
+    Half of what has the least error about the mean, since the second moment about the midpoint needs none. Where the
+    number of records is private, its noise is in both, and the ratio is the best one for both together.
+    """
+    d = rough.mean.size
+    if not public_number:
+        return float(min(np.geomspace(*_BOX_RATIOS, 20), key=_counted_errors(rough)))
+    far = 2 * float(rough.mean @ rough.mean) / d
+    best = (math.sqrt(far**2 + 8 * d * far) - far) / 4 / d
+    return min(max(best / 2, _BOX_RATIOS[0]), _BOX_RATIOS[1])
+
+
+def _counted_errors(rough: NoisyMoment) -> Callable[[float], float]:
+    """Squared errors of second moment and covariance, added, as a function of the ratio; relative to those of noise.
+
+    The noise of the number of records, relative to that number, moves the second moment S by S, and the covariance C
+    about the mean m by ``C - m m'``.
+    """
+    d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
+    own, second = np.multiply.outer(mean, mean), rough.second[1:, 1:]
+    moved = float(np.square(second).sum() + np.square(second - 2 * own).sum())
+
+    def error(ratio: float) -> float:
+        weight = ratio * d
+        return (1 + ratio) ** 2 * (2 * d * (d + 1) + 2 * (d + 1) * float(mean @ mean) / weight + 2 * moved / weight**2)
+
+    return error

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
+from scipy.optimize import brentq
 
-from matrixdp.adaptive.ball_moment import BallMoment, denoise
-from matrixdp.adaptive.clipped_tail import restore_excess, restore_tail
 from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.noisy_moment import NoisyMoment, denoise, share_count
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
+_LEAST = 1e-8  # smallest sum of variances, relative to the squared length, that is tilted
+_SURE = 1.5  # least excess of squared differences, in standard deviations, that is taken for clipping
+_TINY = float(np.finfo(float).tiny) ** 0.5
 _EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
 
 
@@ -47,6 +52,8 @@ class Fitted:
         Whether there were enough records to learn coordinates.
     """
 
+    READ: ClassVar = ("mean", "covariance", "second")
+
     mean: Floats
     covariance: Floats
     evident: float
@@ -60,7 +67,7 @@ class Fitted:
     learned: bool
 
 
-def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitted:
+def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fitted:
     """Mean and covariance from one moment about the midpoint, where records are too few for learned coordinates.
 
     Everything is multiplied by a factor from 0 to 1, since the trace itself may be noise.
@@ -79,31 +86,43 @@ def finish_single(moment: BallMoment, radius: float, settings: Settings) -> Fitt
     return _fitted(second, variances, mean, covariance, identity, moment.std, radius, evident, learned=False)
 
 
-def finish_combined(
-    rough: BallMoment | None, final: BallMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
+def finish_learned(
+    rough: NoisyMoment,
+    final: NoisyMoment,
+    box: NoisyMoment | None,
+    plan: FinalPlan,
+    ball: FinalBall,
+    settings: Settings,
+) -> Fitted:
+    """Mean and covariance from moments about the midpoint and in the plan's coordinates, and perhaps one of the box."""
+    if box is None:
+        rough, final = share_count(rough, final)
+        return _finish_combined(rough, final, plan, ball, settings)
+    rough, final, box = share_count(rough, final, box)
+    return _mix_box(_finish_combined(rough, final, plan, ball, settings), final, plan, box)
+
+
+def _finish_combined(
+    rough: NoisyMoment, final: NoisyMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
 ) -> Fitted:
     """Mean and covariance from both moments, combined by their precisions in the plan's coordinates.
 
-    Without a rough moment, from the final one alone. What clipping took is added back.
+    What clipping took is added back.
     """
     d = final.mean.size
     second, variances = final.transform(np.eye(d), np.zeros(d))
-    if rough is not None:
-        other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
-        weights = others / (variances + others)
-        second = weights * second + (1 - weights) * other
-        variances = weights * variances
+    other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
+    weights = others / (variances + others)
+    second = weights * second + (1 - weights) * other
+    variances = weights * variances
     second[0, 0] = 1.0
+    evident = 1.0
     if not settings.shrink:
         mean, covariance = about_mean(second, variances)
     else:
         mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
-    if ball.tail is not None:
-        mean, covariance = restore_tail(mean, covariance, ball.tail, ball.radius, final.count)
-        variances = variances + ball.tail.variances(final.count)
-    elif settings.shrink:
         covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
-    evident = evident_share(second, variances, final.trace_std) if settings.shrink else 1.0
+        evident = evident_share(second, variances, final.trace_std)
     return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident, learned=True)
 
 
@@ -169,3 +188,170 @@ def evident_share(second: Floats, variances: Floats, trace_std: float) -> float:
 def _evident(value: float, std: float) -> float:
     """Zero up to `_EVIDENCE` standard deviations, and beyond a factor that approaches one quickly."""
     return 1 - (_EVIDENCE * std / value) ** 4 if value > _EVIDENCE * std else 0.0
+
+
+def finish_box(moment: NoisyMoment) -> Fitted:
+    """Mean and covariance from one moment of the whole box."""
+    d = moment.mean.size
+    second, variances = moment.transform(np.eye(d), np.zeros(d))
+    mean, covariance, std = _with_std(second, variances)
+    evident = evident_share(second, variances, moment.trace_std)
+    return Fitted(
+        mean=np.clip(mean, -1.0, 1.0),
+        covariance=evident * nearest_possible(_nearest_psd(covariance, std**2)),
+        evident=evident,
+        second=_nearest_psd(second[1:, 1:], variances[1:, 1:]),
+        mean_std=np.sqrt(variances[0, 1:]),
+        std=std,
+        unshrunk=covariance,
+        noise_shape=np.eye(d),
+        noise_std=moment.std,
+        radius=math.sqrt(d),
+        learned=True,
+    )
+
+
+def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMoment) -> Fitted:
+    """A fit in learned coordinates, averaged entry by entry with a moment of the whole box.
+
+    Weights are precisions. The moment of the box has more noise and no bias; where the fit differs from it by more than
+    noise can explain, the difference is what clipping took, and is added to the variance of the fit.
+    """
+    whole, noise = box.transform(np.eye(fitted.mean.size), np.zeros(fitted.mean.size))
+    mean, covariance, std = _with_std(whole, noise)
+    own = final.transform(plan.coordinates.inverse, -plan.coordinates.matrix @ plan.coordinates.centre)[1][1:, 1:]
+    shrunk = fitted.second - np.multiply.outer(fitted.mean, fitted.mean)
+    pairs = [
+        _Pair(fitted.second, own, whole[1:, 1:], noise[1:, 1:]),
+        _Pair(fitted.mean, fitted.mean_std**2, mean, noise[0, 1:]),
+        _Pair(shrunk, fitted.std**2, covariance, std**2),
+        _Pair(fitted.unshrunk, fitted.std**2, covariance, std**2),
+    ]
+    biased = any(pair.is_biased for pair in pairs[:2])  # whose entries have independent noise
+    second, location, about, unshrunk = (pair.average(biased=biased) for pair in pairs)
+    evident = max(fitted.evident, evident_share(whole, noise, box.trace_std))
+    return replace(
+        fitted,
+        mean=np.clip(location[0], -1.0, 1.0),
+        covariance=evident * nearest_possible(_nearest_psd(*about)),
+        evident=evident,
+        second=_nearest_psd(*second),
+        mean_std=np.sqrt(location[1]),
+        std=np.sqrt(about[1]),
+        unshrunk=unshrunk[0],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A result that may be biased and one that is not, of the same shape, and the variances of their noise."""
+
+    mine: Floats
+    variances: Floats
+    other: Floats
+    noise: Floats
+
+    @property
+    def excess(self) -> float:
+        """Sum of squared differences, less what noise explains."""
+        return float(((self.mine - self.other) ** 2).sum()) - float((self.variances + self.noise).sum())
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of `excess` without bias; a symmetric matrix has nearly all entries twice."""
+        return math.sqrt(2 * self.mine.ndim * float(((self.variances + self.noise) ** 2).sum()))
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether noise cannot explain the difference; the more exact the first result is, the surer one must be."""
+        gain = float(self.noise.sum()) / max(float(self.variances.sum()), _TINY)
+        return self.excess > max(1.0, _SURE + math.log(max(gain, 1.0)) / 2) * self.spread
+
+    def average(self, *, biased: bool) -> tuple[Floats, Floats]:
+        """Average by precisions, entry by entry, and its variances; `biased` adds the excess to the first variances."""
+        variances = self.variances
+        if biased and self.excess > 0:
+            variances = variances * (1 + self.excess / max(float(variances.sum()), _TINY))
+        weights = self.noise / np.maximum(variances + self.noise, _TINY)
+        return weights * self.mine + (1 - weights) * self.other, weights * variances
+
+
+def _with_std(second: Floats, variances: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean, covariance about it, and the covariance's standard deviations, from a noisy moment of (1, x)."""
+    mean, covariance = about_mean(second, variances)
+    own, squares = variances[0, 1:], mean**2
+    cross = np.multiply.outer(squares, own)
+    return mean, covariance, np.sqrt(variances[1:, 1:] + cross + cross.T + np.diag(2 * squares * own))
+
+
+def _nearest_psd(matrix: Floats, variances: Floats) -> Floats:
+    """Nearest positive semidefinite matrix in the norm of the noise."""
+    return nearest_psd((matrix + matrix.T) / 2, np.sqrt((variances + variances.T) / 2))
+
+
+def finish_targets(moment: NoisyMoment, size: int) -> Fitted:
+    """A fit in which the targets have their private means and variances, and nothing is known of the features."""
+    targets = moment.mean.size
+    second, variances = moment.transform(np.eye(targets), np.zeros(targets))
+    mean, covariance, std = _with_std(second, variances)
+    m = size - targets
+    every = np.zeros((size, size))
+    every[m:, m:] = np.diag(np.clip(np.diagonal(covariance), 0.0, 1.0))
+    stds = np.ones((size, size))
+    stds[m:, m:] = std
+    location = np.append(np.zeros(m), np.clip(mean, -1.0, 1.0))
+    return Fitted(
+        mean=location,
+        covariance=every,
+        evident=1.0,
+        second=every + np.multiply.outer(location, location),
+        mean_std=np.append(np.ones(m), np.sqrt(variances[0, 1:])),
+        std=stds,
+        unshrunk=every,
+        noise_shape=np.eye(size),
+        noise_std=moment.std,
+        radius=math.sqrt(size),
+        learned=False,
+    )
+
+
+def restore_excess(covariance: Floats, excess: float, radius: float) -> Floats:
+    """Covariance of clipped records with `excess` added to its trace, along the directions of long records.
+
+    Parameters
+    ----------
+    covariance : float64 array of shape (d, d)
+    excess : float
+        Limited to the trace of the covariance.
+    radius : float
+        Clipping norm.
+
+    Examples
+    --------
+    >>> restore_excess(np.diag([1.0, 4.0]), 1.0, 3.0).round(2).tolist()
+    [[1.13, 0.0], [0.0, 4.87]]
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, 0.0)
+    total = float(values.sum())
+    if excess <= 0 or total <= 0:
+        return covariance
+    long = tilt_variances(values, radius**2)
+    return np.asarray(covariance + (vectors * (min(excess, total) * long / long.sum())) @ vectors.T)
+
+
+def tilt_variances(values: Floats, square: float) -> Floats:
+    """Variances of those Gaussian records whose mean squared length is `square`, if that is more than usual.
+
+    Given its mean squared length, a sample from a Gaussian with variances v most likely looks like one with variances
+    ``v/(1 - t v)`` for some t (exponential tilting). So long records lie along leading directions more than others do.
+    """
+    if not _LEAST * square < float(values.sum()) < square:
+        return values
+    parts = values / values.max()
+
+    def variances(left: float) -> Floats:  # left = 1 - t max(v)
+        return np.asarray(values / (1 - parts + left * parts))
+
+    least = float(values.max()) / (2 * square)  # makes the largest variance alone twice the square
+    return variances(brentq(lambda left: float(variances(left).sum()) - square, least, 1.0, xtol=1e-6 * least))

@@ -11,7 +11,7 @@ import numpy as np
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.posterior import Posterior, posterior_coefficients
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
-from matrixdp.answers.noise_draws import robust_spread
+from matrixdp.answers.noise_law import robust_spread
 from matrixdp.checks import check_integer
 from matrixdp.types import Floats
 

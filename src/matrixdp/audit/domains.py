@@ -1,4 +1,4 @@
-"""Where attacks search: families of neighbouring data sets that differ in one record, pair, cell, edge or person."""
+"""The domains that attacks search: families of data sets that differ in one record, pair, cell, edge or person."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.trace_query import TracedMoments
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.domain import Bounds, Columns, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours

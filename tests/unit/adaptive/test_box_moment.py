@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.adaptive import box_moment as box
-from matrixdp.adaptive import private_moment
-from matrixdp.adaptive.box_moment import BoxMoments, expected_noise
-from matrixdp.adaptive.grid_records import GridRecords
+from matrixdp.adaptive import private_moment, queries
+from matrixdp.adaptive.queries import BoxMoments
+from matrixdp.adaptive.records import grid_records
 from matrixdp.audit import replay
 
 RNG = np.random.default_rng(5)
@@ -27,20 +26,9 @@ def test_the_moment_is_that_of_all_records():
     data = RNG.uniform(-1, 1, (50, 3))
     data[0] = 1.0
     query = BoxMoments(unit(3), 50)
-    records = GridRecords(unit(3), data, 1 << 19)
-    on_grid = np.column_stack([np.ones(50), records.take(np.arange(50))])
+    records = grid_records(unit(3), data, 1 << 19)
+    on_grid = np.column_stack([np.ones(50), records.grid.place(records.source.steps)])
     assert np.allclose(query.evaluate(records, clip=True, missing="error"), on_grid.T @ on_grid / 50, rtol=1e-14)
-
-
-@pytest.mark.parametrize("d", [1, 2, 7])
-def test_the_expected_noise_is_that_of_the_design(d):
-    privacy, ratio = mdp.Privacy(1, 1e-6), 0.2
-    design = mdp.make_design(box.box_query(d, 300, mdp.Neighbours.REPLACE, ratio), privacy)
-    std, diagonal, constant = expected_noise(d, ratio, 300 * privacy.mu)
-    assert np.diagonal(design.std)[1:] == pytest.approx(np.sqrt(diagonal))
-    assert design.std[0, 1] * constant == pytest.approx(std)
-    if d > 1:
-        assert design.std[1, 2] == pytest.approx(std)
 
 
 def neighbours(d):
@@ -54,7 +42,7 @@ def neighbours(d):
     return data, [other, centre]
 
 
-@pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (2, 1.0), (2, 50.0), (6, 50.0)])
+@pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (2, 50.0), (6, 3000.0)])
 @pytest.mark.parametrize("kind", ["replace", "add-remove"])
 def test_fits_with_box_moments_are_within_their_claim(d, epsilon, kind):
     data, others = neighbours(d)
@@ -77,7 +65,7 @@ def test_a_box_moment_with_too_little_noise_is_noticed(monkeypatch):
             answer[1:, 1:] *= 1.2
             return answer
 
-    monkeypatch.setattr(box, "BoxMoments", Broken)
+    monkeypatch.setattr(queries, "BoxMoments", Broken)
     data = np.zeros((80, 1))
     other = data.copy()
     other[0] = 1.0

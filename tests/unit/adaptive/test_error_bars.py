@@ -8,10 +8,18 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive import error_bars, private_moment
-from matrixdp.adaptive.grid_records import GridRecords, grid_levels
+from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.record_families import FAMILIES, simulate_records
-from matrixdp.adaptive.simulated_fit import FitOptions, RepeatedRecords, repeat_fit, simulated_number
-from matrixdp.adaptive.statistics import moments_of, read_off, sampling_errors
+from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records
+from matrixdp.adaptive.simulation import (
+    FitOptions,
+    fit_simulated,
+    moments_of,
+    read_off,
+    sampling_errors,
+    simulated_number,
+)
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours
 
@@ -187,17 +195,25 @@ def test_families_accept_features_without_variance(family):
     assert np.ptp(records[:, 0]) == 0
 
 
-def test_repeated_records_count_like_many():
-    records = np.random.default_rng(3).uniform(-1, 1, (500, 2))
-    box = mdp.Bounds([-1, -1], [1, 1])
-    few = GridRecords(box, records, grid_levels(2000))
-    many = GridRecords(box, np.tile(records, (4, 1)), grid_levels(2000))
-    repeated = RepeatedRecords(few, 2000)
-    ball = mdp.Bounds([-0.7, -0.7], [0.7, 0.7], radius=0.7)
-    assert len(repeated) == len(many)
-    assert repeated.counter([0.5])(0.5) == many.counter([0.5])(0.5)
-    assert repeated.excess(0.7, 0.4) == many.excess(0.7, 0.4)
-    assert np.allclose(repeated.moment(ball, 2000), many.moment(ball, 2000), rtol=1e-6)
+@pytest.mark.parametrize("turned", [False, True])
+def test_simulated_records_are_measured_like_private_ones_and_count_like_many(turned):
+    records, box = np.random.default_rng(3).uniform(-1, 1, (500, 2)), mdp.Bounds([-1, -1], [1, 1])
+    many = grid_records(box, np.tile(records, (4, 1)), grid_levels(2000))
+    rng = np.random.default_rng(0)
+    found = SimulatedMeasurements(SimulatedRecords.of(records), 2000, 1e9, Neighbours.REPLACE, rng)
+    if turned:
+        coordinates = Coordinates.of(np.array([[1.5, 0.2], [-0.3, 0.8]]), np.array([0.1, -0.2]))
+        many, found = many.transform(coordinates), found.transform(coordinates)
+    ball = mdp.Bounds([-5.6, -5.6], [5.6, 5.6], radius=0.7)
+    assert found.counter("count", [0.5], 0.1)(0.5) == pytest.approx(many.counter([0.5])(0.5), abs=4)
+    assert found.excess("tail", 0.7, 0.4, 0.1)[0] == pytest.approx(
+        many.excess(0.7, 0.4) / EXCESS_STEPS * 0.4 / 2000, rel=1e-3
+    )
+    assert np.allclose(found.ball("ball", 0.7, 0.1, 0.1).second, many.moment(ball, 2000), atol=1e-4)
+    if not turned:
+        whole = mdp.Bounds([-2, -2], [2, 2], radius=2.0)
+        assert np.allclose(found.box("box", 0.1, 0.1).second, many.moment(whole, 2000), atol=1e-4)
+    assert found.remaining == pytest.approx(0.7 if turned else 0.6)
 
 
 def test_fits_of_repeated_records_have_the_noise_of_many():
@@ -206,7 +222,9 @@ def test_fits_of_repeated_records_have_the_noise_of_many():
 
     def noise(public):
         options = FitOptions(BOUNDS, mdp.Privacy(1, 1e-6), Neighbours.REPLACE, public, "covariance")
-        return np.mean([fit.noise_std / fit.radius**2 for fit in repeat_fit(records, options, Stream(1), 5)])
+        simulated, rng = SimulatedRecords.of(records), np.random.default_rng(1)
+        fits = [fit_simulated(simulated, options, rng) for _ in range(5)]
+        return np.mean([fit.noise_std / fit.radius**2 for fit in fits])
 
     assert noise(2000) / noise(200_000) == pytest.approx(100, rel=0.1)
 

@@ -7,15 +7,13 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive import budget as fit_budget
-from matrixdp.adaptive import clipped_tail as tail
-from matrixdp.adaptive import fit as learning
-from matrixdp.adaptive.box_moment import BoxMoments
 from matrixdp.adaptive.coordinates import LEVELS
-from matrixdp.adaptive.grid_records import GridRecords
+from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.moment import private_moment
+from matrixdp.adaptive.queries import BoxMoments, ExcessMean, TracedMoments
+from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
-from matrixdp.adaptive.tail_query import TailMoments
-from matrixdp.adaptive.trace_query import TracedMoments
 from matrixdp.domain.row_arithmetic import square_lengths
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.moment_sums import levels
@@ -23,10 +21,10 @@ from matrixdp.queries.moment_sums import levels
 
 def settled(records, bounds):
     """Each record as it enters a moment in a ball, by itself."""
-    everything = records.take(np.arange(len(records)))
+    everything = records.grid.place(records.source.steps)
     grid = levels(len(records))
     on_sphere = bounds.quantise(everything, grid) * bounds.steps(grid)
-    return np.where((records.lengths > bounds.radius * (1 - 1e-13))[:, None], on_sphere, everything)
+    return np.where((records.source.lengths > bounds.radius * (1 - 1e-13))[:, None], on_sphere, everything)
 
 
 def row_lengths(records):
@@ -39,8 +37,8 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
     """Replays what each moment's query does with its records, one by one: box and ball hold for what is summed."""
     rng = np.random.default_rng(seed)
     data = rng.standard_cauchy((records, size)) * rng.choice([1e-3, 1, 1e3])
-    steps = GridRecords(mdp.Bounds([-1] * size, [1] * size), data, LEVELS)
-    assert np.abs(steps.steps).max() <= LEVELS
+    steps = grid_records(mdp.Bounds([-1] * size, [1] * size), data, LEVELS)
+    assert np.abs(steps.source.steps).max() <= LEVELS
     seen = []
 
     class Watch(fit_budget.FitBudget):
@@ -51,7 +49,7 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
     for chosen in SETTINGS.values():
         watched._releases.clear()
-        learning.fit_moment(steps, chosen, watched, public=records)
+        fit_moment(PrivateMeasurements(steps, watched, records), Task(chosen))
     for query, answer in seen:
         if isinstance(query, TracedMoments):
             bounds = query.moments.bounds
@@ -62,17 +60,10 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
             found = query.moments.evaluate(answer, clip=True, missing="error")
             assert np.allclose(found, full.T @ full / records, rtol=0, atol=1e-12 * query.moments.magnitude)
         elif isinstance(query, BoxMoments):
-            full = np.column_stack([np.ones(records), answer.take(np.arange(records))])
+            full = np.column_stack([np.ones(records), answer.grid.place(answer.source.steps)])
             assert (np.abs(full) <= 1).all()
             assert np.allclose(query.evaluate(answer, clip=True, missing="error"), full.T @ full / records, atol=1e-12)
-        elif isinstance(query, TailMoments):
-            outer, inner = (settled(answer, query._ball(radius)) for radius in (query.outer, query.radius))
-            squares = (outer**2).sum(axis=1) - (inner**2).sum(axis=1)
-            rounded = np.sqrt(size) * query.longest / levels(records) * (1 + 1e-6)  # as in its sensitivity
-            assert (squares <= query.outer**2 - query.radius**2 + 2 * (2 * query.outer * rounded + rounded**2)).all()
-            found = query.evaluate(answer, clip=True, missing="error")
-            assert found[0, -1] == pytest.approx(squares.mean(), abs=1e-9 * query.outer**2)
-        elif isinstance(query.function, tail._Mean):
+        elif isinstance(query.function, ExcessMean):
             assert 0 <= query.function(answer)[0, 0] <= query.function.limit
         else:
             assert 0 <= query.function(answer)[0, 0] <= records

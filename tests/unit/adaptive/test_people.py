@@ -11,10 +11,9 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment, private_scales
-from matrixdp.adaptive.ball_moment import ball_query
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.grid_records import EXCESS_STEPS, GridRecords, grid_levels
-from matrixdp.adaptive.people_records import validate_people
+from matrixdp.adaptive.queries import ball_query
+from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records, validate_records
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.estimators import (
@@ -79,8 +78,8 @@ def test_one_row_each_is_the_plain_fit_to_the_last_bit(neighbours):
 def test_sums_of_one_row_each_are_those_of_records_to_the_last_bit(person, public):
     """On coarse grids, too, which belong to large public numbers."""
     data = make_people(300).drop_duplicates("id")
-    people = validate_people(data, BOUNDS, person)[1](public)
-    records = GridRecords(BOUNDS, data[["a", "b", "c"]].to_numpy(), grid_levels(public))
+    people = validate_records(data, BOUNDS, person)[1](public)
+    records = grid_records(BOUNDS, data[["a", "b", "c"]].to_numpy(), grid_levels(public))
     assert (people.levels, people.shape) == (records.levels, records.shape)
     turned = Coordinates.of(*TURN, people.levels)
     for one, other in ((people, records), (people.transform(turned), records.transform(turned))):
@@ -123,7 +122,7 @@ def test_more_rows_of_a_person_than_were_counted_are_an_error(step):
     """In records that grow while a fit reads them, each row of a person who had one would weigh one."""
     data, rows = make_people(20).sort_values("id"), [20]
     grown = mdp.Blocks(lambda: [data.iloc[: rows[0]].assign(id=data.id.to_numpy()[0])])
-    records = validate_people(grown, BOUNDS, PERSON)[1](1)
+    records = validate_records(grown, BOUNDS, PERSON)[1](1)
     ball = Bounds([-8] * 3, [8] * 3, radius=1.0)
     arguments = {"counter": ([0.3],), "excess": (0.2, 1.0), "moment": (ball, 1)}[step]
     getattr(records, step)(*arguments)
@@ -169,7 +168,7 @@ def extreme(rng, rows):
 def on_grid(people, public=None, person=PERSON):
     frame = pd.DataFrame(np.concatenate(list(people.values())), columns=["a", "b", "c"])
     ids = np.repeat(list(people), [len(rows) for rows in people.values()])
-    return validate_people(frame.assign(id=ids), BOUNDS, person)[1](public or len(people))
+    return validate_records(frame.assign(id=ids), BOUNDS, person)[1](public or len(people))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -194,7 +193,7 @@ def on_grid_of(people, like):
     """The records of fewer people, on the same grid and in the same coordinates."""
     found = on_grid(people)
     assert found.levels == like.levels
-    return found if like.coordinates is None else found.transform(like.coordinates)
+    return found if like.grid.coordinates is None else found.transform(like.grid.coordinates)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -209,7 +208,7 @@ def test_one_person_moves_no_count_or_excess_further_than_the_rows_that_count(se
 
 def test_one_more_person_leaves_the_weights_of_the_others(monkeypatch):
     """Weights have few digits here. If these depended on the private number of people, all weights could change."""
-    monkeypatch.setattr("matrixdp.adaptive.people_records.EXCESS_STEPS", 1 << 44)
+    monkeypatch.setattr("matrixdp.adaptive.records.EXCESS_STEPS", 1 << 44)
     people = {i: np.full((11, 3), 6.0) for i in range(8)}
     more = on_grid(people, public=8)
     del people[7]

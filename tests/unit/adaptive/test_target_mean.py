@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.adaptive import private_moment, solve_regression
-from matrixdp.adaptive import target_mean as targeted
-from matrixdp.adaptive.grid_records import GridRecords
-from matrixdp.adaptive.target_mean import TargetMoments
+from matrixdp.adaptive import private_moment, queries, solve_regression
+from matrixdp.adaptive.queries import BoxMoments
+from matrixdp.adaptive.records import grid_records
 from matrixdp.audit import replay
 
 LOW = mdp.Privacy(0.1, 1e-6)
@@ -24,7 +23,7 @@ def records(n, d, seed=0):
 
 def test_target_moments_leave_the_features_out():
     data = records(40, 4)
-    found = TargetMoments(unit(2), 40).evaluate(GridRecords(unit(4), data, 1 << 19), clip=True, missing="error")
+    found = BoxMoments(unit(2), 40).evaluate(grid_records(unit(4), data, 1 << 19), clip=True, missing="error")
     full = np.column_stack([np.ones(40), data[:, 2:]])
     assert np.allclose(found, full.T @ full / 40, atol=1e-6)
 
@@ -59,18 +58,18 @@ def test_a_fit_that_measures_targets_alone_is_within_its_claim(kind, targets):
 
     found = replay(fit, data, other)
     assert not found.broken, str(found)
-    assert [step.query for step in found.steps] == ["TargetMoments"]
+    assert [step.query for step in found.steps] == ["BoxMoments"]
 
 
 def test_a_target_mean_with_too_little_noise_is_noticed(monkeypatch):
-    class Broken(TargetMoments):
+    class Broken(BoxMoments):
         def evaluate(self, data, *, clip, missing):
             answer = super().evaluate(data, clip=clip, missing=missing)
             answer[0, 1:] *= 1.5
             answer[1:, 0] *= 1.5
             return answer
 
-    monkeypatch.setattr(targeted, "TargetMoments", Broken)
+    monkeypatch.setattr(queries, "BoxMoments", Broken)
     data = records(60, 12)
     data[0, -1], other = 1.0, data.copy()
     other[0, -1] = -1.0

@@ -1,0 +1,260 @@
+"""The queries of a fit, each with the proof of its sensitivity: counts, excesses, and moments in a ball or a box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from matrixdp.adaptive.records import EXCESS_STEPS, PrivateRecords
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person, most_rows
+from matrixdp.privacy import Neighbours
+from matrixdp.queries import MatrixQuery, Moments, Query
+from matrixdp.sensitivity import FrobeniusBall
+from matrixdp.serialise import builtin_kind
+from matrixdp.types import Floats
+
+_ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
+_EPS = float(np.finfo(float).eps)
+_AROUND = 8.0  # halfwidth of the box about a ball, in radii: a tight one would turn the directions of clipped records
+_BEYOND = 1.01  # radius of a ball that contains the box, in units of its corners' length
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A private function that counts longer records, and the public cut-off to count at."""
+
+    above: Callable[[float], float]
+    at: float
+
+
+def count_query(records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
+    """Query for the number of records that are longer than a cut-off; `data` is a `Cut`.
+
+    Privacy
+    -------
+    One record changes a count by one at most, for either kind of neighbours. So does one person, who counts as the
+    share of their rows that are longer; where k rows of a person count, the change is at most k.
+    """
+    most = FrobeniusBall(float(most_rows(person)))
+    return Query((1, 1), most, bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
+
+
+def _count(cut: Cut) -> Floats:
+    """Number of records longer than the cut-off, of shape (1, 1)."""
+    return np.array([[float(cut.above(cut.at))]])
+
+
+def excess_query(limit: float, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
+    """Query for the mean excess of squared lengths; `data` is the sum in steps of ``limit/EXCESS_STEPS``.
+
+    Privacy
+    -------
+    A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
+    either kind of neighbours; and by k times that where k rows of a person count.
+    """
+    return Query(
+        (1, 1),
+        FrobeniusBall(most_rows(person) * limit / records * _ROUNDING),
+        bound=2.5 * limit,
+        function=ExcessMean(limit, records),
+        neighbours=neighbours,
+        person=person,
+        relative_error=4 * _EPS,  # an exact sum, and three operations
+    )
+
+
+@dataclass(frozen=True)
+class ExcessMean:
+    """Mean excess, of shape (1, 1), from a sum in steps."""
+
+    limit: float
+    records: int
+
+    def __call__(self, steps: Any) -> Floats:
+        """Mean excess of a sum in steps."""
+        return np.array([[float(steps) / EXCESS_STEPS * self.limit / self.records]])
+
+
+class BallMoments(Moments):
+    """`Moments` of `PrivateRecords`, which clip and sum themselves.
+
+    Privacy
+    -------
+    As `Moments`: the term of each record lies in the ball and depends on that record alone, and the sum is exact.
+    """
+
+    @property
+    def relative_error(self) -> float:
+        """Relative rounding error of exact sums as floats.
+
+        Up to nine layers of digits, of which two are not rounded, a division and a sum; the units are powers of two.
+        """
+        return 8 * _EPS
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """Moments of the records, clipped to the ball."""
+        assert isinstance(data, PrivateRecords)
+        self.check_number(len(data))
+        return data.moment(self.bounds, self.records)
+
+
+def ball_query(
+    size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25, person: Person | None = None
+) -> BallMoments | TracedMoments:
+    """Query for moments in a ball about the origin, with the trace as well where their number is public.
+
+    `ratio` is the square of the constant that goes before each record, in units of ``radius^2``.
+
+    Privacy
+    -------
+    The query clips each record to the ball, so the only assumption is that each row depends on one record. By (5) of
+    docs/mathematics.md the noise of a diagonal entry is ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records,
+    and ``(1 + ratio) radius^2/(N mu)`` for added or removed ones; where k rows of a person count, k times that.
+    """
+    bounds = Bounds(np.full(size, -_AROUND * radius), np.full(size, _AROUND * radius), radius=radius)
+    moments = BallMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))
+    return TracedMoments(moments, ratio) if moments.public_number else moments
+
+
+@builtin_kind
+@dataclass(frozen=True, eq=False)
+class TracedMoments(MatrixQuery):
+    """Mean, second moment and ``|x|^2`` of records in a ball about the origin, as one row.
+
+    The entries are ``sqrt(2) c0 E x_i``, ``sqrt(2) E x_i x_j`` (i < j), ``E x_i^2`` and ``sqrt(k) E |x|^2``, with
+    ``y = c0^2/r^2`` at most 1 and ``k = 1 + 2 y``.
+
+    Parameters
+    ----------
+    moments : Moments
+        In a ball of radius r, for replaced records.
+    ratio : float
+        y in the formula above.
+
+    Privacy
+    -------
+    With ``a = |u|^2``, ``b = |v|^2``, ``w = u'v`` the squared change, times N^2, is ``2 c0^2 (a + b - 2 w) + a^2 + b^2
+    - 2 w^2 + k (a - b)^2``, at most ``2 c0^2 (a + b) + 2 c0^4 + a^2 + b^2 + k (a - b)^2`` for any w. That is convex in
+    (a, b), so largest at a corner of [0, r^2]^2: ``2 (c0^2 + r^2)^2`` at (r^2, r^2), and no more at (r^2, 0) as long as
+    ``k <= 1 + 2 y``. So the trace is free: the bound is that of (5) in docs/mathematics.md.
+
+    Examples
+    --------
+    >>> query = TracedMoments(Moments(Bounds([-1, -1], [1, 1], radius=1.0), 10), 0.25)
+    >>> query.shape, round(query.sensitivity.frobenius * 10 / math.sqrt(2), 6)
+    ((1, 6), 1.25)
+    """
+
+    moments: Moments
+    ratio: float
+    side = "columns"
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        """Neighbours of the moments: replaced records."""
+        return self.moments.neighbours
+
+    @property
+    def person(self) -> Person | None:  # type: ignore[override]
+        """The person of the moments."""
+        return self.moments.person
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball."""
+        return float(self.moments.bounds.radius or math.nan)
+
+    @property
+    def constant(self) -> float:
+        """Constant before each record: c0."""
+        return math.sqrt(self.ratio) * self.radius
+
+    @property
+    def weight(self) -> float:
+        """Squared weight of the trace: k."""
+        return 1 + 2 * self.ratio
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(1, d (d + 3)/2 + 1) for d features."""
+        d = self.moments.bounds.size
+        return 1, d * (d + 3) // 2 + 1
+
+    @cached_property
+    def sensitivity(self) -> FrobeniusBall:
+        """Largest change when one record is replaced."""
+        square = self.radius**2 * (1 + self.ratio)
+        return FrobeniusBall(math.sqrt(2) * square / self.moments.records * _ROUNDING)
+
+    @cached_property
+    def magnitude(self) -> Floats:
+        """Largest absolute value of each entry, rounded up for records that exceed the radius by rounding."""
+        d, square = self.moments.bounds.size, self.radius**2 * (1 + 1e-9)
+        first = np.full(d, math.sqrt(2 * self.ratio) * square)
+        products = np.full(d * (d - 1) // 2, math.sqrt(2) * square)
+        squares = np.full(d, square)
+        return np.concatenate([first, products, squares, [math.sqrt(self.weight) * square]])[None]
+
+    @property
+    def relative_error(self) -> float:
+        """Relative rounding error of exact integers as floats, and of the sum in the trace."""
+        return (self.moments.bounds.size + 8) * _EPS
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The row of moments and trace, of shape (1, d (d + 3)/2 + 1), from exact integer sums."""
+        matrix = self.moments.evaluate(data, clip=clip, missing=missing)
+        d = len(matrix) - 1
+        diagonal = np.diagonal(matrix)[1:]
+        rows, columns = np.triu_indices(d, 1)
+        parts = [
+            math.sqrt(2) * self.constant * matrix[0, 1:],
+            math.sqrt(2) * matrix[1:, 1:][rows, columns],
+            diagonal,
+            np.array([math.sqrt(self.weight) * float(diagonal.sum())]),
+        ]
+        return np.concatenate(parts)[None]
+
+    def matrix(self, row: Floats) -> Floats:
+        """Noisy moment of ``(1, x)``, of shape (d + 1, d + 1); both measurements of the trace are averaged."""
+        d = self.moments.bounds.size
+        first, products, squares, trace = np.split(row, np.cumsum([d, d * (d - 1) // 2, d]))
+        own, other = float(squares.sum()), float(trace[0]) / math.sqrt(self.weight)
+        both = (own + d * self.weight * other) / (1 + d * self.weight)  # variances d and 1/k
+        matrix = np.diag(np.concatenate([[1.0], squares + (both - own) / d]))
+        rows, columns = np.triu_indices(d, 1)
+        matrix[rows + 1, columns + 1] = matrix[columns + 1, rows + 1] = products / math.sqrt(2)
+        matrix[0, 1:] = matrix[1:, 0] = first / math.sqrt(2) / self.constant
+        return matrix
+
+
+class BoxMoments(BallMoments):
+    """`Moments` of the last features of `PrivateRecords` in [-1, 1]^d, or of all, without a radius.
+
+    Privacy
+    -------
+    As `Moments` of those features alone: records are on a grid within the box, their sum is exact, and the entries of
+    other features are left out.
+    """
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """Moments of all records, none of them clipped."""
+        assert isinstance(data, PrivateRecords)
+        assert data.grid.coordinates is None
+        self.check_number(len(data))
+        d = data.shape[1]
+        radius = _BEYOND * math.sqrt(d)
+        moment = data.moment(Bounds(np.full(d, -radius), np.full(d, radius), radius=radius), self.records)
+        kept = np.r_[0, d + 1 - self.bounds.size : d + 1]
+        return np.asarray(moment[np.ix_(kept, kept)])
+
+
+def box_query(size: int, public: int, neighbours: Neighbours, ratio: float, person: Person | None = None) -> BoxMoments:
+    """Query for moments in [-1, 1]^d; `ratio` is the square of the constant before each record, in units of d."""
+    bounds = Bounds(np.full(size, -1.0), np.full(size, 1.0))
+    return BoxMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))

@@ -1,0 +1,486 @@
+"""Private records on a grid, with exact counts, excesses and moments, wherever the records are.
+
+Records in memory or on a GPU are rounded to the grid once; records outside of memory, and those of people with several
+rows, are read and rounded again for each answer. All answers are sums of integers over blocks of records, so they have
+the same bits in any order, partition and place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.adaptive.coordinates import LEVELS, Coordinates, limbs_to_digits, multiply, to_digits, to_floats
+from matrixdp.device import is_device_block, load_cupy
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
+from matrixdp.domain.row_arithmetic import square_lengths
+from matrixdp.errors import ParameterError
+from matrixdp.noise import GramSum
+from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
+from matrixdp.queries.moment_sums import MomentSum, levels
+from matrixdp.queries.people import UNIT, PeopleSum
+from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
+from matrixdp.records.people import People, count_people
+from matrixdp.types import Floats
+
+EXCESS_STEPS = 1 << 12  # grid of one record's excess; sums over 2^50 records stay below 2^63
+_BLOCK = 1 << 17  # numbers per block, so that a block stays in the cache
+_MOST_FEATURES = 1 << 15  # squared lengths on the grid stay below 2^53
+_EPS = float(np.finfo(float).eps)
+
+
+def check_features(size: int) -> None:
+    """Raise for more features than the exact arithmetic allows."""
+    if size > _MOST_FEATURES:
+        raise ParameterError(f"bounds must be for at most {_MOST_FEATURES} features, got {size} instead.")
+
+
+def grid_levels(public: int) -> int:
+    """Half the number of grid steps for a public number of records: 2^19 up to two million records.
+
+    Sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62 for any grid point m.
+    """
+    return min(LEVELS, levels(4 * public))
+
+
+def excess_steps(lengths: Floats, radius: float, limit: float) -> NDArray[np.int64]:
+    """Excess of squared lengths over a squared radius, up to a limit, in whole steps of ``limit/EXCESS_STEPS``."""
+    beyond = np.square(lengths) - radius**2
+    return np.asarray(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64))
+
+
+def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
+    """Mask of the records that are outside a ball, or too close to the sphere to tell."""
+    assert ball.radius is not None
+    return np.asarray(lengths > ball.radius * (1 - 2 * (ball.size + 16) * _EPS))
+
+
+class Sums:
+    """Running number of records, ``sum q`` and ``sum q q'`` of integer records q: int64 arrays (d,) and (d, d)."""
+
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self.total: NDArray[np.int64] = np.zeros(size, np.int64)
+        self.gram: NDArray[np.int64] = np.zeros((size, size), np.int64)
+
+    def add(self, steps: NDArray[np.floating], limit: int) -> Sums:
+        """Add records of shape (n, d), integers of at most `limit`, and return the sums."""
+        gram, rows = GramSum(steps.shape[1], limit=limit), max(1, _BLOCK // steps.shape[1])
+        for start in range(0, len(steps), rows):
+            block = np.asarray(steps[start : start + rows], np.float64)
+            self.total += (np.ones(len(block)) @ block).astype(np.int64)  # below 2^53: exact in any order
+            gram.add(block)
+        self.count += len(steps)
+        if len(steps):
+            self.gram += gram.value()
+        return self
+
+    def merge(self, other: Sums, sign: int = 1) -> Sums:
+        """Add other sums, or subtract them with the sign -1, and return these."""
+        self.count += sign * other.count
+        self.total += sign * other.total
+        self.gram += sign * other.gram
+        return self
+
+    def shifted(self, origin: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``sum q`` and ``sum q q'`` for ``q - origin`` in place of q, origin of shape (d,)."""
+        cross = np.multiply.outer(self.total, origin)
+        gram = self.gram - cross - cross.T + self.count * np.multiply.outer(origin, origin)
+        return self.total - self.count * origin, gram
+
+
+@dataclass(eq=False)
+class GridBlock:
+    """Some records on the grid, of shape (n, d), and their lengths, of shape (n,).
+
+    `counts` says how many rows the person of each has, where there are people. `sums` are those of all records of a
+    block that is kept.
+    """
+
+    steps: NDArray[np.float32]
+    lengths: Floats
+    counts: NDArray[np.int64] | None = None
+    sums: Sums | None = None
+
+    def counts_of(self, rows: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+        """Numbers of rows of the people of some rows."""
+        return None if self.counts is None else self.counts[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Rounding of records to a grid, their public coordinates, and the weights of their rows.
+
+    Attributes
+    ----------
+    bounds : Bounds
+        Box that is mapped to [-1, 1]^d; values outside are clipped to it.
+    levels : int
+        Half the number of grid steps.
+    coordinates : Coordinates or None
+        None for [-1, 1]^d.
+    person, people : Person and People, or None
+        How rows count, and how many rows each person has.
+    unit : int
+        What a record that counts once weighs in counts and excesses.
+
+    Privacy
+    -------
+    Each record is mapped independently of the others, and its weight depends on the rows of one person.
+    """
+
+    bounds: Bounds
+    levels: int
+    coordinates: Coordinates | None = None
+    person: Person | None = None
+    people: People | None = None
+    unit: int = 1
+
+    def blocks(self, blocks: Iterable[Any]) -> Iterator[GridBlock]:
+        """Blocks of data on the grid."""
+        for block in blocks:
+            data, counts = (block, None) if self.people is None else self.people.split(block)
+            yield self.block(to_array(data, self.bounds.size, self.bounds.names), counts)
+
+    def block(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> GridBlock:
+        """Records of shape (n, d) on the grid."""
+        n, d = len(array), self.bounds.size
+        steps, rows = np.empty((n, d), np.float32), max(1, _BLOCK // d)  # exact for integers up to 2^24
+        buffer = np.empty((min(rows, n), d))
+        for start in range(0, n, rows):
+            part = array[start : start + rows]
+            steps[start : start + rows] = self.bounds.quantise(part, self.levels, out=buffer[: len(part)])
+        return GridBlock(steps, self.lengths(steps), counts)
+
+    def device_block(self, array: Any) -> GridBlock:
+        """Records on a GPU, rounded and summed there, and kept in the memory of the host: the same integers and sums.
+
+        Lengths of records are sums along a row, whose bits depend on the order of summation: they are computed on the
+        host, like those of other records.
+        """
+        n, d = int(array.shape[0]), self.bounds.size
+        steps, cupy, width = np.empty((n, d), np.float32), load_cupy(), padded(1 + d)
+        grid = DeviceGrid(self.bounds, self.bounds, self.levels, constant=True, clip=True, missing="error")
+        with cupy.cuda.Device(array.device.id):
+            total, rows = cupy.zeros((width, width), np.int64), rows_at_a_time(width)
+            for start in range(0, n, rows):
+                block = grid(array[start : start + rows], width)
+                total += device_gram(block, self.levels)
+                steps[start : start + rows] = block[:, 1 : 1 + d].astype(np.float32).get()
+            grid.check(array)
+            gram = total.get()[: 1 + d, : 1 + d]
+        sums = Sums(d)
+        sums.count, sums.total, sums.gram = n, gram[0, 1:] // self.levels, gram[1:, 1:]  # the constant is `levels`
+        return GridBlock(steps, self.lengths(steps), sums=sums)
+
+    def lengths(self, steps: NDArray[np.float32]) -> Floats:
+        """Length of each record in the coordinates, of shape (n,)."""
+        if self.coordinates is not None:
+            return self.coordinates.lengths(steps)
+        found, rows = np.empty(len(steps)), max(1, _BLOCK // self.bounds.size)
+        for start in range(0, len(steps), rows):
+            part = slice(start, start + rows)
+            square_lengths(steps[part].astype(np.float64), out=found[part])
+        return np.asarray(np.sqrt(found, out=found) / self.levels)
+
+    def place(self, steps: NDArray[np.float32]) -> Floats:
+        """Records in the coordinates, of shape (n, d)."""
+        return np.asarray(steps, np.float64) / self.levels if self.coordinates is None else self.coordinates(steps)
+
+    def weights(self, block: GridBlock, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Weights of some rows, in units."""
+        if self.person is None or block.counts is None:
+            return np.ones(int(np.count_nonzero(rows)), np.int64)
+        return self.person.weights(block.counts[rows], self.unit)
+
+    def empty_sums(self) -> Sums | PeopleSum:
+        """Sums without records, for those in a ball."""
+        if self.person is None:
+            return Sums(self.bounds.size)
+        return PeopleSum(self.bounds.size + 1, limit=2 * self.levels, person=self.person)
+
+    def sums(self, block: GridBlock, rows: NDArray[np.bool_]) -> Sums | PeopleSum:
+        """Sums of some rows of a block: of those, or of all less the others, whichever are fewer."""
+        total = self.empty_sums()
+        if isinstance(total, PeopleSum):
+            origin = 0 if self.coordinates is None else self.coordinates.origin
+            assert block.counts is not None
+            total.add(np.column_stack([np.ones(len(block.steps)), block.steps - origin])[rows], block.counts[rows])
+            return total
+        if block.sums is None or 2 * np.count_nonzero(rows) < len(rows):
+            return total.add(block.steps[rows], self.levels)
+        return total.merge(block.sums).merge(Sums(self.bounds.size).add(block.steps[~rows], self.levels), -1)
+
+    def moment(self, sums: Sums | PeopleSum) -> Floats:
+        """``sum (1, u)(1, u)'``, of shape (d + 1, d + 1), from exact sums on the grid, rounded once.
+
+        The first entry of people in coordinates is left at zero.
+        """
+        if isinstance(sums, PeopleSum):
+            if self.coordinates is None:
+                scale = np.append(1.0, np.full(self.bounds.size, 1 / self.levels))
+                return np.asarray(sums.value() * np.multiply.outer(scale, scale))
+            limbs = sums.limbs()
+            first, second = limbs_to_digits(limbs[:, 0, 1:, None]), limbs_to_digits(limbs[:, 1:, 1:])
+            return _with_count(0.0, *_turn(self.coordinates, first, second)) / UNIT
+        if self.coordinates is None:
+            return _with_count(sums.count, sums.total / self.levels, sums.gram / self.levels**2)
+        total, gram = sums.shifted(self.coordinates.origin)
+        return _with_count(sums.count, *_turn(self.coordinates, to_digits(total[:, None]), to_digits(gram)))
+
+
+def _turn(coordinates: Coordinates, total: Floats, gram: Floats) -> tuple[Floats, Floats]:
+    """``sum u`` and ``sum u u'`` in coordinates, from the digits of sums on the grid about the origin."""
+    numbers, unit = coordinates.numbers, coordinates.unit
+    first = to_floats(multiply(numbers, total))[:, 0] * unit
+    half = multiply(numbers, gram).transpose(0, 2, 1)
+    return first, to_floats(multiply(numbers, half)) * np.multiply.outer(unit, unit)
+
+
+def _with_count(count: float, total: Floats, gram: Floats) -> Floats:
+    return np.block([[np.full((1, 1), float(count)), total[None]], [total[:, None], gram]])
+
+
+class PrivateRecords:
+    """Private records u of shape (n, d): exact counts by length, and exact moments after clipping to a ball.
+
+    Parameters
+    ----------
+    source : GridBlock, or Records that can be read more than once
+    grid : Grid
+    count : int
+        Number of records, of people, or of rows that count.
+
+    Privacy
+    -------
+    Private. Each row and its length depend on one record. With people, weights are integers, rounded down, and depend
+    on the rows of one person and on what is public. Those of a person sum to at most one, or to at most k where k rows
+    count: a count, an excess and a moment of one person are averages over their rows, or at most k times such an
+    average, and lie in the convex hull of those of single rows and of a row of zeros. A reading with another number of
+    rows, in which a person could weigh more, is an error.
+    """
+
+    def __init__(self, source: GridBlock | Records, grid: Grid, count: int) -> None:
+        assert grid.coordinates is None or grid.coordinates.levels == grid.levels
+        self.source, self.grid = source, grid
+        self.shape, self.levels = (count, grid.bounds.size), grid.levels
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def counter(self, cuts: Sequence[float]) -> Callable[[float], float]:
+        """Function that returns how many records are longer than one of the cut-offs; files are read once for all."""
+        unit = self.grid.unit
+        if isinstance(self.source, GridBlock):
+            return lambda cut: self._total(_Counts((cut,)))[0] / unit
+        found = dict(zip(cuts, self._total(_Counts(tuple(cuts))).tolist(), strict=True))
+        return lambda cut: found[cut] / unit
+
+    def excess(self, radius: float, limit: float) -> float:
+        """Sum of ``min(max(|u|^2 - radius^2, 0), limit)``, each rounded to whole steps of ``limit/EXCESS_STEPS``."""
+        return float(self._total(_Excess(radius, limit))[0]) / self.grid.unit
+
+    def moment(self, ball: Bounds, public: int) -> Floats:
+        """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin, (d + 1, d + 1).
+
+        A record inside the ball is summed as it is; one outside, or too close to the sphere to tell, is clipped and
+        rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
+        """
+        task = _Moments(ball, public)
+        inside, clipped = task.start(self.grid)
+        rows = 0
+        for (within, others), read in self._read(task):
+            inside.merge(within)
+            clipped.total.merge(others)
+            rows += read
+        self._check_rows(rows)
+        moment = self.grid.moment(inside)
+        if self.grid.person is not None:
+            # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
+            moment[0, 0] = len(self) - float(clipped.total.value()[0, 0]) / levels(public) ** 2
+        return moment / public + clipped.value()
+
+    def transform(self, coordinates: Coordinates) -> PrivateRecords:
+        """The same records in public coordinates; transforms do not compose."""
+        grid, source = replace(self.grid, coordinates=coordinates), self.source
+        if isinstance(source, GridBlock):
+            source = replace(source, lengths=grid.lengths(source.steps))
+        return PrivateRecords(source, grid, len(self))
+
+    def _total(self, task: _Task) -> NDArray[np.int64]:
+        """Sum of the results of a task."""
+        total, rows = np.zeros(1, np.int64), 0
+        for found, read in self._read(task):
+            total, rows = total + found, rows + read
+        self._check_rows(rows)
+        return total
+
+    def _read(self, task: _Task) -> Iterator[tuple[Any, int]]:
+        """Result and number of rows of each part."""
+        if isinstance(self.source, GridBlock):
+            return iter([(task(self.grid, [self.source]), len(self.source.steps))])
+        return self.source.map(_Reading(self.grid, task))
+
+    def _check_rows(self, rows: int) -> None:
+        if self.grid.people is not None:
+            self.grid.people.check_rows(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Weight of the rows that are longer than each cut-off."""
+
+    cuts: tuple[float, ...]
+
+    def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> NDArray[np.int64]:
+        found = np.zeros(len(self.cuts), np.int64)
+        for block in blocks:
+            if grid.person is None:
+                found += [np.count_nonzero(block.lengths > cut) for cut in self.cuts]
+            else:
+                weights = grid.weights(block, np.ones(len(block.lengths), bool))
+                found += [weights[block.lengths > cut].sum() for cut in self.cuts]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Excess:
+    """Weighted sum of the excess of rows, in whole steps."""
+
+    radius: float
+    limit: float
+
+    def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> NDArray[np.int64]:
+        total = 0
+        for block in blocks:
+            longer = block.lengths > self.radius
+            total += int(grid.weights(block, longer) @ excess_steps(block.lengths[longer], self.radius, self.limit))
+        return np.array([total])
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Sums of the rows that are in a ball, on the grid, and of the others after clipping."""
+
+    ball: Bounds
+    public: int
+
+    def start(self, grid: Grid) -> tuple[Any, MomentSum]:
+        """Both sums without rows."""
+        ball = self.ball
+        clipped = MomentSum(ball, ball, self.public, constant=True, clip=True, missing="error", person=grid.person)
+        return grid.empty_sums(), clipped
+
+    def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> tuple[Any, Any]:
+        inside, clipped = self.start(grid)
+        for block in blocks:
+            outside = may_be_outside(block.lengths, self.ball)
+            clipped.add(grid.place(block.steps[outside]), block.counts_of(outside))
+            inside.merge(grid.sums(block, ~outside))
+        return inside, clipped.total
+
+
+_Task = Callable[[Grid, Iterable[GridBlock]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """A task on blocks of data, which are put on the grid; also counts their rows."""
+
+    grid: Grid
+    task: _Task
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Any, int]:
+        counted = _Counted(self.grid.blocks(blocks))
+        return self.task(self.grid, counted), counted.rows
+
+
+@dataclass(eq=False)
+class _Counted:
+    """Blocks, and how many rows they had so far."""
+
+    blocks: Iterator[GridBlock]
+    rows: int = field(default=0, init=False)
+
+    def __iter__(self) -> Iterator[GridBlock]:
+        for block in self.blocks:
+            self.rows += len(block.steps)
+            yield block
+
+
+@dataclass(frozen=True, eq=False)
+class _CheckTask:
+    """Counts the rows of one part, and raises for unsuitable ones."""
+
+    bounds: Bounds
+    people: People | None
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
+        rows = 0
+        for block in blocks:
+            data = block if self.people is None else self.people.split(block)[0]
+            array = to_array(data, self.bounds.size, self.bounds.names)
+            rows += len(self.bounds.checked(array, clip=True, missing="error"))
+        return rows
+
+
+def validate_records(
+    data: Any, bounds: Bounds, person: Person | None = None
+) -> tuple[int, Callable[[int], PrivateRecords]]:
+    """Number of records, of people or of rows that count, and a function from their public number to the records.
+
+    Raises for unsuitable data.
+    """
+    if person is not None:
+        return _validate_people(data, bounds, person)
+    if is_device_block(data):
+        on_device = device_records(data, bounds.size, bounds.names)
+        return len(on_device), lambda public: _kept(Grid.device_block, bounds, on_device, public)
+    if not is_out_of_core(data):
+        array = to_array(data, bounds.size, bounds.names)
+        return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
+    parts = require_rereadable(as_records(data)).select(bounds.names)
+    count = sum(parts.map(_CheckTask(bounds, None)))
+    return count, lambda public: PrivateRecords(parts, Grid(bounds, grid_levels(public)), count)
+
+
+def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> PrivateRecords:
+    """Records in memory, of shape (n, d), on a grid, with the sums of all."""
+    grid = Grid(bounds, levels)
+    block = grid.block(array)
+    block.sums = Sums(bounds.size).add(block.steps, levels)
+    return PrivateRecords(block, grid, len(array))
+
+
+def _kept(place: Callable[[Grid, Any], GridBlock], bounds: Bounds, array: Any, public: int) -> PrivateRecords:
+    grid = Grid(bounds, grid_levels(public))
+    return PrivateRecords(place(grid, array), grid, len(array))
+
+
+def _validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Callable[[int], PrivateRecords]]:
+    parts, people = read_people(data, bounds, person)
+    people.check_rows(sum(parts.map(_CheckTask(bounds, people))))
+    count = int(np.minimum(people.rows, person.most).sum())
+
+    def on_grid(public: int) -> PrivateRecords:
+        # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
+        # depended on the private number of people would let one of them change the weights of all others.
+        unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
+        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, people, unit), count)
+
+    return count, on_grid
+
+
+def read_people(data: Any, bounds: Bounds, person: Person) -> tuple[Records, People]:
+    """Records with the columns of the bounds and that of the ids, and how many rows each person has."""
+    if bounds.names is not None and person.column in bounds.names:
+        raise ParameterError(f"person must name a column of ids, and {person.column!r} is among the features.")
+    records = require_rereadable(as_records(data))
+    (people,) = count_people(records, person, 1)
+    names = None if bounds.names is None else (*bounds.names, person.column)
+    return records.select(names, texts=[person.column]), people
