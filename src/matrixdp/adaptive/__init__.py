@@ -6,7 +6,6 @@ method and its proofs.
 
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.components import Components, principal_components
-from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.fourier import FourierFeatures
@@ -22,7 +21,6 @@ __all__ = [
     "FourierFeatures",
     "MethodChoice",
     "MomentErrors",
-    "PrincipalDirections",
     "PrivateMoment",
     "Scales",
     "Step",
@@ -30,7 +28,6 @@ __all__ = [
     "error_bars",
     "forecast",
     "principal_components",
-    "principal_directions",
     "private_moment",
     "private_scales",
     "solve_regression",

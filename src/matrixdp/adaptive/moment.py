@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.budget import FitBudget, Step
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.fit import Task, fit_moment
 from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
@@ -21,11 +20,11 @@ from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
-from matrixdp.release.interception import current_answer
 from matrixdp.types import Floats
 
 
@@ -121,9 +120,6 @@ def private_moment(
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
     person: str | Person | None = None,
-    ledger: str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> PrivateMoment:
@@ -152,19 +148,14 @@ def private_moment(
         The column that says whose row it is, if people may have several rows: each person counts once, and `records`
         is the number of people. With ``Person(column, rows=k)`` each row counts, at most k a person; `records` is then
         required, a public constant near the number of rows that count.
-    ledger : path, optional
-        Ledger that is charged for the whole fit, before the first random bit is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
-    allowance : str, optional
-        The allowance of the data set that pays for the fit. Without one, what is not allotted pays for it.
     stream, simulation
         As for `matrixdp.release.release`.
 
     Privacy
     -------
     `privacy` for the given neighbours, all steps together. Errors in data or parameters are raised before anything is
-    charged or drawn. docs/adaptive.md has the proof of each step.
+    drawn. Nothing is charged: `matrixdp.release.charging.release_fit` charges a ledger first. docs/adaptive.md has the
+    proof of each step.
 
     Examples
     --------
@@ -189,11 +180,8 @@ def private_moment(
         stream=stream,
         simulation=simulation,
     )
-    if not simulation and current_answer() is None:  # nor in an audit
-        warn_large_delta(privacy, prepared.public)
-    description = {"query": "learned moment", "aim": aim, **prepared.size}
-    with charge_fit(prepared.budget, description, ledger=ledger, dataset=dataset, allowance=allowance):
-        return prepared.fit()
+    prepared.warn()
+    return prepared.fit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,9 +211,15 @@ class PreparedFit:
     targets: int = 0
 
     @property
-    def size(self) -> dict[str, Any]:
-        """Shape of the covariance and public number of records, for the ledger."""
-        return {"shape": [self.bounds.size, self.bounds.size], "records": self.public}
+    def description(self) -> dict[str, Any]:
+        """What is fitted, for the ledger."""
+        shape = [self.bounds.size, self.bounds.size]
+        return {"query": "learned moment", "aim": self.aim, "shape": shape, "records": self.public}
+
+    def warn(self) -> None:
+        """Warn if delta is above one over the number of records, unless nothing is protected."""
+        if not self.budget.simulation and current_answer() is None:  # nor in an audit
+            warn_large_delta(self.budget.privacy, self.public)
 
     def fit(self) -> PrivateMoment:
         """Spend the budget. Whatever pays for it must have been charged before."""

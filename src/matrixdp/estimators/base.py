@@ -117,19 +117,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _fit_options(self) -> dict[str, Any]:
-        """Arguments that `private_moment` and `private_scales` have in common."""
+        """Arguments that `prepare_fit` and `prepare_scales` have in common."""
         stream = self._seeded_stream()
         return {
             "privacy": Privacy(self.epsilon, self.delta),
             "records": self.records,
             "neighbours": self.neighbours,
             "person": self.person,
-            "ledger": self._require_no_password(),
-            "dataset": self.dataset,
-            "allowance": self.allowance,
             "stream": stream,
             "simulation": self.simulation,
         }
+
+    def _account_options(self) -> dict[str, Any]:
+        """What pays for a fit."""
+        return {"ledger": self._require_no_password(), "dataset": self.dataset, "allowance": self.allowance}
 
     def _require_no_password(self) -> Any:
         """The ledger; a `ParameterError` if it is a text with a password, which scikit-learn would show."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Column, Columns
 from matrixdp.errors import ParameterError
@@ -18,6 +18,7 @@ from matrixdp.estimators.table_fit import TableFit, fit_table
 from matrixdp.records import Blocks, Records, as_records, require_rereadable, with_ids
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
 from matrixdp.records.records import MappedRecords
+from matrixdp.release.charging import release_fit
 from matrixdp.types import Floats
 
 
@@ -98,9 +99,11 @@ class MomentEstimator(PrivateEstimator):
         is the number of last columns that a regression predicts.
         """
         records = records if ids is None else with_ids(records, ids)
-        options = self._fit_options()
+        options, account = self._fit_options(), self._account_options()
         self._warn_if_repeated()
-        moment = private_moment(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
+        prepared = prepare_fit(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
+        prepared.warn()
+        moment: PrivateMoment = release_fit(prepared, **account)
         self._set_guarantee(moment)
         self._set_expanded(features)
         self.__dict__.pop("release_", None)  # of an earlier fit
@@ -115,7 +118,8 @@ class MomentEstimator(PrivateEstimator):
         **design: Any,
     ) -> TableFit:
         """Spend the budget on the moments of a table with missing numbers, and set the attributes of the guarantee."""
-        columns, options = Columns((*features.columns, *targets)), self._fit_options()
+        columns = Columns((*features.columns, *targets))
+        options = self._fit_options() | self._account_options()
         data: Any
         if is_read_in_parts(X):
             data = _select(X, columns, self.person)
