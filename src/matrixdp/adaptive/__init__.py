@@ -5,8 +5,7 @@ method and its proofs.
 """
 
 from matrixdp.adaptive.budget import Step
-from matrixdp.adaptive.components import Components, principal_components
-from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
+from matrixdp.adaptive.directions import Components, PrincipalDirections, principal_components, principal_directions
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.fourier import FourierFeatures

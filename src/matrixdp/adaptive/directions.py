@@ -1,12 +1,13 @@
-"""Private principal directions, for a share of a budget."""
+"""Principal components of a private moment, and private principal directions for a share of a budget."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from matrixdp.checks import check_integer
 from matrixdp.design import isotropic, make_design
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds
@@ -86,3 +87,50 @@ def principal_directions(
     released = make_design(query, privacy, allocation=isotropic(), share=share).release(data, **options)
     moments, directions = np.linalg.eigh(released.matrix)
     return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), released)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components as rows, of shape (k, m), and the variance along each, of shape (k,)."""
+
+    components: Floats
+    variances: Floats
+    ratios: Floats
+
+    __repr__ = short_repr
+
+
+class _Covariance(Protocol):
+    @property
+    def covariance(self) -> Floats: ...
+
+
+def principal_components(moment: _Covariance, count: int | float | None = None) -> Components:
+    """Principal components of a private moment, in the data's units; post-processing.
+
+    Parameters
+    ----------
+    moment : PrivateMoment
+        Fitted with ``aim='components'``.
+    count : int, float or None
+        Number of components, share of the variance that they must explain, or None for all.
+    """
+    values, vectors = np.linalg.eigh(moment.covariance)
+    values, rows = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+    signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
+    total = float(values.sum())
+    ratios = values / total if total > 0 else np.full(values.size, 1 / values.size)
+    k = check_count(count, values.size)
+    if isinstance(k, float):
+        k = min(int(np.searchsorted(np.cumsum(ratios), k)) + 1, values.size)
+    return Components((rows * signs[:, None])[:k], values[:k], ratios[:k])
+
+
+def check_count(count: Any, size: int) -> int | float:
+    """Validated number of components from 1 to `size`, or share of the variance strictly between 0 and 1."""
+    if count is None:
+        return size
+    if isinstance(count, float | np.floating) and 0 < count < 1:
+        return float(count)
+    rule = f"an integer from 1 to {size}, or a share strictly between 0 and 1"
+    return check_integer(count, "n_components", at_least=1, at_most=size, rule=rule)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
-from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
@@ -232,7 +232,7 @@ class PreparedFit:
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
-            fitted = fit_moment(measure, Task(settings_for(self.aim), self.basis, self.targets))
+            fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
         return PrivateMoment(
             fitted=fitted,
             bounds=self.bounds,
