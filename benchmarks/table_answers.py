@@ -37,13 +37,14 @@ import pandas as pd
 import statsmodels.api as sm
 
 import matrixdp as mdp
+from benchmarks.sizes import few, size
 from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
-from matrixdp.answers.table_view import select_groups
+from matrixdp.answers.view import view_moments
 from matrixdp.types import Floats
 
 Noisy = tuple[list[Floats], list[Floats]]  # sums, and the standard deviations of their noise
 DELTA = 1e-6
-TRIALS = 20
+TRIALS = size(20, 1)
 KINDS = ("means", "tables", "correlations")
 UNBIASED, SHRUNK = "", ", shrunk"
 SHARES = [s for s in itertools.product(np.arange(1, 10) / 10, repeat=2) if sum(s) < 1]  # of means and tables
@@ -188,9 +189,9 @@ def measure_joint(
         z[:, place] = one
     exact = z.T @ z / len(z) * np.multiply.outer(unit, unit)
     units = np.multiply.outer(unit, unit)
-    view = select_groups(query.finish(exact.copy()), draw.design)
-    places = range(len(unit))
-    std = np.array([[view.std([(i, j, 1.0)]) for j in places] for i in places]) / units
+    view = view_moments(query.finish(exact.copy()), draw.design)
+    places = np.arange(len(unit))
+    std = view.law.entry_std(places[:, None], places) / units
 
     def choose(matrix: Floats) -> dict[str, list[Floats]]:
         return {
@@ -202,7 +203,7 @@ def measure_joint(
     stds = choose(std)
     found: dict[str, dict[str, list[float]]] = {how: {kind: [] for kind in KINDS} for how in (UNBIASED, SHRUNK)}
     for _ in range(trials):
-        sums = choose(select_groups(query.finish(exact + draw()), draw.design).matrix / units)
+        sums = choose(view_moments(query.finish(exact + draw()), draw.design).matrix / units)
         for how, kind in itertools.product(found, KINDS):
             found[how][kind].append(errors(table, kind, (sums[kind], stds[kind]), how))
     return {how: {kind: float(np.mean(values)) for kind, values in one.items()} for how, one in found.items()}
@@ -259,10 +260,9 @@ def separate_noise(
             noise = by[name]().reshape(matrix.shape) / np.sqrt(share / len(by))
             released = (matrix + noise).reshape(-1, size)
             design = by[name].design
-            levels = table.columns.category(name).level_names
-            views = [select_groups(released, design, level) for level in levels]
-            noisy.append(np.array([view.matrix[0] for view in views]) / unit)
-            std = np.array([views[0].std([(0, j, 1.0)]) for j in range(size)]) / unit / np.sqrt(share / len(by))
+            view = view_moments(released, design, by=(name,))
+            noisy.append(view.matrix[:, 0] / unit)
+            std = view.law.entry_std(0, np.arange(size)) / unit / np.sqrt(share / len(by))
             stds.append(np.broadcast_to(std, exact.shape))
         return noisy, stds
 
@@ -373,7 +373,7 @@ def run(trials: int, neighbours: mdp.Neighbours, privacy: mdp.Privacy) -> Iterat
     yield f"{neighbours} neighbours, epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {trials} trials"
     yield "mean absolute error relative to the range, of all answers together (means, tables, correlations)"
     ratios: dict[str, list[float]] = {}
-    for table in load_tables():
+    for table in few([*load_tables()]):
         joint = measure_joint(table, neighbours, privacy, trials)
         sizes = [answer(kind, table.sums[kind]).size for kind in KINDS]
         yield f"{table.name}: {len(table.frame):,} records, {sum(sizes):,} answers ({', '.join(map(str, sizes))})"

@@ -26,11 +26,12 @@ import numpy as np
 import pandas as pd
 
 import matrixdp as mdp
+from benchmarks.sizes import few
 from matrixdp.answers import TableDescription, TableForecast
 from matrixdp.answers.described_table import SHAPES
-from matrixdp.answers.models import Regression, RegressionFit
-from matrixdp.answers.noise_draws import draw_again, robust_spread
-from matrixdp.answers.table_view import select_groups
+from matrixdp.answers.models import Regression, RegressionFit, simulate
+from matrixdp.answers.noise_law import robust_spread
+from matrixdp.answers.view import view_moments
 from matrixdp.noise.table_noise import TableNoise
 from matrixdp.report.answers import make_answers
 from matrixdp.types import Floats
@@ -154,10 +155,9 @@ def read_answers(source: Any, columns: mdp.Columns, by: str | None) -> dict[str,
 
 def _fit(release: mdp.Release, target: str) -> Regression:
     """As `Release.regression`, with fewer draws for its error bars, which only decide what is hidden."""
-    view = select_groups(release.matrix, release.design)
+    view = view_moments(release.matrix, release.design)
     fit = RegressionFit(view, target)
-    spread = robust_spread(np.array([fit.solve(noisy) for noisy in draw_again(view, _DRAWS)]))
-    return fit.describe(view.matrix, fit.find_bars(view.matrix, spread))
+    return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve, _DRAWS))))
 
 
 def _join(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
@@ -228,7 +228,7 @@ def run(half: str, epsilons: list[float], trials: int, *, default: bool) -> Iter
     every: dict[str, list[float]] = {kind: [] for kind in KINDS}
     right: dict[str, list[float]] = {kind: [] for kind in KINDS}
     within: dict[str, list[bool]] = {kind: [] for kind in KINDS}
-    for table in load_tables(half):
+    for table in few([*load_tables(half)]):
         ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
         guess = TableDescription() if default else guess_right(table)
         for epsilon in epsilons:

@@ -15,7 +15,7 @@ _CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
 def is_on_device(data: Any) -> bool:
-    """Whether an array lies on a CUDA device: CuPy, PyTorch, JAX, Numba and all that speak DLPack."""
+    """True if an array lies on a CUDA device: CuPy, PyTorch, JAX, Numba and all that speak DLPack."""
     module = type(data).__module__.partition(".")[0]
     if module in ("numpy", "pandas", "polars", "pyarrow", "builtins"):
         return False
@@ -31,7 +31,7 @@ def is_on_device(data: Any) -> bool:
 
 
 def is_device_block(block: Any) -> bool:
-    """Whether a block of records is an array on a GPU, or a mapping with such columns."""
+    """True if a block of records is an array on a GPU, or a mapping with such columns."""
     columns = block.values() if isinstance(block, Mapping) else [block]
     return any(is_on_device(column) for column in columns)
 

@@ -147,7 +147,7 @@ def _root(
     toward: float,
     other: float | None = None,
 ) -> float:
-    """Where `delta_at` crosses `delta`, moved in the direction of `toward` until ``delta_at(x) <= delta`` holds.
+    """The x at which `delta_at` crosses `delta`, moved towards `toward` until ``delta_at(x) <= delta`` holds.
 
     `safe` satisfies that condition; the crossing lies between it and `other`, or 0.
     """
@@ -162,7 +162,7 @@ def _root(
 
 
 def _find_zero(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that has different signs at `low` and `high` is zero, by Brent's method, to four roundings.
+    """The zero of a function that has different signs at `low` and `high`, by Brent's method, to four roundings.
 
     The steps are those of `scipy.optimize.brentq`, whose package takes longer to import than all others together.
     """

@@ -15,7 +15,7 @@ from matrixdp.serialise import builtin_kind
 
 
 class Neighbours(StrEnum):
-    """Which data sets are neighbours: those with one record replaced, or with one record added or removed."""
+    """The data sets that are neighbours: those with one record replaced, or with one record added or removed."""
 
     REPLACE = "replace"
     ADD_REMOVE = "add-remove"
@@ -42,7 +42,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Unit:
-    """What two neighbours differ in, and so what a guarantee protects: the unit of protection.
+    """The unit of protection: what two neighbours differ in, and so what a guarantee protects.
 
     Parameters
     ----------

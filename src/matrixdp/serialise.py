@@ -100,7 +100,7 @@ def to_json_content(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """What is stored of an instance: the fields of its constructor, or what `to_fields` returns."""
+    """The part of an instance that is stored: the fields of its constructor, or what `to_fields` returns."""
     if hasattr(value, "to_fields"):
         return dict(value.to_fields())
     return {

@@ -14,7 +14,7 @@ Factor: TypeAlias = float | Floats
 
 
 def is_diagonal(factor: Factor) -> bool:
-    """Whether a factor is a number or a diagonal.
+    """True if a factor is a number or a diagonal.
 
     Examples
     --------

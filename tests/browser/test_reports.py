@@ -14,7 +14,7 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.paper import noise_figure
 from matrixdp.paper.html_page import Section, page
 from matrixdp.paper.report_table import ReportTable
-from matrixdp.release import MechanismRelease
+from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
 from matrixdp.report.release_page import render_dataset
 from matrixdp.report.stylesheet import DARK, LIGHT

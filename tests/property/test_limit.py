@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.noise.matrix import triangle_to_vector
 from matrixdp.sensitivity.limit import least_moment_error
 
 

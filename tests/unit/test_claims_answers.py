@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers import correlation, covariance, mean
-from matrixdp.answers.table_view import select_groups
-from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
+from matrixdp.answers import correlation, covariance, means
+from matrixdp.answers.moments import divide
+from matrixdp.answers.view import view_moments
 
 BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
 ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
@@ -63,7 +63,7 @@ def answer(design, data=DATA):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("estimate", [mean, covariance, correlation])
+@pytest.mark.parametrize("estimate", [means, covariance, correlation])
 def test_error_bars_follow_from_the_law_of_the_noise(case, estimate):
     design = CASES[case]
     matrix, law = answer(design), noise_covariance(design)
@@ -99,7 +99,7 @@ def test_a_covariance_is_unbiased(case):
 def test_means_and_covariances_without_noise_are_those_of_the_data():
     for design in CASES.values():
         matrix = answer(design)
-        assert mean(matrix, design).value[:, 0] == pytest.approx(DATA.mean(axis=0), abs=1e-4)
+        assert means(matrix, design).value[:, 0] == pytest.approx(DATA.mean(axis=0), abs=1e-4)
         assert covariance(matrix, design).value == pytest.approx(np.cov(DATA.T, bias=True), abs=1e-3)
         assert correlation(matrix, design).value == pytest.approx(np.corrcoef(DATA.T), abs=1e-2)
 
@@ -139,12 +139,12 @@ def table_noise_covariance(design, moves):
 @pytest.mark.parametrize(
     "estimate",
     [
-        summarise,
-        covariance_table,
-        correlation_table,
-        lambda matrix, design: means_by(matrix, design, "c"),
-        lambda matrix, design: means_by(matrix, design, "g"),
-        lambda matrix, design: select_groups(matrix, design).ratio((1, 2), (1, 1)),
+        means,
+        covariance,
+        correlation,
+        lambda matrix, design: means(matrix, design, "c"),
+        lambda matrix, design: means(matrix, design, "g"),
+        lambda matrix, design: divide(view := view_moments(matrix, design), (1, 2), (1, 1)).numbers(view.law),
     ],
     ids=["means", "covariances", "correlations", "means by level", "means by group", "ratio"],
 )

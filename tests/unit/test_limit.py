@@ -23,7 +23,7 @@ from matrixdp import (
     binary,
     make_design,
 )
-from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.noise.matrix import triangle_to_vector
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import EdgeChange, FrobeniusBall, RankOneChange
 from matrixdp.sensitivity.limit import (

@@ -6,7 +6,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment
-from matrixdp.release import MechanismRelease
+from matrixdp.release.mechanism_release import MechanismRelease
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 SIZE = 40
@@ -41,7 +41,7 @@ def shown():
         "design of a table": table,
         "release": release,
         "release of a table": tables,
-        "mean": release.mean(),
+        "mean": release.means(),
         "correlation": release.correlation(),
         "means": tables.means(),
         "a table": tables.means("ward"),
@@ -74,5 +74,5 @@ def test_small_numbers_are_shown_where_they_are(shown):
     assert repr(mdp.YesNo("a", missing=True)) == "YesNo(name='a', missing=True)"
     data = np.random.default_rng(0).random((500, 1))
     release = mdp.make_design(mdp.Moments(small, 500), PRIVACY).release(data)
-    assert repr(release.mean()) == str(release.mean())
+    assert repr(release.means()) == str(release.means())
     assert str(shown["mean"]).count("\n") == SIZE  # one to a line

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
-from matrixdp.answers.noise_draws import robust_spread
+from matrixdp.answers.noise_law import robust_spread
 from matrixdp.checks import check_integer
 from matrixdp.types import Floats
 

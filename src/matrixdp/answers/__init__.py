@@ -1,7 +1,7 @@
 """Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.moments import correlation, covariance, mean, second_moment
+from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.description import TableDescription
@@ -12,7 +12,7 @@ __all__ = [
     "TableForecast",
     "correlation",
     "covariance",
-    "mean",
+    "means",
     "nearest_psd",
     "second_moment",
     "shrink_psd",

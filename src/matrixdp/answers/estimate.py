@@ -80,6 +80,12 @@ class Estimate:
             return dict(zip(self.columns, self.value[i].tolist(), strict=True))
         return float(self.value[i, _find(self.columns, column, "column")])
 
+    def column(self, name: str) -> Estimate:
+        """One of the columns alone."""
+        j = _find(self.columns, name, "column")
+        parts = [None if one is None else one[:, j : j + 1] for one in (self.value, self.std, self.reasons)]
+        return Estimate(parts[0], parts[1], self.rows, (name,), parts[2])  # type: ignore[arg-type]
+
     def to_dict(self) -> dict[str, Any]:
         """Rows, columns, values and standard deviations as lists; None where a number could not be computed.
 

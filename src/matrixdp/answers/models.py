@@ -1,33 +1,33 @@
-"""Models fitted to the moments of a table: linear regression and discriminant analysis.
+"""Models fitted to moments: linear regression, discriminant analysis and principal components.
 
-All of it is post-processing. Error bars come from simulation: noise is drawn again about the released moments, which
-are public, and the spread of the results is reported.
+All of it is post-processing, computed for a stack of moments at once. Error bars come from simulation: noise is drawn
+again about the released moments, which are public, and the spread of the results is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate
-from matrixdp.answers.noise_draws import draw_again, robust_spread
-from matrixdp.answers.pairs import Pairs, Variable, choose_variables, pseudo_inverse
-from matrixdp.answers.table_view import TableView, select_groups
-from matrixdp.checks import check_number
+from matrixdp.answers.noise_law import DRAWS, robust_spread
+from matrixdp.answers.view import MomentView, view_moments
+from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
-from matrixdp.display import format_number, load_pandas, render_card, render_note, render_table, table_repr
+from matrixdp.display import format_number, interval, load_pandas, render_card, render_note, render_table, table_repr
 from matrixdp.domain.person import least_sample
-from matrixdp.errors import ParameterError
+from matrixdp.errors import ParameterError, show
 from matrixdp.plots import clean_label, plot_bars
 from matrixdp.types import Floats
 
+SEPARATION = 6.0  # of two principal components, in standard deviations of the noise that mixes them
 _NORMAL = 1.96
 _REACH = 1.0  # of slopes, in units of the one with which a feature would explain the target alone
+_HIDDEN = 1.5  # standard deviations of the noise, for a variance that it hides
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,7 @@ class Regression:
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the coefficient of the population with probability `level`; NaN where noise hides it."""
-        reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * self.std
-        return self.coefficients - reach, self.coefficients + reach
+        return interval(self.coefficients, self.std, level)
 
     def to_frame(self, *, level: float = 0.95) -> Any:
         """A pandas data frame with value, noise_std, sampling_std, low and high of each coefficient."""
@@ -160,95 +159,240 @@ class Discriminant:
         return np.asarray(np.array(self.classes)[np.argmax(self.scores(features), axis=1)])
 
 
-def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: float) -> Floats:
+def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: Any) -> Floats:
     """Standard deviations of slopes, NaN where a 95% interval reaches further than a feature can matter.
 
     That is the slope with which a feature would explain the target alone, times `_REACH`.
 
     Parameters
     ----------
-    slope_std, feature_std : float64 arrays of shape (m,)
-    target_std : float
+    slope_std, feature_std : float64 arrays of shape (..., m)
+    target_std : float or float64 array of shape (..., 1)
     """
     return np.where(_NORMAL * slope_std * feature_std >= _REACH * target_std, np.nan, slope_std)
 
 
+# Variables, and their means and covariances
+
+
+class Variables(NamedTuple):
+    """Coordinates of z that a model uses: numbers and levels of categories.
+
+    Attributes
+    ----------
+    columns, names : tuple of str
+        The column of each, and its name: "column=level" for a level.
+    values, observed : int arrays of shape (n,)
+        As for `Place`.
+    """
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    values: NDArray[np.intp]
+    observed: NDArray[np.intp]
+
+    def middles(self, view: MomentView) -> Floats:
+        """Middles of the bounds, 0 for levels, of shape (n,)."""
+        return np.array([view.middle(name) for name in self.columns])
+
+
+def list_variables(view: MomentView, columns: Iterable[str], *, reference: Iterable[str] = ()) -> Variables:
+    """The variables of columns: one for a number, one for each level of a category.
+
+    Categories in `reference` have none for their first level, to which the others are compared.
+    """
+    found: list[tuple[str, str, int, int]] = []
+    for name in columns:
+        place = view.place(name)
+        if not place.levels:
+            found.append((name, name, place.value, place.observed))
+            continue
+        levels = [(name, f"{name}={level}", place.value + k, 0) for k, level in enumerate(place.levels)]
+        found += levels[int(name in reference) :]
+    owners, names, values, observed = zip(*found, strict=True) if found else ((),) * 4
+    return Variables(owners, names, np.array(values, np.intp), np.array(observed, np.intp))
+
+
+def choose_predictors(names: Sequence[str], target: str, on: Sequence[str] | None) -> tuple[str, ...]:
+    """The predictors of a model: those named, or all columns but the target."""
+    if isinstance(on, str):
+        raise ParameterError("on must be a list of columns, got a text instead.", parameter="on")
+    chosen = tuple(name for name in names if name != target) if on is None else tuple(on)
+    if not chosen:
+        raise ParameterError("on must name at least one column besides the target.", parameter="on")
+    for name in chosen:
+        if name not in names:
+            known = ", ".join(names[:20])
+            raise ParameterError(f"on must name columns among {known}, got {show(name)} instead.", parameter="on")
+    if target in chosen or len(set(chosen)) != len(chosen):
+        raise ParameterError("on must name different columns, and not the target.", parameter="on")
+    return chosen
+
+
+def _list_predictors(view: MomentView, target: str, on: Sequence[str] | None) -> tuple[tuple[str, ...], Variables]:
+    """The columns and the variables that predict a target."""
+    for name in () if on is None or isinstance(on, str) else on:
+        view.place(name)  # raises for a column of groups
+    chosen = choose_predictors(tuple(view.places), target, on)
+    found = list_variables(view, chosen, reference=chosen)
+    if not found.names:
+        raise ParameterError("on must have at least one number, or a category of two levels.", parameter="on")
+    return chosen, found
+
+
+class PairMoments(NamedTuple):
+    """Means and covariances of variables, and the standard deviation of the noise in each product.
+
+    Each is over the records in which both are there: arrays of shape (..., n), (..., n, n) and (..., n, n).
+    """
+
+    mean: Floats
+    covariance: Floats
+    noise: Floats
+
+    def predictors(self) -> tuple[Floats, Floats]:
+        """Covariance and noise of all variables but the last, the target."""
+        return self.covariance[..., :-1, :-1], self.noise[..., :-1, :-1]
+
+
+def pair_moments(view: MomentView, variables: Variables) -> PairMoments:
+    """Moments of variables, without the bias of noise in squared means."""
+    x, r = variables.values, variables.observed
+    products, sizes = np.ix_(x, x), np.ix_(r, r)
+    released, rows = view.law.released, np.arange(x.size)
+    least = np.maximum(np.sqrt(released[sizes]), 1e-300)  # the smallest share of records to divide by
+    size = np.maximum(view.read(*sizes), least)
+    first = view.read(*np.ix_(x, r)) / size
+    covariance = view.read(*products) / size - first * first.swapaxes(-1, -2)
+    covariance[..., rows, rows] += view.law.covariance(x, r, x, r) / size[..., rows, rows] ** 2
+    symmetric = (covariance + covariance.swapaxes(-1, -2)) / 2
+    return PairMoments(first[..., rows, rows], symmetric, np.sqrt(released[products]) / size)
+
+
+def pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
+    """Inverse over the directions whose variance stands out from the noise, in units of the noise; (..., n, n)."""
+    values, directions, kept, _ = _split_directions(covariance, noise)
+    weights = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
+    return np.asarray((directions * weights[..., None, :]) @ directions.swapaxes(-1, -2))
+
+
+def hidden_inverse(covariance: Floats, noise: Floats) -> Floats:
+    """Inverse over the other directions, as if their variance were `_HIDDEN` standard deviations of the noise.
+
+    Noise leaves open what it is. Times the variance of a target, this is how far slopes may be from zero there.
+    """
+    _, directions, kept, unit = _split_directions(covariance, noise)
+    hidden = directions * ~kept[..., None, :]
+    return np.asarray(hidden @ hidden.swapaxes(-1, -2) / np.maximum(_HIDDEN * unit, 1e-300)[..., None, None])
+
+
+def _split_directions(covariance: Floats, noise: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+    """Eigenvalues and directions of scaled variables, which of them stand out, and the noise of a scaled product."""
+    scale = _find_scale(covariance, noise)
+    outer = scale[..., None, :] * scale[..., None]
+    values, vectors = np.linalg.eigh(covariance / outer)
+    unit = np.median((noise / outer).reshape(*scale.shape[:-1], -1), axis=-1)
+    kept = values > np.maximum(unit * np.sqrt(scale.shape[-1]), 1e-12)[..., None]
+    kept[..., -1] |= ~kept.any(axis=-1) & (values[..., -1] > 0)
+    return values, vectors / scale[..., None], kept, unit
+
+
+def _find_scale(covariance: Floats, noise: Floats) -> Floats:
+    """Standard deviation of each variable, from its variance or the noise in it, whichever is larger; (..., n)."""
+    rows = np.arange(covariance.shape[-1])
+    return np.sqrt(np.maximum(covariance[..., rows, rows], noise[..., rows, rows]))
+
+
+def simulate(view: MomentView, statistic: Callable[[MomentView], Floats], count: int = DRAWS) -> Floats:
+    """A statistic of moments with noise drawn again about those of a view, of shape (count, ...)."""
+    return np.concatenate([statistic(replace(view, matrix=stack)) for stack in view.law.stacks(view.matrix, count)])
+
+
+# Regression
+
+
 def regression(
-    matrix: Floats, design: Design, target: str, features: Sequence[str] | None = None, group: Any = None
+    matrix: Floats, design: Design, target: str, on: Sequence[str] | None = None, group: Any = None
 ) -> Regression:
     """Regression of a number on numbers and categories; by default on all other columns.
 
-    Where noise makes the moments of the features indefinite or nearly so, directions that noise hides get no weight.
+    Where noise makes the moments of the predictors indefinite or nearly so, directions that noise hides get no weight.
     What this may take from a coefficient is part of `noise_std`: there, a slope may be anything that the variance of
     the target allows.
     """
-    view = select_groups(matrix, design, group)
-    fit = RegressionFit(view, target, features)
-    spread = robust_spread(np.array([fit.solve(noisy) for noisy in draw_again(view)]))
-    return fit.describe(view.matrix, fit.find_bars(view.matrix, spread))
+    view = view_moments(matrix, design, group)
+    fit = RegressionFit(view, target, on)
+    return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve))))
 
 
 class RegressionFit:
-    """A linear regression as a function of the moments of a table.
+    """A linear regression as a function of moments.
 
     Parameters
     ----------
-    view : TableView
+    view : MomentView
+        Says where the columns are.
     target : str
-    features : sequence of str, optional
+    on : sequence of str, optional
         By default all other columns.
     """
 
-    def __init__(self, view: TableView, target: str, features: Sequence[str] | None = None) -> None:
-        place = view.number(target)
-        variables = choose_variables(view, features, target)
-        self._view, self._target, self._count = view, target, len(variables)
-        self._pairs = Pairs(view, (*variables, Variable(target, place.value, place.observed)))
-        self._middles = np.array([view.middle(variable.column) for variable in variables])
-        self._target_middle = view.middle(target)
-        self._names = ("intercept", *(variable.name for variable in variables))
+    def __init__(self, view: MomentView, target: str, on: Sequence[str] | None = None) -> None:
+        view.number(target)
+        columns, predictors = _list_predictors(view, target, on)
+        self._target, self._names = target, ("intercept", *predictors.names)
+        self._variables = list_variables(view, (*columns, target), reference=columns)
+        self._middles = self._variables.middles(view)
 
-    def solve(self, matrix: Floats, *, noisy: bool = True) -> Floats:
-        """The coefficients, of shape (m + 1,); `noisy` says whether the moments have noise."""
-        moments = self._pairs.moments(matrix, noisy=noisy)
-        slopes = moments.inverse(self._count) @ moments.covariance[:-1, -1]
-        centre = moments.mean[:-1] + self._middles
-        return np.concatenate([[self._target_middle + moments.mean[-1] - slopes @ centre], slopes])
+    def solve(self, view: MomentView) -> Floats:
+        """The coefficients, of shape (..., m + 1)."""
+        moments = pair_moments(view, self._variables)
+        slopes = (pseudo_inverse(*moments.predictors()) @ moments.covariance[..., :-1, -1:])[..., 0]
+        centre = moments.mean + self._middles
+        intercept = centre[..., -1] - (slopes * centre[..., :-1]).sum(axis=-1)
+        return np.concatenate([intercept[..., None], slopes], axis=-1)
 
-    def find_bars(self, matrix: Floats, spread: Floats) -> Floats:
+    def find_bars(self, view: MomentView, spread: Floats) -> Floats:
         """Error bars of the coefficients for noisy moments, if noise spreads them by `spread`; NaN if it hides one."""
-        moments = self._pairs.moments(matrix)
-        centre = moments.mean[:-1] + self._middles
-        least = np.maximum(np.diagonal(moments.covariance), np.diagonal(moments.noise))  # variances, or their noise
-        hidden = least[-1] * moments.hidden_inverse(self._count)
-        unknown = np.append(centre @ hidden @ centre, np.diagonal(hidden))
+        moments = pair_moments(view, self._variables)
+        centre = (moments.mean + self._middles)[..., :-1]
+        scale = _find_scale(moments.covariance, moments.noise)  # of what is known, or its noise
+        hidden = scale[..., -1:, None] ** 2 * hidden_inverse(*moments.predictors())
+        unknown = _join_intercept(hidden, centre)
         bars: Floats = np.hypot(spread, np.sqrt(np.maximum(unknown, 0.0)))
-        bars[1:] = hide_undetermined(bars[1:], np.sqrt(least[:-1]), float(np.sqrt(least[-1])))
+        bars[..., 1:] = hide_undetermined(bars[..., 1:], scale[..., :-1], scale[..., -1:])
         return bars
 
-    def describe(self, matrix: Floats, noise_std: Floats, *, noisy: bool = True) -> Regression:
+    def describe(self, view: MomentView, noise_std: Floats) -> Regression:
         """The regression, with these error bars."""
-        coefficients = self.solve(matrix, noisy=noisy)
-        moments = self._pairs.moments(matrix, noisy=noisy)
+        coefficients, moments = self.solve(view), pair_moments(view, self._variables)
         s, c = moments.covariance[:-1, :-1], moments.covariance[:-1, -1]
         slopes = coefficients[1:]
         total = max(float(moments.covariance[-1, -1]), 0.0)
         residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
-        rows = least_sample(float(matrix[0, 0]) * self._view.query.records, self._view.query.person)
-        sampling = residual / max(rows - self._count - 1, 1.0)
-        inverse = moments.inverse(self._count)
-        centre = moments.mean[:-1] + self._middles
-        variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
+        rows = least_sample(float(view.matrix[0, 0]) * view.query.records, view.query.person)
+        sampling = residual / max(rows - len(coefficients), 1.0)
+        variances = _join_intercept(pseudo_inverse(*moments.predictors()), (moments.mean + self._middles)[:-1])
+        variances[0] += 1
         explained = 1 - residual / total if total > 0 else 0.0
         sampling_std = np.sqrt(sampling * np.maximum(variances, 0.0))
         return Regression(self._target, self._names, coefficients, noise_std, sampling_std, float(explained))
+
+
+def _join_intercept(inverse: Floats, centre: Floats) -> Floats:
+    """Variances of intercept and slopes, (..., m + 1), for slopes whose covariance is `inverse`, about `centre`."""
+    own = np.einsum("...i,...ij,...j->...", centre, inverse, centre)
+    return np.concatenate([own[..., None], np.diagonal(inverse, axis1=-2, axis2=-1)], axis=-1)
+
+
+# Discriminant analysis
 
 
 def discriminant(
     matrix: Floats,
     design: Design,
     target: str,
-    features: Sequence[str] | None = None,
+    on: Sequence[str] | None = None,
     group: Any = None,
     *,
     error_bars: bool = True,
@@ -257,38 +401,92 @@ def discriminant(
 
     Without `error_bars`, which are simulated, they are NaN.
     """
-    view = select_groups(matrix, design, group)
-    place = view.category(target)
-    variables = choose_variables(view, features, target)
-    pairs = Pairs(view, variables)
-    kept = [k for k in range(len(place.levels)) if view.stands_out(0, place.value + k)]
-    if not kept:
+    view = view_moments(matrix, design, group)
+    levels = view.levels(target)
+    _, variables = _list_predictors(view, target, on)
+    kept = np.flatnonzero(view.stands_out(0, levels))
+    if not kept.size:
         raise ParameterError("no class is large enough to stand out from its noise; use a larger epsilon.")
-    classes = place.value + np.array(kept)
-    values, observed = (np.array([getattr(one, name) for one in variables]) for name in ("value", "observed"))
-    middles = np.array([view.middle(variable.column) for variable in variables])
-    least = np.array([view.std([(0, int(one), 1.0)]) for one in classes])
+    classes, middles = levels[kept], variables.middles(view)
+    least = view.law.entry_std(0, classes)
 
-    def fit(noisy: Floats) -> Floats:
-        """Intercepts, then coefficients, of shape (classes, 1 + features)."""
-        moments = pairs.moments(noisy)
-        sizes = noisy[np.ix_(classes, observed)]
-        means = np.where(sizes > 0, noisy[np.ix_(classes, values)] / np.where(sizes > 0, sizes, 1.0), 0.0)
-        shares = np.maximum(noisy[0, classes], least)
-        weights = shares / shares.sum()
-        apart = means - moments.mean
-        inverse = pseudo_inverse(moments.covariance - (apart.T * weights) @ apart, moments.noise)
-        coefficients = means @ inverse
-        squares = np.einsum("ij,ij->i", coefficients, means)
-        intercepts = np.log(weights) - 0.5 * squares - coefficients @ middles
-        return np.column_stack([intercepts, coefficients])
+    def fit(noisy: MomentView) -> Floats:
+        """Intercepts, then coefficients, of shape (..., classes, 1 + features)."""
+        moments = pair_moments(noisy, variables)
+        sizes = noisy.read(classes[:, None], variables.observed)
+        sums = noisy.read(classes[:, None], variables.values)
+        means = np.where(sizes > 0, sums / np.where(sizes > 0, sizes, 1.0), 0.0)
+        shares = np.maximum(noisy.read(0, classes), least)
+        weights = shares / shares.sum(axis=-1, keepdims=True)
+        apart = means - moments.mean[..., None, :]
+        between = (apart * weights[..., None]).swapaxes(-1, -2) @ apart
+        coefficients = means @ pseudo_inverse(moments.covariance - between, moments.noise)
+        intercepts = np.log(weights) - 0.5 * (coefficients * means).sum(axis=-1) - coefficients @ middles
+        return np.concatenate([intercepts[..., None], coefficients], axis=-1)
 
-    found = fit(view.matrix)
+    found = fit(view)
     std = np.full_like(found, np.nan)
     if error_bars:
-        draws = np.array([fit(noisy) for noisy in draw_again(view)])
+        draws = simulate(view, fit)
         std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
-    names = tuple(variable.name for variable in variables)
-    return Discriminant(
-        target, tuple(place.levels[k] for k in kept), names, found[:, 1:], found[:, 0], std[:, 1:], std[:, 0]
-    )
+    names = tuple(view.places[target].levels[k] for k in kept)
+    return Discriminant(target, names, variables.names, found[:, 1:], found[:, 0], std[:, 1:], std[:, 0])
+
+
+# Principal components
+
+
+def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> Estimate:
+    """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row.
+
+    A component is given if its variance differs from that of each other one by at least `SEPARATION` standard
+    deviations of the noise that mixes them, and is NaN otherwise: then noise turns it, and no error bar holds.
+    """
+    view = view_moments(matrix, design, group)
+    names = view.numbers
+    number = check_components(names, count)
+    variables = list_variables(view, names)
+
+    def standardise(noisy: MomentView) -> Floats:
+        moments = pair_moments(noisy, variables)
+        scale = _find_scale(moments.covariance, moments.noise)
+        return np.asarray(moments.covariance / scale[..., None, :] / scale[..., None])
+
+    released, drawn = standardise(view), simulate(view, standardise)
+    values, vectors = find_components(released)
+    gaps = np.abs(values - values[:, None])
+    mixing = robust_spread(vectors.T @ (drawn - released) @ vectors)
+    np.fill_diagonal(gaps, np.inf)
+    nearest = np.argmin(gaps / np.maximum(mixing, 1e-300), axis=1)
+    drawn_values, drawn_vectors = find_components(drawn, vectors)
+    with np.errstate(divide="ignore"):
+        apart = (mixing**2 / np.where(np.isinf(gaps), np.inf, values[:, None] - values)).sum(axis=1)
+    value = np.vstack([vectors, np.maximum(values - apart, 0.0)])  # noise moves variances apart
+    std = robust_spread(np.concatenate([drawn_vectors, drawn_values[:, None]], axis=1))
+    reasons = np.empty(value.shape, object)
+    for k, other in enumerate(nearest.tolist()):
+        if gaps[k, other] < SEPARATION * mixing[k, other]:
+            value[:, k], std[:, k], reasons[:, k] = np.nan, np.nan, f"not separated from PC{other + 1}"
+    titles = tuple(f"PC{k + 1}" for k in range(number))
+    return Estimate(value[:, :number], std[:, :number], (*names, "variance"), titles, reasons[:, :number])
+
+
+def check_components(names: Sequence[str], count: int | None) -> int:
+    """The number of principal components: `count`, or one for each column."""
+    if len(names) < 2:
+        raise ParameterError("principal components need at least two columns of numbers.")
+    return check_integer(len(names) if count is None else count, "count", at_least=1, at_most=len(names))
+
+
+def find_components(correlation: Floats, reference: Floats | None = None) -> tuple[Floats, Floats]:
+    """Variances, the largest first, and directions as columns, of shapes (..., n) and (..., n, n).
+
+    The sign of a direction is that of the column of `reference` next to it; by default its largest entry is positive.
+    """
+    values, vectors = (array[..., ::-1] for array in np.linalg.eigh(correlation))
+    if reference is None:
+        places = np.abs(vectors).argmax(axis=-2, keepdims=True)
+        signs = np.take_along_axis(vectors, places, axis=-2)
+    else:
+        signs = (vectors * reference).sum(axis=-2, keepdims=True)
+    return values, vectors * np.where(signs < 0, -1.0, 1.0)

@@ -1,79 +1,157 @@
-"""Post-processing of releases: means, covariances and correlations with error bars.
+"""Means, tables, covariances and correlations from noisy moments, with error bars; post-processing.
 
-Error bars are the standard deviation of the noise alone, to first order; sampling error is not included.
+Each statistic is a function of a stack of moments (`MomentView`) and comes with its derivatives by their entries, from
+which the law of the noise gives its error bar. Error bars are the standard deviation of the noise alone, to first
+order; sampling error is not included.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.answers.estimate import HIDDEN, Estimate
+from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate
+from matrixdp.answers.noise_law import NoiseLaw, Places
+from matrixdp.answers.view import MomentView, table_query, view_moments
 from matrixdp.design.design import Design
-from matrixdp.domain.bounds import Bounds, check_centre
+from matrixdp.domain.bounds import check_centre
 from matrixdp.errors import ParameterError
-from matrixdp.noise.structure import Squares
 from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
+ALL = "all"
+SUMMARY = ("mean", "standard deviation", "share observed")
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
+LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
 
 
-def mean(matrix: Floats, design: Design) -> Estimate:
-    """Mean of each feature in the data's units, of shape (m, 1)."""
-    bounds = _bounds(design)
-    count = matrix[0, 0]
-    average = matrix[0, 1:] / count
-    std = np.hypot(design.std[0, 1:], average * design.std[0, 0]) / abs(count)
-    return _name((bounds.midpoint + average)[:, None], std[:, None], design, ("mean",))
+class Numbers(NamedTuple):
+    """Values of answers and their error bars, of shape (..., rows, columns); NaN where noise hides them."""
+
+    value: Floats
+    std: Floats
 
 
-def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
-    """Second moment ``(1/N) sum (x - centre)(x - centre)'`` about a public point, of shape (m, m).
+class Statistic(NamedTuple):
+    """Values of statistics, NaN where too few records are known, with their derivatives by entries of the moments.
 
-    It follows from the moments about the middle of the bounds without approximation, and nearly always with less noise
-    than a release of `SecondMoment` about that point has.
+    Attributes
+    ----------
+    value : float64 array of shape (..., *statistics)
+    terms : list of (rows, columns, derivatives)
+        As for `NoiseLaw.std`.
     """
-    bounds = _bounds(design)
-    shift = bounds.midpoint - check_centre(centre, bounds)
-    noise = design.colcov.matrix()
-    v = noise[0, 0] * noise[1:, 1:] / 2  # covariance of the noise in the means
-    d, e = shift[:, None], shift[None, :]
-    mean = matrix[0, 1:]
-    value = matrix[1:, 1:] + mean[:, None] * e + mean[None, :] * d + d * e * matrix[0, 0]
-    own = np.diagonal(v)
-    variance = design.std[1:, 1:] ** 2 + own[:, None] * e**2 + own[None, :] * d**2 + 2 * d * e * v
-    return _name(value, np.sqrt(variance + (d * e * design.std[0, 0]) ** 2), design)
+
+    value: Floats
+    terms: list[tuple[Places, Places, Floats]]
+
+    def std(self, law: NoiseLaw) -> Floats:
+        """Standard deviation of the noise, NaN where there is no value."""
+        return np.where(np.isfinite(self.value), law.std(self.terms), np.nan)
+
+    def numbers(self, law: NoiseLaw) -> Numbers:
+        """With error bars."""
+        return Numbers(self.value, self.std(law))
 
 
-def covariance(matrix: Floats, design: Design) -> Estimate:
-    """Covariance about the mean, of shape (m, m): second moment less squared mean, with the noise bias removed."""
-    _bounds(design)
-    std = np.sqrt(_entry_covariance(matrix, design, "ij", "ij"))
-    return _name(_covariance_value(matrix, design), std, design)
+def read_entry(view: MomentView, i: Places, j: Places) -> Statistic:
+    """Entries of the moments themselves."""
+    return Statistic(view.read(i, j), [(i, j, np.ones(()))])
 
 
-def correlation(matrix: Floats, design: Design) -> Estimate:
-    """Correlation, of shape (m, m), from the covariance; NaN where noise hides it (`hide_uncertain`)."""
-    _bounds(design)
-    cov = _covariance_value(matrix, design)
-    variances = np.where(np.diagonal(cov) > 0, np.diagonal(cov), np.nan)
-    scale = np.sqrt(np.multiply.outer(variances, variances))
-    value = correlation_from_covariance(cov)
-    # d r = (d c_ij)/scale - r/2 (d c_ii/c_ii + d c_jj/c_jj)
-    half = value / (2 * variances[:, None])
-    spread = (
-        _entry_covariance(matrix, design, "ij", "ij") / scale**2
-        + half**2 * _entry_covariance(matrix, design, "ii", "ii")
-        + half.T**2 * _entry_covariance(matrix, design, "jj", "jj")
-        - 2 * half / scale * _entry_covariance(matrix, design, "ij", "ii")
-        - 2 * half.T / scale * _entry_covariance(matrix, design, "ij", "jj")
-        + 2 * half * half.T * _entry_covariance(matrix, design, "ii", "jj")
-    )
-    np.fill_diagonal(spread, 0.0)
-    return _name(*hide_uncertain(value, np.sqrt(np.maximum(spread, 0.0))), design)
+def divide(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Statistic:
+    """Entries over other entries, which are shares of records."""
+    size = view.read(*bottom)
+    value = np.where(view.stands_out(*bottom), view.read(*top) / size, np.nan)
+    return Statistic(value, [(*top, 1 / size), (*bottom, -value / size)])
+
+
+def covary(view: MomentView, x: Places, r: Places, y: Places, s: Places) -> Statistic:
+    """``E[xy] - E[x] E[y]`` over the records in which x and y are there, less the bias of noise in a product of means.
+
+    Parameters
+    ----------
+    x, r, y, s : int arrays of one shape
+        Coordinates of values and of the indicators of whether they are there.
+    """
+    size = view.read(r, s)
+    first, second, product = view.read(x, s) / size, view.read(r, y) / size, view.read(x, y) / size
+    value = product - first * second + view.law.covariance(x, s, r, y) / size**2
+    by_size = (2 * first * second - product) / size
+    terms = [(x, y, 1 / size), (x, s, -second / size), (r, y, -first / size), (r, s, by_size)]
+    return Statistic(np.where(view.stands_out(r, s), value, np.nan), terms)
+
+
+def vary(view: MomentView, x: Places, r: Places) -> Statistic:
+    """Variances: `covary` of values with themselves, where two of the entries are the same."""
+    value, (square, first, _, size) = covary(view, x, r, x, r)
+    return Statistic(value, [square, (x, r, 2 * first[2]), size])
+
+
+def summarise(view: MomentView) -> Numbers:
+    """Mean less the middle of the bounds, standard deviation and share observed of each number, (..., n, 3)."""
+    x, r = view.variables
+    zero = np.zeros_like(x)
+    mean, share = divide(view, (zero, x), (zero, r)), divide(view, (zero, r), (zero, zero))
+    square = vary(view, x, r)
+    spread = np.sqrt(np.where(square.value > 0, square.value, np.nan))
+    value = np.stack([mean.value, spread, np.where(r > 0, share.value, 1.0)], axis=-1)
+    bars = [mean.std(view.law), square.std(view.law) / (2 * spread), np.where(r > 0, share.std(view.law), 0.0)]
+    return Numbers(value, np.stack(np.broadcast_arrays(*bars), axis=-1))
+
+
+def find_level_means(view: MomentView, row: NDArray[np.intp]) -> Statistic:
+    """Means of the numbers less the middles of their bounds, in each level (`view_levels`), of shape (..., n)."""
+    x, r = view.variables
+    row, x, r = np.broadcast_arrays(row, x, r)
+    return divide(view, (row, x), (row, r))
+
+
+def covary_all(view: MomentView) -> Numbers:
+    """Covariances of all pairs of numbers, each over the records in which both are there, of shape (..., n, n)."""
+    x, r = view.variables
+    i, j = np.tril_indices(x.size)
+    found = covary(view, x[i], r[i], x[j], r[j])
+    return Numbers(*(_mirror(one, x.size) for one in found.numbers(view.law)))
+
+
+def correlate_all(view: MomentView) -> Numbers:
+    """Correlations of all pairs of numbers, of shape (..., n, n); NaN where noise hides them (`hide_uncertain`).
+
+    The covariance is over the records in which both are there, the variance of each number over those in which it is.
+    """
+    x, r = view.variables
+    i, j = np.tril_indices(x.size)
+    own, pair = vary(view, x, r), covary(view, x[i], r[i], x[j], r[j])
+    variances = np.where(own.value > LEAST_VARIANCE * view.law.std(own.terms), own.value, np.nan)
+    scale = np.sqrt(variances[..., i] * variances[..., j])
+    value = pair.value / scale
+    terms = [(a, b, slope / scale) for a, b, slope in pair.terms]
+    for one in (i, j):
+        half = -value / 2 / own.value[..., one]
+        terms += [(a[one], b[one], half * slope[..., one]) for a, b, slope in own.terms]
+    value, std = np.where(i == j, scale / scale, value), np.where(i == j, 0.0 * scale, view.law.std(terms))
+    return Numbers(*(_mirror(one, x.size) for one in hide_uncertain(value, std)))
+
+
+def explain_correlations(view: MomentView, found: Numbers) -> NDArray[np.object_]:
+    """Why a correlation is not given: too few records have the values, or noise hides a variance or the result."""
+    r = view.variables[1]
+    known, firm = view.stands_out(r, r), np.isfinite(np.diagonal(found.value))
+    hidden = view.stands_out(r[:, None], r) | (known & known[:, None] & ~(firm & firm[:, None]))
+    return np.where(hidden, HIDDEN, TOO_FEW).astype(object)
+
+
+def _mirror(below: Floats, size: int) -> Floats:
+    """Symmetric matrices of shape (..., size, size) from their lower triangles, row by row."""
+    i, j = np.tril_indices(size)
+    below = np.broadcast_to(below, (*below.shape[:-1], i.size))
+    full = np.empty((*below.shape[:-1], size, size))
+    full[..., i, j] = full[..., j, i] = below
+    return full
 
 
 def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
@@ -122,57 +200,125 @@ def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan
     return result
 
 
-def _name(value: Floats, std: Floats, design: Design, columns: tuple[str, ...] | None = None) -> Estimate:
-    """An answer with the names of the features, or their numbers."""
-    rows = _bounds(design).names or tuple(map(str, range(len(value))))
-    return Estimate(value, std, rows, columns or rows, np.full(value.shape, HIDDEN, object))
+# Answers with names
 
 
-def _bounds(design: Design) -> Bounds:
-    """Bounds of the features; a `ParameterError` unless the answer is a matrix of moments."""
-    if not isinstance(design.query, Moments):
-        raise ParameterError(f"means and covariances follow from Moments, got {type(design.query).__name__} instead.")
-    return design.query.bounds
+@np.errstate(all="ignore")
+def means(matrix: Floats, design: Design, by: str | None = None, group: Any = None) -> Estimate:
+    """Mean, standard deviation and share observed of each number; or, by level, its share of the records and the means.
 
-
-def _covariance_value(matrix: Floats, design: Design) -> Floats:
-    count = matrix[0, 0]
-    average = matrix[0, 1:] / count
-    noise = design.colcov.matrix()
-    allowance = noise[0, 0] * noise[1:, 1:] / 2 / count**2  # what noise adds to the square of the mean, in expectation
-    value = matrix[1:, 1:] / count - np.multiply.outer(average, average) + allowance
-    return np.asarray((value + value.T) / 2)  # rotated noise has a covariance that is symmetric up to rounding
-
-
-def _entry_covariance(matrix: Floats, design: Design, first: str, second: str) -> Floats:
-    """Covariance of the noise in two entries of the covariance matrix, named by their indices, as an array over (i, j).
-
-    The mean's noise e enters as ``-(m e' + e m')``, and that of the number of records, where it is private, with the
-    factor ``2 m m' - S``.
+    Parameters
+    ----------
+    matrix : float64 array of the shape of the answer
+    design : Design
+        Of `Moments` or `TableMoments`.
+    by : str, optional
+        A category of the table, or a column by which the release is grouped.
+    group : str, sequence of str, or dict, optional
+        As for `view_moments`.
     """
-    count = matrix[0, 0]
-    a = matrix[0, 1:] / count
-    noise = design.colcov.matrix()
-    v = noise[0, 0] * noise[1:, 1:] / 2 / count**2
-    size = a.size
-    grid = {"i": np.arange(size)[:, None], "j": np.arange(size)[None, :]}
-    i, j = (grid[name] for name in first)
-    k, m = (grid[name] for name in second)
-    by_count = (2 * np.multiply.outer(a, a) - matrix[1:, 1:] / count) * (design.std[0, 0] / count)
-    own = _moment_covariance(design, first, second) / count**2 + by_count[i, j] * by_count[k, m]
-    result = own + a[i] * a[k] * v[j, m] + a[i] * a[m] * v[j, k] + a[j] * a[k] * v[i, m] + a[j] * a[m] * v[i, k]
-    return np.broadcast_to(result, (size, size))
+    if by is None:
+        view = view_moments(matrix, design, group)
+        return name_summary(view, summarise(view))
+    view, row, levels = view_levels(matrix, design, by, group)
+    shares = read_entry(view, 0, 0) if row.ndim == 1 else divide(view, (0, row[:, 0]), (0, 0))
+    return name_level_means(view, levels, shares.numbers(view.law), find_level_means(view, row).numbers(view.law))
 
 
-def _moment_covariance(design: Design, first: str, second: str) -> Floats:
-    """Covariance of the noise in two entries of the second moment, named by their indices, as an array over (i, j)."""
+def view_levels(
+    matrix: Floats, design: Design, by: str, group: Any = None
+) -> tuple[MomentView, NDArray[np.intp], tuple[str, ...]]:
+    """The moments in which the levels of a column are, the coordinate of each level, and their names.
+
+    Coordinates are of shape (levels, 1) for a category of the table. For a column by which the release is grouped, they
+    are the constant of all matrices, of shape (1,), and the first axis of the moments has the levels.
+    """
+    query = table_query(design)
+    if by in query.by:
+        names = query.columns.category(by).level_names
+        return view_moments(matrix, design, group, (by,)), np.zeros(1, np.intp), names
+    view = view_moments(matrix, design, group)
+    return view, view.levels(by)[:, None], view.places[by].levels
+
+
+def name_summary(view: MomentView, found: Numbers) -> Estimate:
+    """The result of `summarise` with names, in the units of the data."""
+    value = found.value.copy()
+    value[:, 0] += view.middles
+    reasons = np.full(value.shape, TOO_FEW, object)
+    reasons[np.isfinite(value[:, 0]), 1] = HIDDEN
+    return Estimate(value, found.std, view.numbers, SUMMARY, reasons)
+
+
+def name_level_means(view: MomentView, levels: tuple[str, ...], shares: Numbers, found: Numbers) -> Estimate:
+    """Shares and means of levels with names, in the units of the data, of shape (levels, 1 + numbers)."""
+    value = np.column_stack([shares.value, found.value + view.middles])
+    std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
+    return Estimate(value, std, tuple(levels), (f"share of {view.query.count_word}", *view.numbers))
+
+
+@np.errstate(all="ignore")
+def covariance(matrix: Floats, design: Design, group: Any = None) -> Estimate:
+    """Covariances of the numbers about their means, each over the records in which both are there, (n, n).
+
+    Second moments less products of means, without the bias that noise in the means would add.
+    """
+    view = view_moments(matrix, design, group)
+    return Estimate(*covary_all(view), view.numbers, view.numbers)
+
+
+@np.errstate(all="ignore")
+def correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
+    """Correlations of the numbers, of shape (n, n); NaN where noise hides them, and `reasons` says why."""
+    view = view_moments(matrix, design, group)
+    found = correlate_all(view)
+    return Estimate(*found, view.numbers, view.numbers, explain_correlations(view, found))
+
+
+def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
+    """Second moment ``(1/N) sum (x - centre)(x - centre)'`` about a public point, of shape (n, n), from `Moments`.
+
+    It follows from the moments about the middle of the bounds without approximation, and nearly always with less noise
+    than a release of `SecondMoment` about that point has.
+    """
+    if not isinstance(design.query, Moments):
+        raise ParameterError(f"second moments follow from Moments, got {type(design.query).__name__} instead.")
+    view, bounds = view_moments(matrix, design), design.query.bounds
+    shift = bounds.midpoint - check_centre(centre, bounds)
+    x = view.variables[0]
+    (i, j), zero = np.tril_indices(x.size), np.zeros((), np.intp)
+    d, e = shift[i], shift[j]
+    terms = [(x[i], x[j], np.ones(())), (zero, x[i], e), (zero, x[j], d), (zero, zero, d * e)]
+    value = sum((slope * view.read(a, b) for a, b, slope in terms), np.zeros(()))
+    found = Statistic(value, terms).numbers(view.law)
+    return Estimate(_mirror(found.value, x.size), _mirror(found.std, x.size), view.numbers, view.numbers)
+
+
+def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> Estimate:
+    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up.
+
+    Each is a category of the table, or a column by which the release is grouped. The adjusted moments of groups are
+    linear in the released ones, so that those of all levels of a column of groups sum to those of all records.
+    """
     if first == second:
-        variances = np.square(design.std[1:, 1:])
-        diagonal = np.diagonal(variances)
-        return {"ij": variances, "ii": diagonal[:, None], "jj": diagonal[None, :]}[first]
-    side, structure = design.colcov, design.structure
-    c = side.matrix()[1:, 1:]
-    if (first, second) == ("ii", "jj"):
-        return structure.diagonal_covariance(side) if isinstance(structure, Squares) else c**2
-    with_second = structure.entry_covariance(side) if isinstance(structure, Squares) else c * np.diagonal(c)
-    return with_second if second == "jj" else with_second.T
+        raise ParameterError("a table needs two different categories.")
+    query = table_query(design)
+    whole = view_moments(matrix, design, group)
+
+    def read(columns: tuple[str, ...], i: Places, j: Places) -> Numbers:
+        """Entries for all levels of those of the columns that group the release, which are the first axes."""
+        by = [name for name in columns if name in query.by]
+        view = view_moments(matrix, design, group, by) if by else whole
+        found = read_entry(view, i, j).numbers(view.law)
+        return Numbers(found.value, np.broadcast_to(found.std, found.value.shape))
+
+    rows, columns = (np.zeros((), np.intp) if one in query.by else whole.levels(one) for one in (first, second))
+    cells = read((first, second), rows[:, None] if rows.ndim and columns.ndim else rows, columns)
+    if rows.ndim and not columns.ndim:  # groups are the first axis
+        cells = Numbers(cells.value.T, cells.std.T)
+    parts = zip(cells, read((first,), 0, rows), read((second,), 0, columns), read((), 0, 0), strict=True)
+    value, std = (
+        np.block([[one, right[:, None]], [below, np.full((1, 1), every)]]) for one, right, below, every in parts
+    )
+    names = [(*query.columns.category(one).level_names, ALL) for one in (first, second)]
+    return Estimate(value, std, names[0], names[1])

@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.moments import LARGEST_BAR
+from matrixdp.answers.moments import LARGEST_BAR, Numbers, covary_all, divide, name_level_means, view_levels
 from matrixdp.answers.psd import shrink_psd
-from matrixdp.answers.table_view import TableView, select_groups
-from matrixdp.answers.tables import pair_covariance
+from matrixdp.answers.view import view_moments
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
 _VARIANCES = np.geomspace(1e-4, 1.0, 17)  # of theta a priori
@@ -108,40 +106,22 @@ def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats
     return np.clip(shrink_psd(value, firm), -1.0, 1.0), np.minimum(bars, LARGEST_BAR)
 
 
+@np.errstate(all="ignore")
 def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> Estimate:
-    """Share of the records and shrunk mean of each number for each level; like `tables.means_by`, without gaps."""
-    query: Any = design.query
-    if by in query.by:
-        if group is not None and not isinstance(group, dict):
-            raise ParameterError(f"group must be a dict of columns and levels beside by={by!r}.")
-        levels, given = query.columns.category(by).level_names, dict(group or {})
-        views = [(select_groups(matrix, design, {**given, by: level}), 0) for level in levels]
-        whole = select_groups(matrix, design, given or None)
-    else:
-        whole = select_groups(matrix, design, group)
-        place = whole.category(by)
-        levels = place.levels
-        views = [(whole, place.value + k) for k in range(len(levels))]
-    rows = [_shrink_row(view, row, whole) for view, row in views]
-    value, std = (np.array([row[k] for row in rows]).reshape(len(levels), -1) for k in (0, 1))
-    return Estimate(value, std, tuple(levels), (f"share of {query.count_word}", *whole.numbers))
-
-
-def _shrink_row(view: TableView, row: int, whole: TableView) -> tuple[list[float], list[float]]:
-    """Share of the records and the means of one level or group."""
-    m, bounds = view.matrix, whole.query.columns.bounds
-    size = 1.0 if row == 0 else max(float(m[0, 0]), _TINY)
-    values, stds = [min(max(float(m[0, row]) / size, 0.0), 1.0)], [view.std([(0, row, 1.0)]) / size]
-    for name in whole.numbers:
-        place, half = whole.number(name), float(bounds.halfwidths[bounds.index(name)])
-        overall = float(np.nan_to_num(whole.ratio((0, place.value), (0, place.observed))[0])) / half
-        count = max(float(m[row, place.observed]), view.std([(row, place.observed, 1.0)]), _TINY)
-        excess = m[row, place.value] / half - overall * m[row, place.observed]
-        noise = max(view.std([(row, place.value, 1 / half), (row, place.observed, -overall)]), _TINY)
-        found = overall + float(shrink(*map(np.asarray, (excess, count, noise))))
-        values.append(half * min(max(found, -1.0), 1.0) + whole.middle(name))
-        stds.append(half * min(noise / count, LARGEST_BAR))
-    return values, stds
+    """Share of the records and shrunk mean of each number for each level; like `moments.means`, without gaps."""
+    view, row, levels = view_levels(matrix, design, by, group)
+    whole = view_moments(matrix, design, group)
+    (x, r), half = view.variables, view.halfwidths
+    size = 1.0 if row.ndim == 1 else max(float(view.read(0, 0)), _TINY)
+    share = np.clip(view.read(0, row[..., 0]) / size, 0.0, 1.0)
+    overall = np.nan_to_num(divide(whole, (np.zeros_like(x), x), (np.zeros_like(r), r)).value) / half
+    count = np.maximum(np.maximum(view.read(row, r), view.law.entry_std(row, r)), _TINY)
+    excess = view.read(row, x) / half - overall * view.read(row, r)
+    noise = np.maximum(view.law.std([(row, x, 1 / half), (row, r, -overall)]), _TINY) * np.ones_like(excess)
+    found = half * np.clip(overall + shrink(excess, count, noise), -1.0, 1.0)
+    std = half * np.minimum(noise / count, LARGEST_BAR)
+    shares = Numbers(share, view.law.entry_std(0, row[..., 0]) / size)
+    return name_level_means(view, levels, shares, Numbers(found, std))
 
 
 def shrink_table(table: Estimate) -> Estimate:
@@ -159,11 +139,8 @@ def _totals(shares: Floats, size: float) -> Floats:
     return np.asarray(positive * (size / max(float(positive.sum()), _TINY)))
 
 
+@np.errstate(all="ignore")
 def shrunk_correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
-    """Correlations of the numbers, shrunk; like `tables.correlation_table`, without gaps."""
-    view = select_groups(matrix, design, group)
-    places = [view.number(name) for name in view.numbers]
-    pairs = [[pair_covariance(view, one, other) for other in places] for one in places]
-    value = np.array([[pair.value for pair in row] for row in pairs]).reshape(len(places), -1)
-    std = np.array([[view.std(pair.gradients) if pair.known else np.nan for pair in row] for row in pairs])
-    return Estimate(*shrink_correlations(value, std.reshape(value.shape)), view.numbers, view.numbers)
+    """Correlations of the numbers, shrunk; like `moments.correlation`, without gaps."""
+    view = view_moments(matrix, design, group)
+    return Estimate(*shrink_correlations(*covary_all(view)), view.numbers, view.numbers)

@@ -6,31 +6,46 @@ computed as from a release, with the same rules for what noise hides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.answers.components import components
-from matrixdp.answers.cross_tables import cross_table
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
-from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate
-from matrixdp.answers.models import Regression, RegressionFit
-from matrixdp.answers.noise_draws import draw_again, robust_spread
-from matrixdp.answers.number_block import NumberBlock
-from matrixdp.answers.simulated_noise import SimulatedNoise
-from matrixdp.answers.table_view import LEAST_SIZE, TableView, read_other_groups, select_groups
+from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.models import Regression, RegressionFit, components, simulate
+from matrixdp.answers.moments import (
+    Numbers,
+    correlate_all,
+    correlation,
+    covary_all,
+    cross_table,
+    divide,
+    explain_correlations,
+    find_level_means,
+    means,
+    name_level_means,
+    name_summary,
+    read_entry,
+    summarise,
+    view_levels,
+)
+from matrixdp.answers.noise_law import TableLaw, robust_spread
+from matrixdp.answers.view import MomentView, view_moments
+from matrixdp.design import make_design
 from matrixdp.design.design import Design
+from matrixdp.domain.columns import Columns
 from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import TableMoments
+from matrixdp.queries import ContingencyTable, TableMoments
 from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
 _LEAST_DRAWS = 30
 _MOST_NUMBERS = 600_000  # that are drawn for one answer
+_EVEN = TableShape(spread=12**-0.5, position=0.5, correlation=0.0, level=1.0, missing=0.0)  # numbers fill their bounds
 _MOST_HIDDEN = 0.5  # share of the releases in which noise hides an answer, above which it is predicted to be hidden
 
 
@@ -97,22 +112,23 @@ class TableForecast:
     def means(self, by: str | None = None, group: Any = None) -> Estimate:
         """As `Release.means`."""
         if by is None:
-            return self._summarise(group)
-        levels = self._query.columns.category(by).level_names
-        numbers = [column.name for column in self._query.used.numbers]
-        middles = [(column.lower + column.upper) / 2 for column in self._query.used.numbers]
-        judge = self._judge_groups if by in self._query.by else self._judge_levels
-        value, error = judge(by, group)
-        names = (f"share of {self._query.count_word}", *numbers)
-        return Estimate(value + np.append(0.0, middles), error, levels, names)
+            view = self._view(group)
+            return name_summary(view, self._judge_numbers(summarise, group))
+        if by in self._query.by:
+            return self._judge_groups(by, group)
+        view = self._scale_levels(by, group)
+        rows, columns = view.levels(by), self._law(view).numbers
+        truth = view.matrix[np.ix_(rows, columns)]
+        noise = self._law(view).draw_levels(rows, _count_draws(truth.size))
+        released = find_level_means(view.show_part(rows, columns, truth + noise), rows[:, None])
+        found = judge_errors(released.value, find_level_means(view.without_noise(), rows[:, None]).value)
+        return name_level_means(view, view.places[by].levels, _find_shares(view, by), found)
 
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
-        view = self._view(None)
-        place = view.category(by)
-        value, error = self._judge_shares(view, by, view.matrix[0, place.value : place.value + len(place.levels)])
-        names = (f"share of {self._query.count_word}",)
-        return Estimate(value[:, None], error[:, None], place.levels, names)
+        view = self._scale_levels(by, None)
+        found, names = _find_shares(view, by), (f"share of {self._query.count_word}",)
+        return Estimate(found.value[:, None], found.std[:, None], view.places[by].levels, names)
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
         """As `Release.table`; the noise in a share of the records does not depend on the data."""
@@ -121,170 +137,178 @@ class TableForecast:
     @np.errstate(all="ignore")
     def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
-        numbers = self._simulate(group)
-        found = numbers.block.find_covariances(numbers.released)
-        value, error = judge_errors(found, numbers.exact.find_covariances(numbers.truth)[..., 0])
-        return Estimate(value, error, numbers.view.numbers, numbers.view.numbers)
+        names = self._view(group).numbers
+        return Estimate(*self._judge_numbers(covary_all, group), names, names)
 
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
-        numbers = self._simulate(group)
-        found, _ = numbers.block.find_correlations(numbers.released)
-        value, error = judge_errors(found, numbers.exact.find_correlations(numbers.truth)[0][..., 0])
+        view, (value, error) = self._view(group), self._judge_numbers(correlate_all, group)
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
-        reasons = np.where(numbers.block.find_known(numbers.truth)[..., 0], HIDDEN, TOO_FEW).astype(object)
-        return Estimate(value, error, numbers.view.numbers, numbers.view.numbers, reasons)
+        return Estimate(value, error, view.numbers, view.numbers, explain_correlations(view, correlate_all(view)))
 
     @np.errstate(all="ignore")
-    def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
+    def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """As `Release.regression`."""
         rare = describe_moments(self._query, self.description, self.shape, rare=True)
-        view = self._resize(select_groups(rare, self.design, group), group)
-        fit = RegressionFit(view, target, features)
-        released = list(draw_again(view, _count_draws(view.matrix.size)))
-        found = np.array([fit.solve(noisy) for noisy in released])
+        view = self._resize(view_moments(rare, self.design, group), group)
+        fit, count = RegressionFit(view, target, on), _count_draws(view.matrix.size)
+        found = simulate(view, fit.solve, count)
         spread = robust_spread(found)
-        bars = np.array([fit.find_bars(noisy, spread) for noisy in released])
-        shown = np.where(np.isfinite(bars), found, np.nan).T
-        _, error = judge_errors(shown, fit.solve(view.matrix, noisy=False))
-        return fit.describe(view.matrix, error, noisy=False)
+        bars = simulate(view, lambda noisy: fit.find_bars(noisy, spread), count)
+        exact = view.without_noise()
+        _, error = judge_errors(np.where(np.isfinite(bars), found, np.nan), fit.solve(exact))
+        return fit.describe(exact, error)
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """As `Release.components`."""
         return components(self.moments, self.design, count, group)
 
-    def _view(self, group: Any) -> TableView:
+    def _view(self, group: Any) -> MomentView:
         """The described moments of a group, which has the size that is judged, or of all groups together."""
         if group is None:
-            return self._whole_view
-        return self._resize(select_groups(self.moments, self.design, group), group)
+            return self._whole
+        return self._resize(view_moments(self.moments, self.design, group), group)
 
-    def _resize(self, view: TableView, group: Any) -> TableView:
+    @cached_property
+    def _whole(self) -> MomentView:
+        return view_moments(self.moments, self.design)
+
+    def _resize(self, view: MomentView, group: Any) -> MomentView:
         """The view of a group with the size that is judged."""
         named = () if group is None else group if isinstance(group, dict) else self._query.by
         return replace(view, matrix=view.matrix * self._find_size(*named))
 
-    @cached_property
-    def _whole_view(self) -> TableView:
-        return select_groups(self.moments, self.design)
-
-    @cached_property
-    def _whole(self) -> _Numbers:
-        return _Numbers(self._view(None))
-
-    def _simulate(self, group: Any) -> _Numbers:
-        return self._whole if group is None else _Numbers(self._view(group))
-
-    def _summarise(self, group: Any) -> Estimate:
-        numbers = self._simulate(group)
-        found = numbers.block.summarise(numbers.released)
-        value, error = judge_errors(found, numbers.exact.summarise(numbers.truth)[..., 0])
-        middle = [numbers.view.middle(name) for name in numbers.view.numbers]
-        reasons = np.full(value.shape, TOO_FEW, object)
-        reasons[np.isfinite(value[:, 0]), 1] = HIDDEN
-        value[:, 0] += middle
-        columns = ("mean", "standard deviation", "share observed")
-        return Estimate(value, error, numbers.view.numbers, columns, reasons)
-
-    def _judge_levels(self, by: str, group: Any) -> tuple[Floats, Floats]:
-        """Share of the records and means of each level of a category, and their errors, of shape (levels, 1 + n)."""
-        view = self._view(group)
-        place, chosen = view.category(by), NumberBlock(view).chosen
-        levels = slice(place.value, place.value + len(place.levels))
-        truth = view.matrix[levels][:, chosen] * self._find_size(by)
-        noise = SimulatedNoise(view, _count_draws(truth.size))
-        released = truth[:, :, None] + noise.draw_levels(levels, chosen)
-        shares = self._judge_shares(view, by, view.matrix[0, levels])
-        return _join(*shares, *_judge_means(view, place.value, truth, released))
-
-    def _judge_shares(self, view: TableView, by: str, sizes: Floats) -> tuple[Floats, Floats]:
-        """Share of the records in each level of a category, and its error to first order, from the described sizes.
-
-        All levels have the same noise: a part of their own, and the same part of the noise in the number of records.
-        """
-        place, whole = view.category(by), view.matrix[0, 0] if view.stands_out(0, 0) else np.nan
-        shares = sizes * self._find_size(by) / whole
-        of_all, part = view.variance(0, 0), 1 / len(place.levels)
-        own = view.variance(0, place.value) - of_all * part**2
-        return shares, np.sqrt(np.maximum(own + of_all * (part - shares) ** 2, 0.0)) / whole
+    def _scale_levels(self, by: str, group: Any) -> MomentView:
+        """The view in which each level of a category has the size that is judged."""
+        view, size = self._view(group), self._find_size(by)
+        rows, matrix = view.levels(by), view.matrix.copy()
+        matrix[rows] *= size
+        matrix[:, rows] *= size
+        return replace(view, matrix=matrix)
 
     def _find_size(self, *columns: str) -> float:
         """Size of the levels that are judged, relative to those of the described table."""
         return float(np.prod([self.shape.level for name in columns if name not in self.description.shares]))
 
-    def _judge_groups(self, by: str, group: Any) -> tuple[Floats, Floats]:
-        """The same for each level of a column by which the release is grouped; all have the same noise."""
-        given = read_other_groups(group, by)
-        views = [self._view({**given, by: level}) for level in self._query.columns.category(by).level_names]
-        chosen = NumberBlock(views[0]).chosen
-        truth = np.array([view.matrix[0, chosen] for view in views])
-        noise = SimulatedNoise(views[0], _count_draws(truth.size))
-        first = noise.first[:, chosen]
-        first[:, 0] = noise.size
-        errors = np.full(len(views), views[0].std([(0, 0, 1.0)]))
-        return _join(truth[:, 0], errors, *_judge_means(views[0], 0, truth, truth[:, :, None] + first.T))
+    @staticmethod
+    def _law(view: MomentView) -> TableLaw:
+        assert isinstance(view.law, TableLaw)
+        return view.law
+
+    @cached_property
+    def _released(self) -> MomentView:
+        return self._simulate(self._whole)
+
+    def _simulate(self, view: MomentView) -> MomentView:
+        """Simulated releases of the moments of the numbers, one below the other."""
+        columns = self._law(view).numbers
+        truth = view.matrix[np.ix_(columns, columns)]
+        return view.show_part(columns, columns, truth + self._law(view).draw_numbers(_count_draws(truth.size)))
+
+    def _judge_numbers(self, statistic: Callable[[MomentView], Numbers], group: Any) -> Numbers:
+        """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
+        view = self._view(group)
+        released = self._released if group is None else self._simulate(view)
+        return judge_errors(statistic(released).value, statistic(view.without_noise()).value)
+
+    def _judge_groups(self, by: str, group: Any) -> Estimate:
+        """Means of each level of a column by which the release is grouped; all have the same noise."""
+        view, row, levels = view_levels(self.moments, self.design, by, group)
+        view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
+        columns = self._law(view).numbers
+        truth = view.matrix[:, :1, columns]
+        noise = self._law(view).draw_first(_count_draws(truth.size))[:, None]
+        released = find_level_means(view.show_part(row, columns, truth + noise), row)
+        found = judge_errors(released.value, find_level_means(view.without_noise(), row).value)
+        return name_level_means(view, levels, read_entry(view, 0, 0).numbers(view.law), found)
 
 
-class _Numbers:
-    """Simulated releases of the numbers of a described table.
-
-    Attributes
-    ----------
-    view : TableView
-        Of the described moments.
-    block, exact : NumberBlock
-        With the law of the noise, and without noise.
-    truth, released : float64 arrays of shape (m, m, 1) and (m, m, count)
-    """
-
-    def __init__(self, view: TableView) -> None:
-        self.view, self.block = view, NumberBlock(view)
-        self.exact = self.block.without_noise()
-        chosen = self.block.chosen
-        self.truth = view.matrix[np.ix_(chosen, chosen)][:, :, None]
-        self.released = self.truth + SimulatedNoise(view, _count_draws(self.truth.size)).draw_block(chosen)
+def _find_shares(view: MomentView, by: str) -> Numbers:
+    """Share of the records in each level of a category, and its error to first order."""
+    return divide(view, (0, view.levels(by)), (0, 0)).numbers(view.law)
 
 
-def judge_errors(released: Floats, truth: Floats) -> tuple[Floats, Floats]:
+def judge_errors(released: Floats, truth: Floats) -> Numbers:
     """Value and root mean square error of answers; both are NaN where noise hides an answer in most releases.
 
     Parameters
     ----------
-    released : float64 array of shape (..., count)
+    released : float64 array of shape (count, ...)
         Answers of simulated releases, NaN where noise hides one.
     truth : float64 array of shape (...)
     """
     shown = np.isfinite(released)
-    squares = np.where(shown, (released - truth[..., None]) ** 2, 0.0).sum(axis=-1)
-    error = np.sqrt(squares / np.maximum(shown.sum(axis=-1), 1))
-    hidden = (shown.mean(axis=-1) < 1 - _MOST_HIDDEN) | ~np.isfinite(error)
-    return np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error)
-
-
-def _judge_means(view: TableView, row: int, truth: Floats, released: Floats) -> tuple[Floats, Floats]:
-    """Value and error of the means of levels or groups, of shape (levels, n).
-
-    Parameters
-    ----------
-    row : int
-        Coordinate of a level, or of the constant.
-    truth, released : float64 arrays of shape (levels, m) and (levels, m, count)
-        Entries of the moments in the rows of the levels, without and with noise.
-    """
-    chosen = NumberBlock(view).chosen.tolist()
-    places = [view.number(name) for name in view.numbers]
-    x, r = ([chosen.index(getattr(place, name)) for place in places] for name in ("value", "observed"))
-    least = LEAST_SIZE * np.array([view.std([(row, place.observed, 1.0)]) for place in places])
-    size = released[:, r]
-    means = np.where(size > least[:, None], released[:, x] / size, np.nan)
-    return judge_errors(means, truth[:, x] / truth[:, r])
-
-
-def _join(shares: Floats, share_errors: Floats, means: Floats, errors: Floats) -> tuple[Floats, Floats]:
-    return np.column_stack([shares, means]), np.column_stack([share_errors, errors])
+    squares = np.where(shown, (released - truth) ** 2, 0.0).sum(axis=0)
+    error = np.sqrt(squares / np.maximum(shown.sum(axis=0), 1))
+    hidden = (shown.mean(axis=0) < 1 - _MOST_HIDDEN) | ~np.isfinite(error)
+    return Numbers(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
 
 
 def _count_draws(numbers: int) -> int:
     """How many releases are simulated if each needs so many numbers."""
     return int(np.clip(_MOST_NUMBERS // numbers, _LEAST_DRAWS, _DRAWS))
+
+
+class SingleQuestion(NamedTuple):
+    """A question, and the noise of its answer relative to asking it alone.
+
+    Attributes
+    ----------
+    title : str
+    ratio : float
+        Standard deviation of the noise in the release of all answers over that in a release for this question alone,
+        with the same guarantee.
+    """
+
+    title: str
+    ratio: float
+
+
+@np.errstate(all="ignore")
+def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
+    """How much less noise an answer about a table would have in a release of its own: one question of each kind.
+
+    Each is asked of the first columns that it can be asked of, for numbers that fill their bounds evenly, and levels
+    and groups of equal size. Everything follows from designs; no data are read.
+
+    Examples
+    --------
+    >>> from matrixdp import Category, Columns, Number, Privacy, TableMoments, YesNo, make_design
+    >>> ward = Category("ward", ["north", "south", "west"])
+    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), ward, YesNo("smoker")])
+    >>> design = make_design(TableMoments(columns, records=10_000), Privacy(1, 1e-6))
+    >>> [question.title for question in compare_questions(design)]
+    ['means of age by ward', 'the table ward x smoker', 'the correlation of age and bmi']
+    """
+    query: Any = design.query
+    even, numbers, categories = make_even_moments(query), query.used.numbers, query.used.categories
+    groups = [query.columns.category(name) for name in query.by] or list(categories)
+    who = {"neighbours": query.neighbours, "person": query.person}  # the same in all releases that are compared
+
+    def release_alone(columns: Sequence[Any], **options: Any) -> tuple[Floats, Design]:
+        alone = TableMoments(Columns(tuple(columns)), query.records, **who, **options)
+        return make_even_moments(alone), make_design(alone, design.privacy)
+
+    found = []
+    if numbers and groups:
+        number, by = numbers[0], groups[0]
+        best = release_alone([number, by], **({} if by.missing else {"by": [by.name], "mean_share": 0.5}))
+        joint = means(even, design, by.name)
+        ratio = joint.std[0, joint.columns.index(number.name)] / means(*best, by.name).std[0, 1]
+        found.append(SingleQuestion(f"means of {number.name} by {by.name}", float(ratio)))
+    if len(categories) > 1:
+        one, other = categories[:2]
+        table = ContingencyTable(one.level_names, other.level_names, query.records, **who)
+        cells = cross_table(even, design, one.name, other.name).std[0, 0] * query.records
+        ratio = cells / make_design(table, design.privacy).std[0, 0]
+        found.append(SingleQuestion(f"the table {one.name} x {other.name}", float(ratio)))
+    if len(numbers) > 1:
+        ratio = correlation(even, design).std[0, 1] / correlation(*release_alone(numbers[:2])).std[0, 1]
+        found.append(SingleQuestion(f"the correlation of {numbers[0].name} and {numbers[1].name}", float(ratio)))
+    return tuple(found)
+
+
+def make_even_moments(query: TableMoments) -> Floats:
+    """The moments of a table of which nothing is missing, with even numbers, levels and groups, all independent."""
+    return describe_moments(query, TableDescription(), _EVEN)

@@ -18,7 +18,7 @@ from matrixdp.display import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.release.mechanism import prepare, round_answer
+from matrixdp.mechanisms.mechanism import prepare, round_answer
 from matrixdp.types import Floats
 
 _CLIMB_ROUNDS = 60  # of eight candidates each
@@ -27,46 +27,22 @@ _COUNT = 4  # records of a data set where the query does not say how many
 _ROUNDS = 6  # of local search from the worst pair of a family
 
 
-def climb(objective: Callable[[Floats], float], start: Floats, project: Callable[[Floats], Floats]) -> float:
-    """Largest value that a random coordinate-wise search from `start` finds.
-
-    Parameters
-    ----------
-    objective : callable
-        Value to maximise.
-    start : float64 array
-    project : callable
-        Moves a point into the domain.
-    """
-    rng = np.random.default_rng(0)
-    best, value = start, objective(start)
-    scale = 1.0
-    for _ in range(_CLIMB_ROUNDS):
-        improved = False
-        for _ in range(8):
-            candidate = project(best + scale * rng.standard_normal(best.shape) * (rng.random(best.shape) < 0.5))
-            found = objective(candidate)
-            if found > value:
-                best, value, improved = candidate, found, True
-        scale = scale * 1.3 if improved else scale * 0.7
-    return value
-
-
 def worst_record_pair(
-    distance: Callable[[Floats, Floats], float],
+    distance: Callable[[Floats, Floats], Any],
     halfwidths: Floats,
     radius: float | None,
     rng: np.random.Generator,
     *,
     low: Floats | None = None,
     starts: int = 12,
+    stacked: bool = False,
 ) -> float:
     """Largest ``distance(x, y)`` found over pairs of records, from corners, the midpoint and random points.
 
     Parameters
     ----------
     distance : callable
-        Of two records of shape (m,).
+        Of two records of shape (m,); if `stacked`, of k pairs at once, from two arrays of shape (k, m) to shape (k,).
     halfwidths : float64 array of shape (m,)
         Upper ends of the box; `low` are the lower ones, ``-halfwidths`` by default.
     radius : float or None
@@ -74,6 +50,8 @@ def worst_record_pair(
     rng : Generator
     low : float64 array of shape (m,), optional
     starts : int
+        Number of pairs from which a random search by coordinates starts.
+    stacked : bool
 
     Examples
     --------
@@ -83,23 +61,37 @@ def worst_record_pair(
     """
     low = -halfwidths if low is None else low
 
-    def project(pair: Floats) -> Floats:
-        inside = np.clip(pair, low, halfwidths)
-        norms = np.linalg.norm(inside, axis=1, keepdims=True)
-        return (
-            inside
-            if radius is None
-            else np.where(norms > radius, inside * (radius / np.maximum(norms, radius)), inside)
-        )
+    def project(pairs: Floats) -> Floats:
+        inside = np.clip(pairs, low, halfwidths)
+        norms = np.linalg.norm(inside, axis=-1, keepdims=True)
+        return inside if radius is None else inside * (radius / np.maximum(norms, radius))
 
-    best = 0.0
-    for i in range(starts):
-        corner = np.where(rng.random((2, halfwidths.size)) < 0.5, low, halfwidths)
-        start = corner if i % 3 else np.array([corner[0], np.zeros(halfwidths.size)])
-        if i % 3 == 2:
-            start = rng.uniform(low, halfwidths, (2, halfwidths.size))
-        best = max(best, climb(lambda pair: distance(*pair), project(start), project))
-    return best
+    def measure(pairs: Floats) -> Floats:
+        if stacked:
+            return np.asarray(distance(pairs[:, 0], pairs[:, 1]))
+        return np.array([distance(*pair) for pair in pairs])
+
+    best = project(np.array([_start_pair(i, low, halfwidths, rng) for i in range(starts)]))
+    values, scales, steps = measure(best), np.ones((starts, 1, 1)), np.random.default_rng(0)
+    for _ in range(_CLIMB_ROUNDS):
+        improved = np.zeros(starts, bool)
+        for _ in range(8):
+            moved = steps.standard_normal(best.shape) * (steps.random(best.shape) < 0.5)
+            candidates = project(best + scales * moved)
+            found = measure(candidates)
+            better = found > values
+            best[better], values[better] = candidates[better], found[better]
+            improved |= better
+        scales *= np.where(improved, 1.3, 0.7)[:, None, None]
+    return float(values.max())
+
+
+def _start_pair(number: int, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
+    """Two corners, a corner and the midpoint, or two random points, in turn; of shape (2, m)."""
+    corners = np.where(rng.random((2, high.size)) < 0.5, low, high)
+    if number % 3 == 0:
+        return np.array([corners[0], np.zeros(high.size)])
+    return corners if number % 3 == 1 else rng.uniform(low, high, (2, high.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +138,7 @@ class Attack:
 
     @property
     def broken(self) -> bool:
-        """Whether the pair is farther apart than the design claims for any pair, so that its claim is false."""
+        """True if the pair is farther apart than the design claims for any pair, so that its claim is false."""
         return self.ratio > 1 + SLACK
 
     @property
@@ -241,7 +233,7 @@ def _choose_domain(
 
 
 def distance_between(design: Design, data: Any, neighbour: Any) -> float:
-    """How far the answers of two data sets are apart, in standard deviations of the noise, from exact integers.
+    """Distance of the answers of two data sets, in standard deviations of the noise, from exact integers.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from matrixdp.queries import (
     TableMoments,
 )
 from matrixdp.records import with_ids
-from matrixdp.release import release
+from matrixdp.release.run import release
 from matrixdp.sensitivity import (
     Distance,
     EdgeChange,
@@ -76,7 +76,7 @@ def _attack_query(query: MatrixQuery, *, starts: int = 2, **options: Any) -> boo
 
 
 def _claim(query: MatrixQuery, change: Sensitivity, **options: Any) -> bool:
-    """Whether an attack catches a query that claims another sensitivity than its own."""
+    """True if an attack catches a query that claims another sensitivity than its own."""
     query.__dict__["sensitivity"] = change
     return _attack_query(query, **options)
 
@@ -408,7 +408,7 @@ def _half_sensitivity() -> bool:
 
 
 def _replay_people(person: Person) -> bool:
-    """Whether a replay finds a mistake where the first person has five rows at a corner, or one at the middle."""
+    """True if a replay finds a mistake where the first person has five rows at a corner, or one at the middle."""
     ids = np.arange(len(_DATA))
     data = with_ids(np.repeat(_DATA, [5, *[1] * (len(_DATA) - 1)], axis=0), np.append([0] * 4, ids))
     fit = partial(private_moment, bounds=BOX, privacy=PRIVACY, person=person, records=len(_DATA))

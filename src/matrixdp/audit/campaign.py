@@ -17,7 +17,7 @@ from matrixdp.audit.replay import replay
 
 @dataclass
 class Tally:
-    """What was audited of one kind.
+    """A count of what was audited of one kind.
 
     Attributes
     ----------

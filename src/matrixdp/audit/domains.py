@@ -1,4 +1,4 @@
-"""Where attacks search: families of neighbouring data sets that differ in one record, pair, cell, edge or person."""
+"""The domains that attacks search: families of data sets that differ in one record, pair, cell, edge or person."""
 
 from __future__ import annotations
 

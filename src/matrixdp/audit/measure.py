@@ -30,7 +30,7 @@ _SIDE = 320.0
 
 @dataclass(frozen=True)
 class Count:
-    """How often an event happened in a number of independent runs.
+    """The number of times that an event happened in a number of independent runs.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def measured_mu(on_first: Count, on_second: Count, *, level: float) -> float:
 def is_caught(
     p: float, q: float, runs: int, *, claim: float, level: float, delta: float = 0.0, miss: float = 1e-6
 ) -> bool:
-    """Whether measuring an event with ``P(E) = p``, ``Q(E) = q`` exceeds `claim`, except with probability `miss`."""
+    """True if measuring an event with ``P(E) = p``, ``Q(E) = q`` exceeds `claim`, except with probability `miss`."""
     fewest = Count(int(binom.ppf(miss / 2, runs, p)), runs)
     most = Count(int(binom.isf(miss / 2, runs, q)), runs)
     return measured_epsilon(fewest, most, delta=delta, level=level) > claim
@@ -83,7 +83,7 @@ def is_caught(
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a black box's outputs on two neighbours show.
+    """Bounds that a black box's outputs on two neighbours show.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Measurement:
 
     @property
     def broken(self) -> bool:
-        """Whether the measurement contradicts the claim."""
+        """True if the measurement contradicts the claim."""
         if isinstance(self.claim, Privacy):
             return self.epsilon > self.claim.epsilon
         return self.claim is not None and self.mu > self.claim
@@ -224,7 +224,7 @@ def _discriminants(first: Floats, second: Floats) -> list[Statistic]:
 
 @dataclass(frozen=True)
 class _Event:
-    """Whether a score is above or below a cut, counted as evidence for the first or the second data set."""
+    """A score above or below a cut, counted as evidence for the first or the second data set."""
 
     cut: float
     above: bool

@@ -16,11 +16,11 @@ from matrixdp.checks import check_number
 from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.gdp import compose_mu
+from matrixdp.mechanisms.interception import intercept_releases
+from matrixdp.mechanisms.mechanism import add_noise, draw_noise, round_answer, unwhiten
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
-from matrixdp.release import Guaranteed
-from matrixdp.release.interception import intercept_releases
-from matrixdp.release.mechanism import add_noise, draw_noise, round_answer, unwhiten
+from matrixdp.release.result import Guaranteed
 from matrixdp.types import Floats
 
 
@@ -49,7 +49,7 @@ class ReplayStep:
 
 @dataclass(frozen=True)
 class Replay:
-    """How far a transcript is apart under two neighbours. Contains no result of the fit.
+    """The distance of a transcript under two neighbours. Contains no result of the fit.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Replay:
 
     @property
     def broken(self) -> bool:
-        """Whether a step or the whole exceeds its claim, or the fits differ in more than their noisy answers."""
+        """True if a step or the whole exceeds its claim, or the fits differ in more than their noisy answers."""
         return (
             bool(self.difference)
             or self.ratio > 1 + SLACK
@@ -237,7 +237,7 @@ def _same_design(one: Design, other: Design) -> bool:
 
 
 def _compare(found: int, expected: int, first: Any, second: Any) -> str:
-    """What differs between two fits with the same noisy answers."""
+    """The difference between two fits with the same noisy answers, in words."""
     if found != expected:
         return f"there are {found} releases instead of {expected}"
     try:

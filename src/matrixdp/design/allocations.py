@@ -44,7 +44,7 @@ class Allocation(ABC):
 
     @property
     def named(self) -> bool:
-        """Whether features are given by name."""
+        """True if features are given by name."""
         return False
 
     def own_directions(self, query: MatrixQuery) -> Floats | None:
@@ -247,7 +247,7 @@ class Binary(_SharesOfLoss):
 
     @property
     def named(self) -> bool:
-        """Whether features are given by name."""
+        """True if features are given by name."""
         return isinstance(self.important, tuple) and any(isinstance(item, str) for item in self.important)
 
     def theta(self, query: MatrixQuery) -> Floats:

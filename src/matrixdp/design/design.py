@@ -30,13 +30,13 @@ from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
-    from matrixdp.release import Release
+    from matrixdp.release.result import Release
 
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What will be released, with how much noise, and at what cost. Made by `make_design`, `unimodal` or `equimodal`.
+    """A plan of what to release, with how much noise, and at what cost; from `make_design`, `unimodal` or `equimodal`.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Design:
 
     @cached_property
     def entrywise(self) -> bool:
-        """Whether the records are rounded entry by entry, so that a release can do so block by block."""
+        """True if the records are rounded entry by entry, so that a release can do so block by block."""
         return rounds_entrywise(self.query, self.noise)
 
     def ideal_distance(self) -> Distance:
@@ -140,22 +140,22 @@ class Design:
 
     @property
     def distance(self) -> float:
-        """What a release spends: how far neighbours can be apart, in standard deviations, with all rounding in it."""
+        """Mu that a release spends: the largest distance of neighbours, in standard deviations, with all rounding."""
         return self.grid.distance
 
     @property
     def exact(self) -> bool:
-        """Whether some pair of neighbours attains the distance, up to rounding."""
+        """True if some pair of neighbours attains the distance, up to rounding."""
         return self.attained >= self.distance * (1 - 1e-6)
 
     @property
     def epsilon(self) -> float:
-        """What a release spends, as epsilon at the delta that was asked for."""
+        """Epsilon that a release spends, at the delta that was asked for."""
         return gdp_epsilon(mu=self.distance, delta=self.privacy.delta)
 
     @property
     def event(self) -> Gaussian:
-        """What a release costs in a ledger."""
+        """The cost of a release in a ledger."""
         return Gaussian(self.distance)
 
     @property
@@ -165,7 +165,7 @@ class Design:
 
     @property
     def unit(self) -> Unit:
-        """What the guarantee protects."""
+        """The unit that the guarantee protects."""
         return self.query.protected_unit
 
     @cached_property
@@ -193,7 +193,7 @@ class Design:
 
     @property
     def directional(self) -> bool:
-        """Whether the noise differs between directions, apart from a structure's part."""
+        """True if the noise differs between directions, apart from a structure's part."""
         return self.flat or not (self.rowcov.scalar and self.colcov.scalar)
 
     @property
@@ -234,7 +234,7 @@ class Design:
 
     @property
     def gain(self) -> float:
-        """How many times smaller the relative error is than with isotropic noise."""
+        """Relative error with isotropic noise, over that of this design."""
         return self.isotropic.relative_error / self.relative_error
 
     def alternatives(self) -> dict[str, float]:
@@ -289,7 +289,7 @@ class Design:
         simulation: bool = False,
     ) -> Release:
         """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
-        from matrixdp.release import release  # the only import of a higher layer
+        from matrixdp.release.run import release  # the only import of a higher layer
 
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:
@@ -377,7 +377,7 @@ def _check_integrity(design: Design) -> None:
 
 
 def _fits_together(design: Design) -> bool:
-    """Whether all fields have their types, and the covariances have the size of the answer."""
+    """True if all fields have their types, and the covariances have the size of the answer."""
     number = int | float
     kinds: tuple[Any, ...] = (
         MatrixQuery,

@@ -21,7 +21,7 @@ _MOST_ENTRIES = 1_000_000  # of an answer whose noise is computed for one line
 
 
 def summarise(design: Design) -> str:
-    """What is released, with what guarantee and how much noise; looks at this design alone."""
+    """The answer, its guarantee and its noise in words; looks at this design alone."""
     return "\n".join([describe_subject(design), *_lines(list_facts(design)), *_table(design)])
 
 
@@ -33,7 +33,7 @@ def explain(design: Design) -> str:
 
 
 def compare_to_limit(design: Design) -> str:
-    """How the total squared error, in the query's units, compares with that of the best Gaussian noise."""
+    """The total squared error, in the query's units, beside that of the best Gaussian noise, in words."""
     if design.excess is None:
         return "not compared: the least error that Gaussian noise can have is unknown"
     if design.excess < 1.0005:
@@ -58,7 +58,7 @@ def describe_in_a_line(design: Design) -> str:
 
 
 def list_facts(design: Design) -> list[tuple[str, str]]:
-    """What is said of a design, each with its name."""
+    """Facts about a design, each with its name."""
     query, privacy = design.query, design.privacy
     return [
         (

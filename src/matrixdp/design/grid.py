@@ -95,7 +95,7 @@ def fit_grid(
 
 
 def rounds_entrywise(query: MatrixQuery, noise: MatrixGaussian) -> TypeGuard[Identity]:
-    """Whether each rounded entry is a monotone function of one value of one record, which cannot widen its range."""
+    """True if each rounded entry is a monotone function of one value of one record, which cannot widen its range."""
     left, right = noise.rowcov.whitening, noise.colcov.whitening
     entrywise = isinstance(query, Identity) and query.entrywise
     return entrywise and not isinstance(left, np.ndarray) and is_diagonal(right)

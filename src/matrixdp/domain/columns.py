@@ -266,7 +266,7 @@ class Columns:
 
     def render(self) -> str:
         """The columns as a table in HTML, to be put into a card."""
-        rows = [(column.name, *_describe(column), "yes" if column.missing else "no") for column in self.columns]
+        rows = [(column.name, *describe_column(column), "yes" if column.missing else "no") for column in self.columns]
         return render_table(("", "type", "values", "may be missing"), rows, texts=4)
 
     def without(self, names: Sequence[str]) -> Columns:
@@ -286,7 +286,7 @@ def _check_flag(name: str, flag: str, value: Any) -> None:
         raise ParameterError(f"{flag} of column {name!r} {rule}", parameter=flag)
 
 
-def _describe(column: Column) -> tuple[str, str]:
+def describe_column(column: Column) -> tuple[str, str]:
     """Type and values of a column, in words."""
     if isinstance(column, Number):
         return column.type, f"{format_number(column.lower, 6)} to {format_number(column.upper, 6)}"

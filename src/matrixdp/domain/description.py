@@ -44,9 +44,11 @@ class TableDescription:
         for guess, name, rule in self.list_mistakes(columns):
             raise ParameterError(f"{guess} of {name!r} {rule}" if name else f"{guess} {rule}", parameter=guess)
 
-    def list_mistakes(self, columns: Columns) -> Iterator[tuple[str, str, str]]:
+    def list_mistakes(self, columns: Columns | None) -> Iterator[tuple[str, str, str]]:
         """Guesses that are not possible: the attribute, the column, and what is wrong, as in "must be a number"."""
         yield from _check_range("correlation", "", self.correlation, 0.0, 1.0)
+        if columns is None:
+            return
         for number in columns.numbers:
             name, half = number.name, (number.upper - number.lower) / 2
             yield from _check_range("means", name, self.means.get(name), number.lower, number.upper)

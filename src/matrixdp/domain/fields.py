@@ -1,7 +1,7 @@
 """Fields of a schema, and the kinds of values that they hold.
 
 A kind knows three forms of a value: the entry of a TOML file, the checked value, and the text of a form's field. So a
-field is declared once (`domain.schema.SECTIONS` and `COLUMN_FIELDS`), and files, forms and messages follow.
+field is declared once (`schema_file.SECTIONS` and `COLUMN_FIELDS`), and files, forms and messages follow.
 """
 
 from __future__ import annotations
@@ -9,255 +9,49 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from matrixdp.checks import check_integer, check_magnitude, check_number
 from matrixdp.errors import ParameterError, show
 
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
+
+def _check_text(value: Any, name: str) -> Any:
+    return _require(isinstance(value, str), value, name, "a text")
+
+
+@dataclass(frozen=True)
 class Kind:
-    """Texts; the base of all kinds.
-
-    Messages of errors continue the name of the field, as in "sheet must be a text".
-    """
-
-    widget = "text"  # the form's element: text, number, choice, lines or flag
-
-    def check(self, value: Any) -> Any:
-        """The checked value of an entry that is not empty."""
-        if not isinstance(value, str):
-            raise ParameterError(f"must be a text, got {show(value)} instead.")
-        return value
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """An entry as texts of a form, by the names of their fields."""
-        return {name: str(value)}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The entry in the texts of a form; None if there is none, a text that cannot be read as it is."""
-        return texts.get(name) or None
-
-
-@dataclass(frozen=True)
-class NumberKind(Kind):
-    """Numbers.
+    """A kind of values.
 
     Parameters
     ----------
-    low, high : float
-        Limits that are included.
-    whole : bool
-        Whether they are positive integers.
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-    whole: bool = False
-    widget = "number"
-
-    def check(self, value: Any) -> Any:
-        """The number as a float, or an int if it is whole."""
-        if self.whole:
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ParameterError(f"must be a positive integer, got {show(value)} instead.")
-            return value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ParameterError(f"must be a number, got {show(value)} instead.")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise ParameterError("must be at most 1e60 in size; change the units.") from None
-        if not self.low <= number <= self.high:
-            raise ParameterError(f"must be from {self.low:g} to {self.high:g}, got {number:g} instead.")
-        return number
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """The number, exactly."""
-        return {name: show_number(value)}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The number, or the text if it is none."""
-        text = texts.get(name, "").strip()
-        return read_number(text) if text else None
-
-
-@dataclass(frozen=True)
-class Choice(Kind):
-    """One of a few texts; the first one is the default, which is not written. Whoever uses the value refuses others.
-
-    Parameters
-    ----------
-    options : sequence of pairs of str
-        Each value with what a form calls it.
-    """
-
-    options: Sequence[tuple[str, str]]
-    widget = "choice"
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The text, unless it is the default."""
-        text = texts.get(name, "")
-        return None if text in ("", self.options[0][0]) else text
-
-
-class ColumnName(Kind):
-    """The name of a column of the table."""
-
-    widget = "column"
-
-    def check(self, value: Any) -> Any:
-        """The name, which a message can show."""
-        if not isinstance(value, str) or not value.isprintable():
-            raise ParameterError(f"must be the name of a column, got {show(value)} instead.")
-        return value
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """The name as a line."""
-        return {name: quote_line(value)}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The name in a line."""
-        return unquote_line(texts.get(name, "")) or None
-
-
-class Flag(Kind):
-    """True or false; a form sends only a box that is ticked."""
-
-    widget = "flag"
-
-    def check(self, value: Any) -> Any:
-        """The flag."""
-        if not isinstance(value, bool):
-            raise ParameterError(f"must be true or false, got {show(value)} instead.")
-        return value
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """A ticked box, or none."""
-        return {name: "on"} if value else {}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """True if the box is ticked."""
-        return True if texts.get(name) else None
-
-
-class Words(Kind):
-    """A list of texts, or none at all; in a form, ``NAME_rule`` is "listed" if there is one."""
-
-    widget = "words"
-
-    def check(self, value: Any) -> Any:
-        """The texts as a tuple."""
-        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-            raise ParameterError('must be a list of texts, as in ["NA", "."].')
-        return tuple(value)
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """The texts in lines."""
-        return {name: join_lines(value), f"{name}_rule": "listed"}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The texts in the lines, if they are wanted."""
-        return split_lines(texts.get(name, "")) if texts.get(f"{name}_rule") == "listed" else None
-
-
-class Levels(Kind):
-    """A list of texts or of integers; in a form, ``NAME_type`` says which."""
-
-    widget = "levels"
-
-    def check(self, value: Any) -> Any:
-        """The levels as a tuple."""
-        if not isinstance(value, list) or {type(level) for level in value} not in ({str}, {int}):
-            raise ParameterError('must be a list of texts, as in ["yes", "no"], or a list of integers.')
-        if "" in value:
-            raise ParameterError("must not have an empty text. For empty values, write missing = true.")
-        return tuple(value)
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """The levels in lines."""
-        return {name: join_lines(map(str, value)), f"{name}_type": "integer" if isinstance(value[0], int) else ""}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The levels in the lines."""
-        lines = split_lines(texts.get(name, ""))
-        return (list(map(read_number, lines)) if texts.get(f"{name}_type") == "integer" else lines) or None
-
-
-class Shares(Kind):
-    """Levels and their shares; in a form, each line has a share and its level."""
-
-    widget = "lines"
-
-    def check(self, value: Any) -> Any:
-        """A dict of floats by level."""
-        if not isinstance(value, dict):
-            example = "{north = 0.6, south = 0.3}"
-            raise ParameterError(f"must be levels and shares, as in {example}, got {show(value)} instead.")
-        for level, share in value.items():
-            if isinstance(share, bool) or not isinstance(share, int | float):
-                raise ParameterError(f"must be a number for {level!r}, got {show(share)} instead.")
-        return {level: float(share) for level, share in value.items()}
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """A line for each level."""
-        return {name: "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in value.items())}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The shares in the lines."""
-        found: dict[str, Any] = {}
-        for line in filter(str.strip, _break_lines(texts.get(name, ""))):
-            share, *rest = line.split(maxsplit=1)
-            level = unquote_line("".join(rest))
-            if not level or level in found:
-                raise ParameterError(
-                    f"must be a share and a level in each line, as in 0.6 north, and each level once, got {show(line)} "
-                    "instead."
-                )
-            found[level] = read_number(share)
-        return found or None
-
-
-@dataclass(frozen=True)
-class When(Kind):
-    """Dates, or times of day.
-
-    Parameters
-    ----------
-    what : 'date' or 'time'
+    widget : {"text", "number", "choice", "column", "lines", "flag"}
+        The element of a form that shows it.
+    check : callable
+        The checked value of an entry and the name of its field, or a `ParameterError`.
+    show : callable
+        The text of an entry.
+    parse : callable
+        The entry in a text, which is the text itself where that cannot be read; or a `ParameterError` whose message
+        continues the name of the field.
     example : str
+        How a file has it, where that is not obvious.
+    options : sequence of pairs of str
+        Texts that may be chosen, and what a form calls them. The first is the default, which is not written.
     """
 
-    what: str
-    example: str
-
-    def check(self, value: Any) -> Any:
-        """The date or time, without a zone."""
-        if not isinstance(value, dt.date if self.what == "date" else dt.time):
-            quoted = isinstance(value, str) and not isinstance(self._parse(value), str)
-            rule = f"a {self.what}{' without quotes' * quoted}, as in {self.example}"
-            raise ParameterError(f"must be {rule}, got {show(value)} instead.")
-        if getattr(value, "tzinfo", None) is not None:
-            raise ParameterError("must have no zone; dates and times are in UTC.")
-        return value
-
-    def to_texts(self, name: str, value: Any) -> dict[str, str]:
-        """The date or time as in ISO 8601, with a space between them."""
-        return {name: value.isoformat(" ") if isinstance(value, dt.datetime) else value.isoformat()}
-
-    def from_texts(self, name: str, texts: Mapping[str, str]) -> Any:
-        """The date or time, or the text if it is none."""
-        text = texts.get(name, "").strip()
-        return self._parse(text) if text else None
-
-    def _parse(self, text: str) -> dt.date | dt.time | str:
-        parsers: tuple[Any, ...] = (dt.date.fromisoformat, dt.datetime.fromisoformat)
-        for parse in parsers if self.what == "date" else (dt.time.fromisoformat,):
-            try:
-                return parse(text)  # type: ignore[no-any-return]
-            except ValueError:
-                continue
-        return text
+    widget: str = "text"
+    check: Callable[[Any, str], Any] = _check_text
+    show: Callable[[Any], str] = str
+    parse: Callable[[str], Any] = str
+    example: str = ""
+    options: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -291,19 +85,82 @@ class Field:
         return tuple(self.kind) if isinstance(self.kind, Mapping) else ()
 
     def kind_for(self, column_type: str = "") -> Kind:
-        """The kind of its values, in a column of this type."""
-        return self.kind[column_type] if isinstance(self.kind, Mapping) else self.kind
+        """The kind of its values, in a column of this type or, without one, of the first that has it."""
+        if isinstance(self.kind, Mapping):
+            return self.kind[column_type] if column_type else next(iter(self.kind.values()))
+        return self.kind
 
-    @property
-    def widget(self) -> str:
-        """The element of a form that shows it."""
-        return (next(iter(self.kind.values())) if isinstance(self.kind, Mapping) else self.kind).widget
+    def show(self, entry: Mapping[str, Any], column_type: str = "") -> str:
+        """The text of the field for its entry in `entry`; empty if there is none."""
+        value = entry.get(self.name)
+        return "" if value is None or value == "" else self.kind_for(column_type).show(value)
 
-    @property
-    def options(self) -> Sequence[tuple[str, str]]:
-        """The texts that may be chosen, and what a form calls them."""
-        kind = next(iter(self.kind.values())) if isinstance(self.kind, Mapping) else self.kind
-        return kind.options if isinstance(kind, Choice) else ()
+    def parse(self, text: str, column_type: str = "") -> Any:
+        """The entry in a text, None if it is empty or the default; a `ParameterError` names the field."""
+        kind = self.kind_for(column_type)
+        if not text or (kind.options and text == kind.options[0][0]):
+            return None
+        try:
+            value = kind.parse(text)
+        except ParameterError as error:
+            raise ParameterError(f"{self.name} {error}", parameter=self.name) from None
+        return None if value in ("", [], {}) else value
+
+
+def _require(met: bool, value: Any, name: str, rule: str) -> Any:
+    if not met:
+        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.", parameter=name)
+    return value
+
+
+def _check_flag(value: Any, name: str) -> bool:
+    return bool(_require(isinstance(value, bool), value, name, "true or false"))
+
+
+def _check_column(value: Any, name: str) -> Any:
+    return _require(isinstance(value, str) and value.isprintable(), value, name, "the name of a column")
+
+
+def _check_words(value: Any, name: str) -> tuple[str, ...]:
+    listed = isinstance(value, list) and all(isinstance(word, str) for word in value)
+    return tuple(_require(listed, value, name, 'a list of texts, as in ["NA", "."]'))
+
+
+def _check_levels(value: Any, name: str) -> tuple[Any, ...]:
+    listed = isinstance(value, list) and {type(level) for level in value} in ({str}, {int})
+    rule = 'a list of texts, as in ["yes", "no"], or a list of integers'
+    found = tuple(_require(listed, value, name, rule))
+    if "" in found:
+        raise ParameterError(f"{name} must not have an empty text. For empty values, write missing = true.")
+    return found
+
+
+def _check_shares(value: Any, name: str) -> dict[str, float]:
+    _require(isinstance(value, dict), value, name, "levels and shares, as in {north = 0.6, south = 0.3}")
+    return {level: check_number(share, name, rule=f"a number for {level!r}") for level, share in value.items()}
+
+
+def _check_when(what: str, example: str, value: Any, name: str) -> dt.date | dt.time:
+    quoted = isinstance(value, str) and not isinstance(_read_when(what, value), str)
+    fits = isinstance(value, dt.date if what == "date" else dt.time)
+    _require(fits, value, name, f"a {what}{' without quotes' * quoted}, as in {example}")
+    if getattr(value, "tzinfo", None) is not None:
+        raise ParameterError(f"{name} must have no zone; dates and times are in UTC.", parameter=name)
+    return value  # type: ignore[no-any-return]
+
+
+def _show_when(value: dt.date | dt.time) -> str:
+    return value.isoformat(" ") if isinstance(value, dt.datetime) else value.isoformat()
+
+
+def _read_when(what: str, text: str) -> dt.date | dt.time | str:
+    parsers: tuple[Any, ...] = (dt.date.fromisoformat, dt.datetime.fromisoformat)
+    for parse in parsers if what == "date" else (dt.time.fromisoformat,):
+        try:
+            return parse(text.strip())  # type: ignore[no-any-return]
+        except ValueError:
+            continue
+    return text
 
 
 def read_number(text: str) -> int | float | str:
@@ -325,35 +182,33 @@ def read_number(text: str) -> int | float | str:
     return text
 
 
-def show_number(value: float | str | None) -> str:
+def show_number(value: float | str) -> str:
     """A number as a text, exactly.
 
     Examples
     --------
-    >>> show_number(120.0), show_number(0.1), show_number(None)
-    ('120', '0.1', '')
+    >>> show_number(120.0), show_number(0.1)
+    ('120', '0.1')
     """
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return repr(value)
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return str(int(value)) if whole else str(value)
 
 
 def join_lines(values: Iterable[str]) -> str:
     r"""Texts as the lines of a text area.
 
     A text that a line cannot show as it is (empty, with spaces at its ends, beginning with a quotation mark, or with
-    characters that are not printable) is written in quotation marks, as in JSON.
+    characters that are not printable) is written in quotation marks, as in JSON. So is one that looks like an integer.
 
     Examples
     --------
-    >>> print(join_lines(["north", " south", "a\nb"]))
+    >>> print(join_lines(["north", " south", "a\nb", "7"]))
     north
     " south"
     "a\nb"
+    "7"
     """
-    return "\n".join(map(quote_line, values))
+    return "\n".join(json.dumps(one) if _INTEGER.fullmatch(one) else quote_line(one) for one in values)
 
 
 def split_lines(text: str) -> list[str]:
@@ -364,7 +219,7 @@ def split_lines(text: str) -> list[str]:
     >>> split_lines('north\r\n\r\n" south"')
     ['north', ' south']
     """
-    return [unquote_line(line) for line in _break_lines(text) if line.strip()]
+    return [unquote_line(line) for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
 
 
 def quote_line(value: str) -> str:
@@ -383,12 +238,53 @@ def unquote_line(line: str) -> str:
         value = json.loads(line)
     except ValueError:
         value = None
+    rule = 'must have a quotation mark at both ends of a line or at none, as in "north"'
     if not isinstance(value, str):
-        raise ParameterError(
-            f'must have a quotation mark at both ends of a line or at none, as in "north", got {show(line)} instead.'
-        )
+        raise ParameterError(f"{rule}, got {show(line)} instead.")
     return value
 
 
-def _break_lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+def _show_levels(levels: Sequence[str | int]) -> str:
+    return "\n".join(str(level) if isinstance(level, int) else join_lines([level]) for level in levels)
+
+
+def _read_levels(text: str) -> list[str] | list[int]:
+    """Integers if all lines are, and otherwise texts."""
+    lines = text.split()
+    return [*map(int, lines)] if all(map(_INTEGER.fullmatch, lines)) else split_lines(text)
+
+
+def _show_shares(shares: Mapping[str, float]) -> str:
+    return "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in shares.items())
+
+
+def _read_shares(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in filter(str.strip, re.split(r"\r\n|\r|\n", text)):
+        share, *rest = line.split(maxsplit=1)
+        level = unquote_line("".join(rest))
+        if not level or level in found:
+            rule = "must be a share and a level in each line, as in 0.6 north, and each level once"
+            raise ParameterError(f"{rule}, got {show(line)} instead.")
+        found[level] = read_number(share)
+    return found
+
+
+TEXT = Kind()
+NUMBER = Kind("number", partial(check_number, rule="a number"), show_number, read_number)
+SIZE = Kind("number", check_magnitude, show_number, read_number)
+COUNT = Kind("number", partial(check_integer, at_least=1), show_number, read_number)
+FLAG = Kind("flag", _check_flag, lambda value: "on" if value else "", bool)
+COLUMN = Kind("column", _check_column, quote_line, unquote_line)
+WORDS = Kind("lines", _check_words, lambda words: join_lines(words or [""]), split_lines)
+LEVELS = Kind("lines", _check_levels, _show_levels, _read_levels)
+SHARES = Kind("lines", _check_shares, _show_shares, _read_shares)
+DATE, TIME = (
+    Kind("text", partial(_check_when, what, example), _show_when, partial(_read_when, what), example)
+    for what, example in (("date", "1900-01-01"), ("time", "07:30:00"))
+)
+
+
+def choice(*options: tuple[str, str]) -> Kind:
+    """One of a few texts, each with what a form calls it; whoever uses the value refuses others."""
+    return Kind("choice", options=options)

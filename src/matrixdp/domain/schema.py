@@ -97,6 +97,8 @@ class Schema:
     def __post_init__(self) -> None:
         if self.records is not None:
             object.__setattr__(self, "records", check_integer(self.records, "records", at_least=1))
+        if self.radius is not None:
+            object.__setattr__(self, "radius", check_magnitude(self.radius, "radius"))
         for place, message in list_conflicts(self.columns, self.radius, self.person, self.guesses, self.rules):
             raise ParameterError(message, parameter=name_place(place))
 
@@ -182,28 +184,23 @@ def list_conflicts(
 ) -> Iterator[tuple[Place, str]]:
     """Entries of a schema that are impossible beside others, and why, by their places."""
     described = () if columns is None else tuple(columns)
-    if radius is not None:
-        try:
-            check_magnitude(radius, "radius")
-        except ParameterError as error:
-            yield ("radius",), str(error)
-        if described and not any(isinstance(column, Number) for column in described):
-            yield ("radius",), "radius is for columns of numbers, and there are none. Remove it."
+    if radius is not None and described and not any(isinstance(column, Number) for column in described):
+        yield ("radius",), "radius is for columns of numbers, and there are none. Remove it."
     if person is not None and person.column in [column.name for column in described]:
         message = f"column {person.column!r} has the ids of people, and cannot be released as well."
         yield ("person", "column"), f"{message} Remove [columns.{quote_key(person.column)}]."
-    if guesses is not None and columns is not None:
+    if guesses is not None:
         yield from _check_guesses(guesses, columns)
     for column in described:
         for message in _check_words(rules.missing_words or (), column):
             yield ("files", "missing_words"), f"missing_words has {message}"
 
 
-def _check_guesses(guesses: TableDescription, columns: Columns) -> Iterator[tuple[Place, str]]:
+def _check_guesses(guesses: TableDescription, columns: Columns | None) -> Iterator[tuple[Place, str]]:
     for guess, name, rule in guesses.list_mistakes(columns):
         key = f"expected_{GUESSES.get(guess, guess)}"
         yield (("columns", name, key), f"column {name!r}: {key} {rule}") if name else ((key,), f"{key} {rule}")
-    for column in columns:
+    for column in columns or ():
         if column.name in guesses.missing and not column.missing:
             place = ("columns", column.name, "expected_missing")
             yield place, f"column {column.name!r}: expected_missing needs missing = true."

@@ -16,7 +16,21 @@ from typing import Any
 from matrixdp.checks import check_number
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
-from matrixdp.domain.fields import Choice, ColumnName, Field, Flag, Kind, Levels, NumberKind, Shares, When, Words
+from matrixdp.domain.fields import (
+    COLUMN,
+    COUNT,
+    DATE,
+    FLAG,
+    LEVELS,
+    NUMBER,
+    SHARES,
+    SIZE,
+    TEXT,
+    TIME,
+    WORDS,
+    Field,
+    choice,
+)
 from matrixdp.domain.file_rules import DEFAULT_RULES, EPOCH, THOUSANDS, UNITS, DateRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import GUESSES, MAX_SIDE, Graph, Place, Schema, list_conflicts, name_place
@@ -30,90 +44,58 @@ TYPES = {
     "date": "As in 1900-01-01. Dates are read as numbers since the lower bound, or since the origin.",
     "time": "As in 07:30. Times of day are read as numbers since midnight.",
 }
-_DATE, _TIME = When("date", "1900-01-01"), When("time", "07:30:00")
-_NUMBER, _TEXT, _FLAG, _SHARES = NumberKind(), Kind(), Flag(), Shares()
-_UNIT = Choice((("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS)))
-_USUAL_UNITS = {"date": "days", "time": "hours"}
-_MARKS = {".": "Point", ",": "Comma", " ": "Space", "'": "Apostrophe", "_": "Underscore"}
+_UNITS = {"date": "days", "time": "hours"}
+_MARKS = dict(zip(THOUSANDS, ("Nothing", "Point", "Comma", "Space", "Apostrophe", "Underscore"), strict=False))
 _MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
+_UNIT = choice(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS))
+_THOUSANDS = choice(*((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
+_BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
+_SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
+_WORDS_HINT = (
+    "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
+    'hold in all columns; "" alone for none. A value that is empty is always missing.'
+)
+_RADIUS_HINT = (
+    "Optional, for numbers that are never missing: records are moved into a ball of this radius around the middle of "
+    "their bounds."
+)
 _GUESSES, _WRITING = "Guesses for the forecast", "Unit and format"
 
 COLUMN_FIELDS = (
-    Field("missing", dict.fromkeys(TYPES, _FLAG), "Values may be missing"),
-    Field("lower", {"number": _NUMBER, "date": _DATE, "time": _TIME}, "Lower bound", required="lower bound"),
-    Field("upper", {"number": _NUMBER, "date": _DATE, "time": _TIME}, "Upper bound", required="upper bound"),
-    Field(
-        "levels",
-        {"category": Levels()},
-        "Levels, one to a line",
-        "Write a level with spaces at its ends in quotation marks.",
-        required="levels",
-    ),
-    Field("other", {"category": _FLAG}, "Other values count as one more level"),
-    Field("expected_mean", {"number": _NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
-    Field("expected_std", {"number": _NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
-    Field(
-        "expected_missing",
-        {"number": _NUMBER},
-        "Share of missing values",
-        "From 0 to 1, if values may be missing.",
-        group=_GUESSES,
-    ),
-    Field(
-        "expected_shares",
-        {"category": _SHARES, "yes/no": _SHARES},
-        "Shares of the records",
-        "One to a line, as in 0.6 north. Levels that are left out share the rest equally. No release depends on it.",
-        group=_GUESSES,
-    ),
+    Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
+    Field("lower", _BOUND, "Lower bound", required="lower bound"),
+    Field("upper", _BOUND, "Upper bound", required="upper bound"),
+    Field("levels", {"category": LEVELS}, "Levels, one to a line", "Texts or integers.", required="levels"),
+    Field("other", {"category": FLAG}, "Other values count as one more level"),
+    Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
+    Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
+    Field("expected_missing", {"number": NUMBER}, "Share of missing values", "From 0 to 1.", group=_GUESSES),
+    Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of records", _SHARES_HINT, group=_GUESSES),
     Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
-    Field(
-        "format",
-        {"date": _TEXT, "time": _TEXT},
-        "Format of texts",
-        "As in %d.%m.%Y; empty for 2020-12-31.",
-        group=_WRITING,
-    ),
-    Field("origin", {"date": _DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
+    Field("format", {"date": TEXT, "time": TEXT}, "Format of texts", "As in %d.%m.%Y; else ISO.", group=_WRITING),
+    Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
 )
 SECTIONS = {
     "": (
-        Field("records", NumberKind(whole=True), "Number of records", "If it is public. Forecasts need it."),
-        Field(
-            "expected_correlation",
-            NumberKind(0, 1),
-            "Guess of a typical correlation",
-            "From 0 to 1, for forecasts alone.",
-        ),
-        Field(
-            "radius",
-            _NUMBER,
-            "Radius",
-            "Optional, for numbers that are never missing: records are moved into a ball of this radius around the "
-            "middle of their bounds.",
-            group="Limit on the length of a record",
-        ),
+        Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
+        Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
+        Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
     ),
     "person": (
         Field(
             "column",
-            ColumnName(),
+            COLUMN,
             "Column with the ids of people",
             "If people have several rows: each person is then protected with all of them.",
             required="column with the ids of people",
         ),
-        Field("rows", NumberKind(whole=True), "Rows of a person that count", "Empty: each person counts once."),
+        Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
     ),
     "files": (
-        Field("decimal", Choice(((".", "Point: 1.5"), (",", "Comma: 1,5"))), "Decimal mark", "In text files."),
-        Field(
-            "thousands",
-            Choice((("", "Nothing: 1000"), *((mark, f"{_MARKS[mark]}: 1{mark}000") for mark in THOUSANDS[1:]))),
-            "Between groups of three digits",
-            "In text files.",
-        ),
-        Field("missing_words", Words(), "Words for missing values, one to a line"),
-        Field("sheet", _TEXT, "Sheet of the workbook", "Empty: the first."),
+        Field("decimal", choice((".", "Point: 1.5"), (",", "Comma: 1,5")), "Decimal mark", "In text files."),
+        Field("thousands", _THOUSANDS, "Between groups of three digits", "In text files."),
+        Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
+        Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }
 
@@ -188,8 +170,10 @@ class _Reader:
             "rules": self._rules(self._table(content, "files"), [rule for _, _, rule in columns if rule is not None]),
         }
         graph = self._graph(self._table(content, "graph")) if "graph" in content else None
+        complete = len(columns) == len(entries)  # otherwise a number that needs the radius may be left out
         for place, message in list_conflicts(**found):
-            self.note(place, message)
+            if complete or place != ("radius",):
+                self.note(place, message)
         return Schema() if self.mistakes else Schema(**found, records=top.get("records"), graph=graph)
 
     def _table(self, content: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -203,23 +187,23 @@ class _Reader:
         place = (name,) if name else ()
         if name:
             self._require_known(entry, _names(SECTIONS[name]), place)
-        return self._values(entry, [(one, one.kind_for()) for one in SECTIONS[name]], place)
+        return self._values(entry, SECTIONS[name], place)
 
     def _values(
-        self, entry: Mapping[str, Any], fields: Iterable[tuple[Field, Kind]], place: Place, owner: str = ""
+        self, entry: Mapping[str, Any], fields: Iterable[Field], place: Place, owner: str = "", kind: str = ""
     ) -> dict[str, Any]:
         """Checked values of the fields that are given and sound."""
         found = {}
-        for one, kind in fields:
+        for one in fields:
             value = entry.get(one.name)
             if value is None or value == "" or (value == [] and one.required):
                 if one.required:
-                    self.note((*place, one.name), _demand(one, kind, owner))
+                    self.note((*place, one.name), _demand(one, owner, kind))
                 continue
             try:
-                found[one.name] = kind.check(value)
+                found[one.name] = one.kind_for(kind).check(value, one.name)
             except ParameterError as error:
-                self.note((*place, one.name), f"{owner}{': ' * bool(owner)}{one.name} {error}")
+                self.note((*place, one.name), f"{owner}: {error}" if owner else str(error))
         return found
 
     def _require_known(self, entry: Mapping[str, Any], names: set[str], place: Place, owner: str = "") -> None:
@@ -241,7 +225,7 @@ class _Reader:
         fields = [one for one in COLUMN_FIELDS if kind in one.types]
         label = f"{owner}, of type {kind!r}" if "type" in entry else owner
         self._require_known(entry, {"type", *_names(fields)}, place, label)
-        values = self._values(entry, [(one, one.kind_for(kind)) for one in fields], place, owner)
+        values = self._values(entry, fields, place, owner, kind)
         if len(self.mistakes) == before:
             try:
                 yield _make_column(name, kind, values)
@@ -303,13 +287,14 @@ class _Reader:
         return None
 
 
-def _demand(missing: Field, kind: Kind, owner: str) -> str:
+def _demand(missing: Field, owner: str, kind: str) -> str:
     """The message for a required field of a column or a section without a value."""
     if not owner:
         return f'{missing.name} must be given: the {missing.required}, as in {missing.name} = "NAME".'
-    example = f", as in {missing.name} = {kind.example}" if isinstance(kind, When) else ""
-    it = "them" if isinstance(kind, Levels) else "it"
-    return f"{owner} has no {missing.required} yet. Fill {it} in from public knowledge, not from the data{example}."
+    example = missing.kind_for(kind).example
+    ending = f", as in {missing.name} = {example}." if example else "."
+    it = "them" if missing.name == "levels" else "it"
+    return f"{owner} has no {missing.required} yet. Fill {it} in from public knowledge, not from the data{ending}"
 
 
 def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, dict[str, Any], DateRule | None]:
@@ -322,7 +307,7 @@ def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, 
     lower, upper, rule = values["lower"], values["upper"], None
     if kind != "number":
         origin = values.get("origin", lower) if kind == "date" else None
-        rule = DateRule(name, values.get("unit", _USUAL_UNITS[kind]), origin, values.get("format"))
+        rule = DateRule(name, values.get("unit", _UNITS[kind]), origin, values.get("format"))
         lower, upper = rule.number(lower), rule.number(upper)
     return Number(name, lower, upper, **flags), values, rule
 

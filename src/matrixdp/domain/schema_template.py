@@ -7,6 +7,7 @@ from typing import Any
 
 from matrixdp.display import make_visible
 from matrixdp.domain.schema import quote_key, quote_text
+from matrixdp.domain.schema_file import COLUMN_FIELDS
 
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
@@ -29,13 +30,6 @@ _HEADER = """\
 #   thousands = "."
 #   missing_words = ["NA", "."]
 """
-_LINES = {
-    "number": 'type = "number", lower = "", upper = ""',
-    "category": 'type = "category", levels = []',
-    "yes/no": 'type = "yes/no"',
-    "date": 'type = "date", lower = "", upper = ""',
-    "time": 'type = "time", lower = "", upper = ""',
-}
 
 
 def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
@@ -69,7 +63,9 @@ def _describe_column(name: str, field: Any) -> str:
     if proposed is None:
         held = describe_type(field.type)
         return f"# {key} holds {held}, which cannot be used as they are. Make them numbers or a category first."
-    return f"{key} = {{ {_LINES[proposed]} }}"
+    required = [one.name for one in COLUMN_FIELDS if proposed in one.types and one.required]
+    empty = [f", {name} = []" if name == "levels" else f', {name} = ""' for name in required]
+    return f'{key} = {{ type = "{proposed}"{"".join(empty)} }}'
 
 
 def propose_type(kind: Any) -> str | None:

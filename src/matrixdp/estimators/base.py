@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.display import render_card, render_facts
@@ -37,6 +37,7 @@ from matrixdp.privacy import Privacy, describe_guarantee
 from matrixdp.records import Blocks, Records, as_records, choose_columns, require_rereadable, with_ids
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
 from matrixdp.records.records import MappedRecords
+from matrixdp.release.charging import release_fit
 from matrixdp.release.notebook import SIMULATION
 from matrixdp.types import Floats
 
@@ -131,19 +132,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _fit_options(self) -> dict[str, Any]:
-        """Arguments that `private_moment` and `private_scales` have in common."""
+        """Arguments that `prepare_fit` and `prepare_scales` have in common."""
         stream = self._seeded_stream()
         return {
             "privacy": Privacy(self.epsilon, self.delta),
             "records": self.records,
             "neighbours": self.neighbours,
             "person": self.person,
-            "ledger": self._require_no_password(),
-            "dataset": self.dataset,
-            "allowance": self.allowance,
             "stream": stream,
             "simulation": self.simulation,
         }
+
+    def _account_options(self) -> dict[str, Any]:
+        """What pays for a fit."""
+        return {"ledger": self._require_no_password(), "dataset": self.dataset, "allowance": self.allowance}
 
     def _require_no_password(self) -> Any:
         """The ledger; a `ParameterError` if it is a text with a password, which scikit-learn would show."""
@@ -427,9 +429,11 @@ class MomentEstimator(PrivateEstimator):
         is the number of last columns that a regression predicts.
         """
         records = records if ids is None else with_ids(records, ids)
-        options = self._fit_options()
+        options, account = self._fit_options(), self._account_options()
         self._warn_if_repeated()
-        moment = private_moment(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
+        prepared = prepare_fit(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
+        prepared.warn()
+        moment: PrivateMoment = release_fit(prepared, **account)
         self._set_guarantee(moment)
         self._set_expanded(features)
         self.__dict__.pop("release_", None)  # of an earlier fit
@@ -444,7 +448,8 @@ class MomentEstimator(PrivateEstimator):
         **design: Any,
     ) -> TableFit:
         """Spend the budget on the moments of a table with missing numbers, and set the attributes of the guarantee."""
-        columns, options = Columns((*features.columns, *targets)), self._fit_options()
+        columns = Columns((*features.columns, *targets))
+        options = self._fit_options() | self._account_options()
         data: Any
         if is_read_in_parts(X):
             data = _select(X, columns, self.person)

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.adaptive.directions import check_count, principal_components
-from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.moment import PrivateMoment, check_count, principal_components
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import check_transformed

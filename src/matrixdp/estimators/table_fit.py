@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,10 @@ from matrixdp.adaptive.error_bars import MomentErrors
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
 from matrixdp.adaptive.simulation import read_off
-from matrixdp.answers.noise_draws import draw_again, robust_spread
-from matrixdp.answers.pairs import Pairs, Variable, column_variables
+from matrixdp.answers.models import Variables, list_variables, pair_moments
+from matrixdp.answers.noise_law import TableLaw, robust_spread
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.table_view import TableView, select_groups
+from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.person import Person
@@ -30,7 +30,8 @@ from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import CountTask
-from matrixdp.release import Release, release
+from matrixdp.release.result import Release
+from matrixdp.release.run import release
 from matrixdp.types import Floats
 
 _MANY = 200  # variables above which fewer draws of the noise must do for error bars of covariances
@@ -88,52 +89,43 @@ class TableFit:
         return self.release.simulation
 
     @cached_property
-    def _view(self) -> TableView:
-        return select_groups(self.release.matrix, self.release.design)
+    def _view(self) -> MomentView:
+        return view_moments(self.release.matrix, self.release.design)
 
     @cached_property
-    def _variables(self) -> list[Variable]:
-        found: list[Variable] = []
-        for column in self.features.columns:
-            place = self._view.places[column.name]
-            found += column_variables(column.name, place)[int(self.features.reference and bool(place.levels)) :]
-        for name in self.targets:
-            found += column_variables(name, self._view.places[name])
-        return found
-
-    @cached_property
-    def _pairs(self) -> Pairs:
-        return Pairs(self._view, self._variables)
+    def _variables(self) -> Variables:
+        features = [column.name for column in self.features.columns]
+        return list_variables(self._view, [*features, *self.targets], reference=features * self.features.reference)
 
     @cached_property
     def middle(self) -> Floats:
         """Middle of the bounds of each variable, 0 for a level, of shape (d,)."""
-        return np.array([self._view.middle(variable.column) for variable in self._variables])
+        return self._variables.middles(self._view)
 
     @cached_property
     def half(self) -> Floats:
         """Half the width of the bounds of each variable, 1 for a level, of shape (d,)."""
-        numbers = {number.name: (number.upper - number.lower) / 2 for number in self._view.query.columns.numbers}
-        return np.array([numbers.get(variable.column, 1.0) for variable in self._variables])
+        halves = dict(zip(self._view.numbers, self._view.halfwidths, strict=True))
+        return np.array([halves.get(name, 1.0) for name in self._variables.columns])
 
     def _scaled(self, matrix: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance of all variables, scaled by `half` about `middle`."""
-        moments = self._pairs.moments(matrix)
+        """Mean and covariance of all variables, scaled by `half` about `middle`, for moments of shape (..., p, p)."""
+        moments = pair_moments(replace(self._view, matrix=matrix), self._variables)
         return moments.mean / self.half, moments.covariance / np.multiply.outer(self.half, self.half)
 
     def draws(self, count: int = DRAWS) -> Iterator[tuple[Floats, Floats]]:
         """Scaled means and covariances with noise drawn again about the released moments."""
-        return map(self._scaled, draw_again(self._view, count))
+        for stack in self._view.law.stacks(self._view.matrix, count):
+            yield from zip(*self._scaled(stack), strict=True)
 
     @cached_property
     def joint(self) -> JointMoment:
         """The joint moment of features and targets."""
         mean, covariance = self._scaled(self._view.matrix)
-        places = [variable.value for variable in self._variables]
-        observed = [variable.observed for variable in self._variables]
-        scales = self._view.structure.scales
-        least = np.sqrt(self._view.structure.variances(self._view.design.noise)[observed, observed])
-        shares = np.maximum(self._view.matrix[observed, observed], least)
+        places, observed, law = self._variables.values, self._variables.observed, self._view.law
+        assert isinstance(law, TableLaw)
+        scales, least = law.noise.scales, np.sqrt(law.released[observed, observed])
+        shares = np.maximum(self._view.read(observed, observed), least)
         own = 1 / (scales[places] * self.half**2 * shares**2)
         # The noise of an entry has the variance 1/(2 s_i s_j), and that of the mean adds its product with the mean.
         shape = np.diag(own) + np.multiply.outer(mean, mean) / scales[0]
@@ -143,7 +135,7 @@ class TableFit:
     @cached_property
     def mean(self) -> Floats:
         """Mean of each variable within its bounds, of shape (d,)."""
-        low = np.array([-1.0 if variable.name == variable.column else 0.0 for variable in self._variables])
+        low = -np.equal(self._variables.names, self._variables.columns).astype(float)  # -1 for numbers, 0 for levels
         return np.asarray(self.middle + self.half * np.clip(self.joint.mean, low, 1.0))
 
     @cached_property
@@ -156,12 +148,9 @@ class TableFit:
     @cached_property
     def mean_std(self) -> Floats:
         """Standard deviation of the noise in each mean, to first order, of shape (d,)."""
-        view, joint = self._view, self.joint
-        places = [variable.value for variable in self._variables]
-        observed = [variable.observed for variable in self._variables]
-        variances = view.structure.variances(view.design.noise)
-        sizes, values = variances[observed, observed], variances[places, observed]
-        shares = np.maximum(view.matrix[observed, observed], np.sqrt(sizes))
+        view, joint, observed = self._view, self.joint, self._variables.observed
+        sizes, values = view.law.released[observed, observed], view.law.released[self._variables.values, observed]
+        shares = np.maximum(view.read(observed, observed), np.sqrt(sizes))
         return np.asarray(np.sqrt(values + (joint.mean * self.half) ** 2 * sizes) / shares)
 
     @cached_property

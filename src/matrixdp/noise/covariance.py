@@ -120,7 +120,7 @@ class Covariance:
 
     @cached_property
     def scalar(self) -> bool:
-        """Whether this is a multiple of the identity."""
+        """True if this is a multiple of the identity."""
         return self.variances.strides == (0,) or bool((self.variances == self.variances[0]).all())
 
     @cached_property

@@ -26,7 +26,7 @@ _KEY = np.dtype([(f"word{i}", np.uint32) for i in range(8)])
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Where draws go.
+    """The destination of draws.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ class EdgeNoise(NoiseStructure):
         return float((a + 2 * b + c) ** 2 + 2 * (n - 2) * (b + c) ** 2 + (n - 2) * (n - 3) / 2 * c**2)
 
     def fits(self, shape: tuple[int, int]) -> bool:
-        """Whether there are as many nodes."""
+        """True if there are as many nodes."""
         return shape == (self.nodes, self.nodes)
 
     def scaled(self, by: float) -> EdgeNoise:

@@ -26,8 +26,9 @@ from matrixdp.noise.envelope import (
     PLACE_BITS,
     Envelope,
     envelope,
+    narrow,
+    settle,
 )
-from matrixdp.noise.settling import narrow, settle
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
@@ -210,7 +211,7 @@ class Sampler:
 def _compare(
     table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Whether each candidate is rejected, and the positions of those for which floats cannot decide."""
+    """A flag for each candidate that is rejected, and the positions of those for which floats cannot decide."""
     uniform = heights.astype(np.float64) * _HEIGHT_STEP
     above = table.compare(candidates, uniform)
     rejected = above <= table.error

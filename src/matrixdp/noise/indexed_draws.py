@@ -1,7 +1,8 @@
 """Exact Gaussian integers that are numbered: draw i is a function of a key and of i alone.
 
 So draws can be made by any number of threads in any order, on a GPU (`noise/draws.cu`) as in this module, with the same
-bits. All random words come from ChaCha20 with the key of the call:
+bits. GPUs have no instruction for AES, and ChaCha20 (RFC 8439) needs additions, exclusive ors and rotations of 32-bit
+words only: all random words come from it, with the key of the call:
 
 - the candidate of draw i is word ``i mod 8`` of the block with counter ``i // 8`` and nonce 0;
 - attempt a = 0, 1, ... of draw i has the block with counter i and nonce a + 1. Its word 0 is the height with which a
@@ -14,16 +15,66 @@ No block is used for two purposes: nonces differ between candidates and attempts
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from numpy.typing import NDArray
 
-from matrixdp.noise.chacha import chacha_block, chacha_blocks
-from matrixdp.noise.envelope import FINEST, PLACE_BITS, envelope
-from matrixdp.noise.settling import narrow, settle
+from matrixdp.noise.envelope import FINEST, PLACE_BITS, envelope, narrow, settle
 
+_CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4")
+_COLUMNS = [(i, 4 + i, 8 + i, 12 + i) for i in range(4)]
+_DIAGONALS = [(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4) for i in range(4)]
 _CERTAIN = np.uint64(PLACE_BITS + 1)
+
+
+def chacha_blocks(key: bytes, counters: NDArray[np.uint64], nonce: int = 0) -> NDArray[np.uint64]:
+    """Return the 64-byte blocks of some counters, as eight 64-bit words each.
+
+    Parameters
+    ----------
+    key : 32 bytes
+    counters : uint64 array of shape (n,)
+        The first 64 bits of the last row of the state.
+    nonce : int
+        The last 64 bits of it.
+
+    Returns
+    -------
+    uint64 array of shape (n, 8)
+
+    Examples
+    --------
+    >>> chacha_blocks(bytes(32), np.arange(2, dtype=np.uint64)).shape
+    (2, 8)
+    """
+    start = np.empty((16, len(counters)), np.uint32)
+    start[:4] = _CONSTANTS[:, None]
+    start[4:12] = np.frombuffer(key, "<u4")[:, None]
+    start[12], start[13] = counters & np.uint64(0xFFFFFFFF), counters >> np.uint64(32)
+    start[14], start[15] = nonce & 0xFFFFFFFF, nonce >> 32
+    state = start.copy()
+    for _ in range(10):
+        for places in (*_COLUMNS, *_DIAGONALS):
+            _quarter_round(state, *places)
+    state += start
+    return np.ascontiguousarray(state.T).view(np.uint64)
+
+
+def chacha_block(key: bytes, counter: int, nonce: int) -> list[int]:
+    """Return the eight words of one block."""
+    start = counter.to_bytes(8, "little") + nonce.to_bytes(8, "little")
+    block = Cipher(algorithms.ChaCha20(key, start), mode=None).encryptor().update(bytes(64))
+    return list(struct.unpack("<8Q", block))
+
+
+def _quarter_round(state: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
+    for target, source, turned, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+        state[target] += state[source]
+        mixed = state[turned] ^ state[target]
+        state[turned] = mixed << np.uint32(bits) | mixed >> np.uint32(32 - bits)
 
 
 class _ExtraBits:

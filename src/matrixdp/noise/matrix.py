@@ -1,22 +1,67 @@
-"""The matrix-variate Gaussian distribution, Definition 3 of the paper."""
+"""The matrix-variate Gaussian distribution, Definition 3 of the paper; symmetric matrices as vectors."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_normal
 from matrixdp.noise.stream import Stream
-from matrixdp.noise.triangle import vector_to_triangle
 from matrixdp.types import Factor, Floats
 
+SQRT2 = math.sqrt(2.0)
+_SMALL_SIDE = 128  # of triangles whose indices are kept
+
+Indices = tuple[NDArray[np.intp], NDArray[np.intp]]
 _BLOCK = 1 << 20  # entries transformed at a time: 8 MiB
 _SMALL = 1 << 14  # entries for which a second array is faster than transforming in place
+
+
+def triangle_to_vector(matrix: Floats, weight: float = SQRT2) -> Floats:
+    """The lower triangle of a matrix of shape (m, m), row by row, of shape (m (m + 1)/2,).
+
+    Entries off the diagonal are multiplied by `weight`; sqrt(2) preserves the Frobenius norm of a symmetric matrix.
+
+    Examples
+    --------
+    >>> triangle_to_vector(np.array([[1.0, 2.0], [2.0, 3.0]]), weight=1.5).tolist()
+    [1.0, 3.0, 3.0]
+    """
+    rows, columns = lower_indices(len(matrix))
+    return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, weight))
+
+
+def vector_to_triangle(vector: Floats, size: int, weight: float = SQRT2) -> Floats:
+    """The symmetric matrix of shape (size, size) whose lower triangle `triangle_to_vector` wrote.
+
+    Examples
+    --------
+    >>> vector_to_triangle(np.array([1.0, 3.0, 3.0]), 2, weight=1.5).tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    rows, columns = lower_indices(size)
+    out = np.empty((size, size))
+    out[rows, columns] = vector / np.where(rows == columns, 1.0, weight)
+    out[columns, rows] = out[rows, columns]
+    return out
+
+
+def lower_indices(size: int) -> Indices:
+    """Rows and columns of the lower triangle, row by row; those of small matrices are computed once."""
+    return _kept_indices(size) if size <= _SMALL_SIDE else np.tril_indices(size)
+
+
+@lru_cache(maxsize=16)
+def _kept_indices(size: int) -> Indices:
+    rows, columns = np.tril_indices(size)
+    rows.flags.writeable = columns.flags.writeable = False  # they are shared
+    return rows, columns
 
 
 class MatrixGaussian:

@@ -72,7 +72,7 @@ class Stream:
 
     @property
     def seeded(self) -> bool:
-        """Whether the stream is reproducible, so that it must not be used to protect data."""
+        """True if the stream is reproducible, so that it must not be used to protect data."""
         return self._seeded
 
     def words(self, size: int, out: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:

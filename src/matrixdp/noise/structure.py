@@ -14,8 +14,7 @@ import numpy as np
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian, apply_factors
-from matrixdp.noise.triangle import triangle_to_vector, vector_to_triangle
+from matrixdp.noise.matrix import MatrixGaussian, apply_factors, triangle_to_vector, vector_to_triangle
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -155,19 +154,17 @@ class Squares(NoiseStructure):
         result = self._spread(side) @ self._response(side)
         return np.asarray((result + result.T) / 2 / self.weights / self.weights[:, None])
 
-    def entry_covariance(self, side: Covariance) -> Floats:
-        """Covariance of the noise in the combined entry (i, j) and in the square of feature j, of shape (m, m)."""
-        c = side.matrix()[-self.weights.size :, -self.weights.size :]
-        told = self.weights[:, None] * self._response(side) / self.weights
-        return np.asarray(np.einsum("ip,jp,pj->ij", c, c, told, optimize=True))
+    def information(self, side: Covariance) -> Floats:
+        """What the additional coordinates tell of the squares beyond the sides, as a precision, of shape (m, m)."""
+        return np.asarray(self.weights[:, None] * (self._response(side) @ self._precision) * self.weights)
 
     def explained(self, side: Covariance) -> Floats:
         """By how much the squares lower the variance of each entry (i, j) of the features, of shape (m, m)."""
         m = self.weights.size
-        c, information = side.matrix()[-m:, -m:], self._response(side) @ self._precision
+        c, information = side.matrix()[-m:, -m:], self.information(side)
         result = np.empty((m, m))
         for i in range(m):
-            products = c[i] * self.weights * c
+            products = c[i] * c
             result[i] = np.einsum("jp,jp->j", products @ information, products)
         return (result + result.T) / 2
 
@@ -177,8 +174,8 @@ class Squares(NoiseStructure):
         if side.directions is None:
             return np.diagonal(self.diagonal_covariance(side))
         variances = side.variances[-m:]
-        part = variances[:, None] * np.square(side.directions[-m:, -m:].T) * self.weights
-        told = np.einsum("ip,pq,iq->i", part, self._response(side) @ self._precision, part, optimize=True)
+        part = variances[:, None] * np.square(side.directions[-m:, -m:].T)
+        told = np.einsum("ip,pq,iq->i", part, self.information(side), part, optimize=True)
         return np.asarray(variances**2 * (1 - told))
 
     def _measure(self, diagonal: Floats) -> Floats:

@@ -13,7 +13,7 @@ from matrixdp.paper.build_report import Run, write_report
 from matrixdp.paper.cells import DATA, origins, part_cells, part_rows
 from matrixdp.paper.report_table import SIMULATED
 from matrixdp.paper.runner import run_cells
-from matrixdp.release import load_plugins
+from matrixdp.release.registry import load_plugins
 
 PARTS = ("exp1", "exp2", "exp3", "gains", "directions", "runtime", "subspace", "readings", "pictures", "claims")
 DEFAULT_FOLDER = Path("matrixdp-paper")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from matrixdp.answers.moments import covariance, mean
+from matrixdp.answers.moments import covariance, means
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
@@ -48,7 +48,7 @@ def _moments(setting: Setting) -> Experiment:
     def score(released: Floats, trial: int) -> list[float]:
         test = split(trial)[1]
         spread = nearest_psd(covariance(released, design).value)
-        centre = np.clip(mean(released, design).value[:, 0], 0.0, 1.0)
+        centre = np.clip(means(released, design).value[:, 0], 0.0, 1.0)
         guesses = [centre[-1] + (test[:, :-1] - centre[:-1]) @ ridge(spread, penalty) for penalty in _PENALTIES]
         return [rmse(np.clip(guess, 0.0, 1.0), test[:, -1]) for guess in guesses]
 

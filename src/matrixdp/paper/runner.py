@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from matrixdp.paper.cells import Cell, CellResult, load_result, part_rows, run_cell, store_result
-from matrixdp.release import load_plugins
+from matrixdp.release.registry import load_plugins
 
 
 class Progress:

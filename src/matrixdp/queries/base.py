@@ -58,7 +58,7 @@ class MatrixQuery(ABC):
 
         @property
         def side(self) -> str:
-            """Which side directional noise acts on: 'rows', 'columns' or 'both'."""
+            """The side that directional noise acts on: 'rows', 'columns' or 'both'."""
 
         @property
         def sensitivity(self) -> Sensitivity:
@@ -68,7 +68,7 @@ class MatrixQuery(ABC):
 
     @property
     def unit(self) -> str:
-        """What the guarantee protects one of: "person" where ids say whose rows they are, otherwise "record"."""
+        """The unit of protection: "person" where ids say whose rows they are, otherwise "record"."""
         return "record" if self.person is None else "person"
 
     @property
@@ -78,12 +78,12 @@ class MatrixQuery(ABC):
 
     @property
     def protects(self) -> str:
-        """What two neighbours differ in, in words."""
+        """The unit in which two neighbours differ, in words."""
         return "one record" if self.unit == "record" else self.protected_unit.words
 
     @property
     def public_number(self) -> bool:
-        """Whether the number that an average is taken over is public: of records, or of people who count once each.
+        """True if the number that an average is taken over is public: of records, or of people who count once each.
 
         It is not where one is added or removed, nor where each row of a person counts.
         """
@@ -91,12 +91,12 @@ class MatrixQuery(ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the answer is a symmetric matrix, so that both sides get the same noise and one triangle is drawn."""
+        """True if the answer is a symmetric matrix, so that both sides get the same noise and one triangle is drawn."""
         return self.side == "both"
 
     @property
     def structured(self) -> bool:
-        """Whether the noise may have a structure that the sensitivity set offers; by default for symmetric answers."""
+        """True if the noise may have a structure that the sensitivity set offers; by default for symmetric answers."""
         return self.symmetric
 
     @property
@@ -130,7 +130,7 @@ class MatrixQuery(ABC):
         return 0.0
 
     def extent(self, directions: Floats | None) -> Floats:
-        """How far a record reaches along each direction, of shape (features,)."""
+        """Reach of a record along each direction, of shape (features,)."""
         return np.ones(self.features)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
@@ -198,7 +198,7 @@ class MatrixQuery(ABC):
 
     @property
     def count_word(self) -> str:
-        """What `records` is the number of: 'records', 'people', or 'rows' where each row of a person counts."""
+        """The units that `records` counts: 'records', 'people', or 'rows' where each row of a person counts."""
         if self.person is None:
             return "records"
         return "people" if self.person.rows is None else "rows"
@@ -234,7 +234,7 @@ class BoundedQuery(MatrixQuery):
         return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
 
     def extent(self, directions: Floats | None) -> Floats:
-        """How far a record reaches from the midpoint along each direction."""
+        """Reach of a record from the midpoint along each direction."""
         return self.bounds.reach(directions)
 
 

@@ -133,7 +133,7 @@ class DeviceGrid:
 
     @cached_property
     def _flags(self) -> Any:
-        """What the kernel saw."""
+        """Flags for what the kernel saw."""
         return load_cupy().zeros(1, np.int32)
 
     @cached_property

@@ -29,7 +29,7 @@ _HALVINGS = 6
 
 
 def tolerance(nodes: int) -> int:
-    """How far a sum of weights may be from the bound, in steps: ``2^-12/nodes`` of the largest weight.
+    """Distance that a sum of weights may have from the bound, in steps: ``2^-12/nodes`` of the largest weight.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _subtract(weights: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[n
 
 
 def _certified(found: NDArray[np.int64], steps: NDArray[np.int64], limit: int) -> bool:
-    """Whether sums are at most the limit, and equal to it where there is a multiplier, up to the tolerance."""
+    """True if sums are at most the limit, and equal to it where there is a multiplier, up to the tolerance."""
     sums, slack = found.sum(axis=1), tolerance(len(found))
     return bool((steps >= 0).all() and (sums <= limit + slack).all() and (sums[steps > 0] >= limit - slack).all())
 

@@ -148,7 +148,7 @@ class Identity(OwnRowsQuery):
 
     @property
     def entrywise(self) -> bool:
-        """Whether each entry is a monotone function of one value, so that rounding cannot widen its range.
+        """True if each entry is a monotone function of one value, so that rounding cannot widen its range.
 
         It is where the domain is a box; a ball moves the values of a record together.
         """

@@ -49,7 +49,7 @@ class SortedRows:
 
     @cached_property
     def order(self) -> NDArray[np.intp] | None:
-        """Where the sorted rows were before, of shape (rows,); None if they need no sorting."""
+        """Former places of the sorted rows, of shape (rows,); None if they need no sorting."""
         key = self._key
         if key is None or key.dtype.itemsize <= 2:
             return None if key is None else np.argsort(key, kind="stable")

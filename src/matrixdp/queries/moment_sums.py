@@ -60,7 +60,7 @@ class MomentSum:
 
     @property
     def records(self) -> int:
-        """How many there were so far."""
+        """Number of records so far."""
         return int(self.total.records)
 
     def merge(self, other: GramSum | PeopleSum) -> None:
@@ -161,7 +161,7 @@ class MomentTask:
 
     @property
     def on_device(self) -> bool:
-        """Whether blocks may be on a GPU."""
+        """True if blocks may be on a GPU."""
         return self.person is None
 
     def start(self) -> MomentSum:

@@ -219,7 +219,7 @@ class SecondMoment(_BoundedMoments):
         return min(longest, math.inf if box.radius is None else box.radius**2) * self.most_records
 
     def extent(self, directions: Floats | None) -> Floats:
-        """How far a record reaches from the centre along each direction."""
+        """Reach of a record from the centre along each direction."""
         return self._box.reach(directions)
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
@@ -330,12 +330,12 @@ class Moments(_BoundedMoments):
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """Where each feature is in z, by its name."""
+        """Place of each feature in z, by its name."""
         return {name: Place(place, 0) for place, name in enumerate(self.entry_names[1]) if place}
 
     @property
     def counted(self) -> bool:
-        """Whether the number of records is private."""
+        """True if the number of records is private."""
         return not self.public_number
 
     @property

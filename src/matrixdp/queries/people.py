@@ -195,7 +195,7 @@ def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Flo
 
 
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:
-    """What rounding takes from people's weight of one, in units: it is given to a public record.
+    """The weight that rounding takes from people, who have one each, in units: it is given to a public record.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from matrixdp.types import Floats
 
 
 def _function_name(function: Any) -> str | None:
-    """What JSON holds of a function: its name."""
+    """The name of a function, which is what JSON holds of it."""
     return function if function is None or isinstance(function, str) else getattr(function, "__qualname__", "function")
 
 

@@ -120,12 +120,12 @@ class TableMoments(MomentQuery):
         """The columns of the vectors z: all but those of the groups."""
         rest = [column for column in self.columns if column.name not in self.by]
         if not rest:
-            raise ParameterError("by must leave at least one column to describe each group by.")
+            raise ParameterError("«by» must leave at least one column to describe each group by.")
         return Columns(tuple(rest))
 
     @cached_property
     def layout(self) -> TableLayout:
-        """What each coordinate of z is."""
+        """The kind and the column of each coordinate of z."""
         kinds, owners = [CONSTANT], [0]
         for number, column in enumerate(self.used, start=1):
             if isinstance(column, Number):
@@ -138,7 +138,7 @@ class TableMoments(MomentQuery):
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """Where each column is in z."""
+        """Place of each column in z."""
         found: dict[str, Place] = {}
         place = 1
         for column in self.used:
@@ -230,7 +230,7 @@ class TableMoments(MomentQuery):
 
     @property
     def counted(self) -> bool:
-        """Whether the number of records of each matrix is private."""
+        """True if the number of records of each matrix is private."""
         return self.groups > 1 or not self.public_number
 
     @property

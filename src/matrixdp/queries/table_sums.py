@@ -56,7 +56,7 @@ class TableTask:
 
     @property
     def on_device(self) -> bool:
-        """Whether blocks may be on a GPU."""
+        """True if blocks may be on a GPU."""
         return self.person is None
 
     def start(self) -> TableSum | PeopleTableSum:
@@ -172,7 +172,7 @@ class TableSum:
 
     @property
     def records(self) -> int:
-        """How many there were so far, in all groups."""
+        """Number of records so far, in all groups."""
         return sum(one.records for one in self.dense)
 
     def level_codes(self, codes: list[Codes]) -> list[Codes]:
@@ -231,7 +231,7 @@ class PeopleTableSum:
 
     @property
     def records(self) -> int:
-        """How many rows there were so far, in all groups."""
+        """Number of rows so far, in all groups."""
         return sum(one.records for one in self.sums)
 
     def level_codes(self, codes: list[Codes]) -> list[Codes]:

@@ -16,7 +16,7 @@ from matrixdp.release.notebook import name_entries, to_host
 from matrixdp.types import Floats
 
 NOT_PRIVATE = "Not private: this table shows true values. Use it with data that need no protection."
-_ANSWERS = ("matrix", "mean", "means", "covariance", "correlation")
+_ANSWERS = ("matrix", "means", "covariance", "correlation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def compare(release: Any, non_private: ArrayLike, *, answer: str | None = None, 
     release : Release, MechanismRelease or another release, made with simulation=True
     non_private : array_like of the shape of the answer
         The true numbers; a data frame in the order of the answer's rows and columns.
-    answer : 'matrix', 'mean', 'means', 'covariance' or 'correlation', optional
+    answer : 'matrix', 'means', 'covariance' or 'correlation', optional
         What is compared: by default the released matrix, or the covariance where there is none.
     level : float
         Probability that an error bar is made for.

@@ -153,12 +153,9 @@ def _warnings(release: Any) -> list[str]:
 def _render_content(release: Any) -> tuple[list[str], str]:
     """Tables of what the release says, and a note on how to read them."""
     query, more = find_query(release), "; more: .to_frame(), .plot()"
-    if query is None or (hasattr(release, "means") and isinstance(query, TableMoments)):
+    if query is None or (hasattr(release, "means") and isinstance(query, Moments | TableMoments)):
         tables = [_call(release, "means").render("Means")]
-        tables += [_call(release, "correlation").render("Correlation")] if query is None else []
+        tables += [] if isinstance(query, TableMoments) else [_call(release, "correlation").render("Correlation")]
         return tables, NOISE_NOTE + more + ", .correlation(), .regression()"
-    if hasattr(release, "mean") and isinstance(query, Moments):
-        tables = [_call(release, "mean").render("Mean"), _call(release, "correlation").render("Correlation")]
-        return tables, NOISE_NOTE + more + ", .mean(), .covariance(), .correlation()"
     part = _name_matrix(release, MOST_ROWS, MOST_COLUMNS)
     return [render_numbers(part)], (NOISE_NOTE if part.std is not None else "error bars unknown") + more

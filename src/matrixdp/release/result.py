@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.answers.components import components
-from matrixdp.answers.cross_tables import cross_table
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.models import Discriminant, Regression, discriminant, regression
-from matrixdp.answers.moments import correlation, covariance, mean, second_moment
+from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
+from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.shrunk import shrink_correlations, shrink_table, shrunk_correlation, shrunk_means
-from matrixdp.answers.tables import correlation_table, covariance_table, means_by, summarise
+from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device, load_cupy
 from matrixdp.display import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
+from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
+from matrixdp.release.charging import Account
 from matrixdp.release.notebook import ShownRelease
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -147,41 +146,27 @@ class Release(ShownRelease, Guaranteed):
         """The nearest positive semidefinite matrix, in which entries with little noise move little; uses no budget."""
         return nearest_psd(self.matrix, self.std)
 
-    def mean(self) -> Estimate:
-        """Mean of each feature, from moments, with error bars."""
-        return mean(self.matrix, self.design)
-
     def second_moment(self, centre: ArrayLike) -> Estimate:
         """Second moment about a public point, from moments, with error bars."""
         return second_moment(self.matrix, self.design, centre)
 
     def covariance(self, group: Any = None) -> Estimate:
-        """Covariance about the mean, with error bars.
+        """Covariance of the numbers about their means, with error bars.
 
         For a table, over the records in which both numbers are there, and of one `group` or of all together.
         """
-        if isinstance(self.design.query, TableMoments):
-            return covariance_table(self.matrix, self.design, group)
-        _refuse_group(group)
-        return covariance(self.matrix, self.design)
+        return covariance(self.matrix, self.design, group)
 
     def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Correlation, with error bars; as `covariance`.
 
         With `shrunk`, a possible matrix with less expected error where noise dominates, which leaves out no number.
         """
-        if isinstance(self.design.query, TableMoments):
-            answer = shrunk_correlation if shrunk else correlation_table
-            return answer(self.matrix, self.design, group)
-        _refuse_group(group)
-        if shrunk:
-            found = covariance(self.matrix, self.design)
-            value, std = shrink_correlations(found.value, found.std)
-            return replace(found, value=value, std=std)
-        return correlation(self.matrix, self.design)
+        answer = shrunk_correlation if shrunk else correlation
+        return answer(self.matrix, self.design, group)
 
     def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> Estimate:
-        """Means of the numbers of a table, with error bars.
+        """Means of the numbers, with error bars.
 
         Parameters
         ----------
@@ -198,8 +183,8 @@ class Release(ShownRelease, Guaranteed):
         if by is None:
             if shrunk:
                 raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-            return summarise(self.matrix, self.design, group)
-        answer = shrunk_means if shrunk else means_by
+            return means(self.matrix, self.design, group=group)
+        answer = shrunk_means if shrunk else means
         return answer(self.matrix, self.design, by, group)
 
     def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> Estimate:
@@ -212,21 +197,21 @@ class Release(ShownRelease, Guaranteed):
         answer = cross_table(self.matrix, self.design, first, second, group)
         return shrink_table(answer) if shrunk else answer
 
-    def regression(self, target: str, features: Sequence[str] | None = None, group: Any = None) -> Regression:
-        """Regression of one number of a table on other columns, by default on all, with standard errors."""
-        return regression(self.matrix, self.design, target, features, group)
+    def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
+        """Regression of one number on other columns, by default on all, with standard errors."""
+        return regression(self.matrix, self.design, target, on, group)
 
     def discriminant(
-        self, target: str, features: Sequence[str] | None = None, group: Any = None, *, error_bars: bool = True
+        self, target: str, on: Sequence[str] | None = None, group: Any = None, *, error_bars: bool = True
     ) -> Discriminant:
         """Linear discriminant analysis of a category of a table by other columns, by default by all.
 
         Error bars are simulated, which takes most of the time.
         """
-        return discriminant(self.matrix, self.design, target, features, group, error_bars=error_bars)
+        return discriminant(self.matrix, self.design, target, on, group, error_bars=error_bars)
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
-        """Principal components of the numbers of a table, standardised, with error bars."""
+        """Principal components of the numbers, standardised, with error bars."""
         return components(self.matrix, self.design, count, group)
 
     def to_json(self) -> str:
@@ -247,9 +232,12 @@ class Release(ShownRelease, Guaranteed):
             return cls(matrix, *read_facts(content, shape=matrix.shape))
 
 
-def _refuse_group(group: Any) -> None:
-    if group is not None:
-        raise ParameterError("group must be left out: groups are those of TableMoments with by.")
+def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
+    """Raise a `LedgerError` if a stored release has other options; ledgers of earlier versions did not keep them."""
+    old = {"missing": released.missing, "structured": released.design.structure is not None}
+    new = {"missing": missing, "structured": design.structure is not None}
+    if differences := find_differences(old, new):
+        raise changed_request_error(account.dataset, account.request, "", differences)
 
 
 @contextmanager

@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
+from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
-from matrixdp.estimates.error_parts import error_parts
-from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.error_parts import error_parts
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 MODELS = ("components", "regression")
@@ -104,8 +105,7 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     if isinstance(release, AdaptiveRelease):
         return Answer("Means", "column", release.means(), (_FIT_BARS,), name="means")
-    found = release.mean() if isinstance(release, Release) and not _has_table(release) else release.means(group=group)
-    return Answer("Means", "column", found, (_BARS,), name="means")
+    return Answer("Means", "column", release.means(group=group), (_BARS,), name="means")
 
 
 def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:

@@ -14,9 +14,9 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answers import (
     MODELS,
     REPLACED,
@@ -260,9 +260,10 @@ def _find_bounds(release: Release | AdaptiveRelease) -> Bounds:
 def _find_mean(release: AnyRelease) -> Estimate | None:
     """Means of the features, in one column; those of a table are among its answers."""
     if isinstance(release, AdaptiveRelease):
-        means = release.means()
-        return Estimate(means.value[:, :1], means.std[:, :1], means.rows, means.columns[:1])
-    return release.mean() if isinstance(release, Release) and isinstance(release.design.query, Moments) else None
+        return release.means().column("mean")
+    if not isinstance(release, Release) or not isinstance(release.design.query, Moments):
+        return None
+    return release.means().column("mean")
 
 
 def _answer(release: Release | AdaptiveRelease, kind: str) -> tuple[Answer, ...]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.cross_tables import ALL
 from matrixdp.answers.estimate import TOO_FEW
+from matrixdp.answers.moments import ALL
 from matrixdp.display import Numbers, Shown, cut_numbers, format_number, join_words
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity, TableMoments
 from matrixdp.queries.base import BoundedQuery
-from matrixdp.release import DatasetRelease, Release
+from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates

@@ -47,7 +47,7 @@ class Distance:
 
     @property
     def exact(self) -> bool:
-        """Whether the bound is the supremum itself, up to rounding."""
+        """True if the bound is the supremum itself, up to rounding."""
         return self.attained >= self.value * (1 - 1e-9)
 
     def times(self, factor: float) -> Distance:
@@ -71,7 +71,7 @@ class Sensitivity(ABC):
 
     @property
     def ball(self) -> bool:
-        """Whether the set is a Frobenius ball, so that no directional noise beats isotropic noise."""
+        """True if the set is a Frobenius ball, so that no directional noise beats isotropic noise."""
         return False
 
     @property
@@ -111,7 +111,7 @@ class Sensitivity(ABC):
         """``sup ||A D B'||_F`` with A and B the whitening of `rowcov` and `colcov`."""
 
     def free_structure(self, side: Covariance) -> NoiseStructure | None:
-        """What else can be measured, beside noise with `side` on both sides, at no cost to privacy; None if nothing."""
+        """More that can be measured, beside noise with `side` on both sides, at no cost to privacy; None if nothing."""
         return None
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:

@@ -1,4 +1,4 @@
-"""How much more precisely the squares of the features can be measured beside a second moment at no cost to privacy.
+"""Squares of the features, measured more precisely beside a second moment at no cost to privacy.
 
 With whitened records ``u = A x`` and weights e such that ``diag(e) - A'A`` is positive semidefinite, let ``a_i = e_i
 x_i^2``, ``t_i = e_i c_i^2`` (c the halfwidths) and ``T = sum t_i``. Alpha is the whitened square of the constant that

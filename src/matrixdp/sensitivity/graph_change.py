@@ -159,7 +159,7 @@ class NodeChange(Sensitivity):
 
     @property
     def bounded(self) -> bool:
-        """Whether the bound on degrees excludes any graph."""
+        """True if the bound on degrees excludes any graph."""
         return self.max_degree < (self.nodes - 1) * self.weight
 
     @property

@@ -158,7 +158,7 @@ class KernelRowChange(Sensitivity):
 
     @property
     def ball(self) -> bool:
-        """Whether there is one point only, so that directions mean nothing."""
+        """True if there is one point only, so that directions mean nothing."""
         return self.halfwidths.size == 1
 
     @scale_free

@@ -26,7 +26,7 @@ import numpy as np
 
 from matrixdp.checks import power_of_two
 from matrixdp.errors import ParameterError
-from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.noise.matrix import triangle_to_vector
 from matrixdp.sensitivity.distance import ROUND_DOWN
 from matrixdp.types import Floats
 

@@ -58,7 +58,7 @@ class _OuterProductChange(Sensitivity):
         """Whitened square of the constant, or 0, and the whitening of the features."""
 
     def _allows_squares(self) -> bool:
-        """Whether records fill a box that no radius cuts."""
+        """True if records fill a box that no radius cuts."""
         return self.radius is None or self.radius**2 >= float(np.square(self.halfwidths).sum()) * (1 + 1e-12)
 
     def free_structure(self, side: Covariance) -> Squares | None:
@@ -134,7 +134,7 @@ class RankOneChange(_OuterProductChange):
 
     @property
     def ball(self) -> bool:
-        """Whether only one feature is there, so that directions mean nothing."""
+        """True if only one feature is there, so that directions mean nothing."""
         return self.halfwidths.size == 1
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:

@@ -72,7 +72,7 @@ class RecordChange(Sensitivity):
 
     @property
     def ball(self) -> bool:
-        """Whether the domain is a ball: it has one feature, or the ball lies inside the box."""
+        """True if the domain is a ball: it has one feature, or the ball lies inside the box."""
         return self.halfwidths.size == 1 or (self.radius is not None and self.radius <= self.halfwidths.min())
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:

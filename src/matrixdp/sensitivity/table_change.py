@@ -87,7 +87,7 @@ class TableChange(Sensitivity):
 
     @property
     def counted(self) -> bool:
-        """Whether the number of records of a group is private."""
+        """True if the number of records of a group is private."""
         return self.groups > 1 or self.neighbours is Neighbours.ADD_REMOVE
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:

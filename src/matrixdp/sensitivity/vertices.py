@@ -12,8 +12,7 @@ from matrixdp.checks import check_magnitude, power_of_two, to_floats
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import apply_factors
-from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.noise.matrix import apply_factors, triangle_to_vector
 from matrixdp.sensitivity.distance import EPS, Distance, Sensitivity, scale_free
 from matrixdp.sensitivity.limit import MAX_ENTRIES, SOLVER_ERROR, best_covariance
 from matrixdp.serialise import builtin_kind

@@ -14,10 +14,10 @@ from matrixdp.display import format_estimate, format_number, write_csv
 from matrixdp.domain.fields import quote_line, unquote_line
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.plain_release import PlainRelease
 from matrixdp.report.answers import (
     Answer,
     Answerable,
@@ -242,9 +242,7 @@ def _show_cell(answer: Answer, i: int, j: int) -> Cell:
 
 def to_python(question: Question, stored: Any) -> str:
     """Lines of Python that print the same answer from the downloaded file of `stored`, the whole release."""
-    plain = isinstance(stored, Release) and not isinstance(stored.design.query, TableMoments)
     calls: dict[str, tuple[str, list[Any]]] = {
-        "means": ("mean" if plain else "means", []),
         "means_by": ("means", [question.by]),
         "table": ("table", [question.rows, question.columns]),
         "regression": ("regression", [question.target, *([list(question.on)] if question.on else [])]),

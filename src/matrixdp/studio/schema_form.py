@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -65,13 +65,8 @@ def propose_form(table: Mapping[str, Any]) -> SchemaForm:
 
 def propose_column(name: str, field: Any) -> Texts:
     """The texts of a column of this Arrow field; without a type if that is unknown."""
-    if field is None:
-        return {"name": name}
-    import pyarrow as pa
-
-    coded = pa.types.is_dictionary(field.type) and pa.types.is_integer(field.type.value_type)
-    kinds = {"type": propose_type(field.type) or "", "levels_type": "integer" if coded else ""}
-    return {"name": name, **{key: text for key, text in kinds.items() if text}}
+    kind = None if field is None else propose_type(field.type)
+    return {"name": name} if kind is None else {"name": name, "type": kind}
 
 
 def list_unusable(table: Mapping[str, Any]) -> Texts:
@@ -127,26 +122,20 @@ def form_from_toml(text: str) -> SchemaForm:
     if parse_schema(text).graph is not None:
         raise ParameterError("the schema has a [graph], which this form does not show. Edit its file.")
     content = parse_toml(text)
-    texts: Texts = {}
-    for section, fields in SECTIONS.items():
-        entry = content.get(section, {}) if section else content
-        texts |= _show_entry(entry, fields, prefix=f"{section}." if section else "")
-    return SchemaForm(tuple(_show_column(name, entry) for name, entry in content.get("columns", {}).items()), texts)
+    texts = {
+        f"{section}.{one.name}".strip("."): one.show(content.get(section, {}) if section else content)
+        for section, fields in SECTIONS.items()
+        for one in fields
+    }
+    columns = tuple(_show_column(name, entry) for name, entry in content.get("columns", {}).items())
+    return SchemaForm(columns, {name: text for name, text in texts.items() if text})
 
 
 def _show_column(name: str, entry: Mapping[str, Any]) -> Texts:
     entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
     kind = entry.get("type", "category" if "levels" in entry else "number")
-    fields = [one for one in COLUMN_FIELDS if kind in one.types]
-    return {"name": name, "type": kind, **_show_entry(entry, fields, kind)}
-
-
-def _show_entry(entry: Mapping[str, Any], fields: Any, kind: str = "", prefix: str = "") -> Texts:
-    given = [one for one in fields if entry.get(one.name) not in (None, "")]
-    texts: Texts = {}
-    for one in given:
-        texts |= one.kind_for(kind).to_texts(f"{prefix}{one.name}", entry[one.name])
-    return {name: text for name, text in texts.items() if text}
+    texts = {one.name: one.show(entry, kind) for one in COLUMN_FIELDS if kind in one.types}
+    return {"name": name, "type": kind, **{name: text for name, text in texts.items() if text}}
 
 
 class FormContent:
@@ -164,34 +153,26 @@ class FormContent:
         self.content: dict[str, Any] = {}
         self.mistakes: Texts = {}
         for section, fields in SECTIONS.items():
-            prefix = f"{section}." if section else ""
-            entry = self._read_entry(form.texts, [(one, "") for one in fields], prefix, prefix)
-            self.content |= {section: entry} if section else entry
+            entry = self._read(form.texts, fields, f"{section}." if section else "")
+            self.content |= {section: entry} if section and entry else entry
         columns: dict[str, Any] = {}
         for number, column in enumerate(form.columns):
-            if column["name"] in columns:
-                message = f"column {column['name']!r} is described twice. Remove one of them."
-                self.mistakes[f"column.{number}.name"] = message
-            columns.setdefault(column["name"], self._read_column(number, column))
-        self.content = {name: value for name, value in self.content.items() if value != {}} | {"columns": columns}
+            name, kind, place = column["name"], column.get("type", ""), f"column.{number}."
+            if name in columns:
+                self.mistakes[f"{place}name"] = f"column {name!r} is described twice. Remove one of them."
+            sent = {f"{place}{key}": text for key, text in column.items()}
+            entry = self._read(sent, [one for one in COLUMN_FIELDS if kind in one.types], place, kind)
+            columns.setdefault(name, {"type": kind, **entry})
+        self.content["columns"] = columns
 
-    def _read_column(self, number: int, column: Texts) -> dict[str, Any]:
-        kind = column.get("type", "")
-        fields = [(one, kind) for one in COLUMN_FIELDS if kind in one.types]
-        entry = self._read_entry(column, fields, "", f"column.{number}.")
-        return {"type": kind, **entry}
-
-    def _read_entry(self, texts: Texts, fields: list[tuple[Field, str]], prefix: str, shown: str) -> dict[str, Any]:
+    def _read(self, texts: Texts, fields: Iterable[Field], prefix: str, kind: str = "") -> dict[str, Any]:
         found = {}
-        for one, kind in fields:
+        for one in fields:
             try:
-                value = one.kind_for(kind).from_texts(f"{prefix}{one.name}", texts)
+                found[one.name] = one.parse(texts.get(f"{prefix}{one.name}", ""), kind)
             except ParameterError as error:
-                self.mistakes[f"{shown}{one.name}"] = f"{one.name} {error}"
-                continue
-            if value is not None:
-                found[one.name] = value
-        return found
+                self.mistakes[f"{prefix}{one.name}"] = str(error)
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def find_mistakes(form: SchemaForm) -> Texts:

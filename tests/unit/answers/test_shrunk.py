@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 
 RECORDS = 3000
 WARDS = ["north", "south", "west", "east"]
@@ -155,5 +155,5 @@ def test_means_of_all_records_are_not_shrunk(exact):
 
 
 def test_a_group_beside_by_names_its_column(exact):
-    with pytest.raises(mdp.errors.ParameterError, match="must be a dict"):
+    with pytest.raises(mdp.errors.ParameterError, match="group must name levels of other columns than 'ward'"):
         released("ward", exact, 1.0, None).means("ward", group="north", shrunk=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.single_question import compare_questions, make_even_moments
+from matrixdp.answers.table_forecast import compare_questions, make_even_moments
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 NUMBERS = [mdp.Number("age", 0, 120), mdp.Number("bmi", 10, 50, missing=True)]

@@ -1,5 +1,7 @@
 """Forecasts of the answers about a table: they simulate the very answers of a release, for data as described."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,11 +9,9 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers.described_table import SHAPES, TYPICAL, describe_moments
 from matrixdp.answers.models import RegressionFit
-from matrixdp.answers.number_block import NumberBlock
-from matrixdp.answers.simulated_noise import SimulatedNoise
+from matrixdp.answers.moments import correlate_all, covary_all, summarise
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.answers.table_view import select_groups
-from matrixdp.answers.tables import correlation_table, covariance_table, summarise
+from matrixdp.answers.view import view_moments
 from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report.answers import make_answers
@@ -67,7 +67,7 @@ def test_described_moments_are_those_of_a_table_that_matches_the_guesses(by, nei
     moments = describe_moments(design.query, GUESS, TYPICAL)
     stacked = moments.reshape(design.query.groups, *design.query.shape[1:] * 2)
     assert np.linalg.eigvalsh(stacked).min() > -1e-12
-    view = select_groups(moments, design)
+    view = view_moments(moments, design)
     assert view.matrix == pytest.approx(stacked.sum(axis=0), abs=1e-12)  # levels and groups add up already
     release = mdp.Release(moments, mdp.make_design(design.query, mdp.Privacy(1e6, 0.5)))
     means = release.means()
@@ -94,21 +94,20 @@ def test_what_is_not_guessed_has_the_shape_that_is_assumed(shape):
 def test_the_simulated_noise_has_the_law_of_the_released_noise(by, neighbours):
     design = make(by, neighbours)
     for group in groups_of(design):
-        view = select_groups(describe_moments(design.query, GUESS, TYPICAL), design, group)
-        noise, block = SimulatedNoise(view, 4000), NumberBlock(view)
-        chosen = block.chosen.tolist()
-        drawn = noise.draw_block(block.chosen)
-        exact = np.array([[view.std([(i, j, 1.0)]) for j in chosen] for i in chosen])
-        assert drawn.std(axis=-1) == pytest.approx(exact, rel=0.06)
-        assert np.array_equal(drawn, drawn.swapaxes(0, 1))
-        ward = view.places["ward"].value
-        exact = np.array([[view.std([(i, j, 1.0)]) for j in chosen] for i in range(ward, ward + 3)])
-        levels = noise.draw_levels(slice(ward, ward + 3), block.chosen)
-        assert levels.std(axis=-1) == pytest.approx(exact, rel=0.06)
-        assert np.allclose(levels.sum(axis=0), drawn[0], rtol=0, atol=1e-12)  # levels add up to all records
-        gradient = [(chosen[1], chosen[1], 1.0), (chosen[3], chosen[3], -0.3), (0, chosen[1], 0.5), (0, 0, 2.0)]
-        together = sum(slope * drawn[chosen.index(i), chosen.index(j)] for i, j, slope in gradient)
-        assert together.std() == pytest.approx(view.std(gradient), rel=0.06)
+        view = view_moments(describe_moments(design.query, GUESS, TYPICAL), design, group)
+        law, chosen = view.law, view.law.numbers
+        drawn = law.draw_numbers(4000)
+        assert drawn.std(axis=0) == pytest.approx(law.entry_std(chosen[:, None], chosen), rel=0.06)
+        assert np.array_equal(drawn, drawn.swapaxes(1, 2))
+        ward = view.levels("ward")
+        levels = law.draw_levels(ward, 4000)
+        assert levels.std(axis=0) == pytest.approx(law.entry_std(ward[:, None], chosen), rel=0.06)
+        assert np.allclose(levels.sum(axis=1), drawn[:, 0], rtol=0, atol=1e-12)  # levels add up to all records
+        assert np.array_equal(law.draw_first(4000)[:, 0], drawn[:, 0])
+        terms = [(chosen[1], chosen[1], 1.0), (chosen[3], chosen[3], -0.3), (0, chosen[1], 0.5), (0, 0, 2.0)]
+        places = chosen.tolist()
+        together = sum(slope * drawn[:, places.index(i), places.index(j)] for i, j, slope in terms)
+        assert together.std() == pytest.approx(law.std(terms), rel=0.06)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
@@ -117,21 +116,18 @@ def test_answers_for_a_stack_are_those_of_single_releases(by, neighbours, epsilo
     design = make(by, neighbours, epsilon)
     rng = np.random.default_rng(1)
     exact = describe_moments(design.query, TableDescription(), TYPICAL)
-    for _ in range(3):
-        noise = design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
-        matrix = design.query.finish(exact + noise)
-        for group in groups_of(design):
-            view = select_groups(matrix, design, group)
-            numbers = NumberBlock(view)
-            block = view.matrix[np.ix_(numbers.chosen, numbers.chosen)][:, :, None]
-            means = numbers.summarise(block)[..., 0]
-            means[:, 0] += [view.middle(name) for name in view.numbers]
-            assert means == pytest.approx(summarise(matrix, design, group).value, nan_ok=True)
-            covariances = covariance_table(matrix, design, group).value
-            assert numbers.find_covariances(block)[..., 0] == pytest.approx(covariances, nan_ok=True)
-            found, wanted = numbers.find_correlations(block), correlation_table(matrix, design, group)
-            assert found[0][..., 0] == pytest.approx(wanted.value, nan_ok=True)
-            assert found[1][..., 0] == pytest.approx(wanted.std, rel=1e-6, abs=1e-9, nan_ok=True)
+    noise = [design.structure.combine(design.noise, rng.standard_normal(design.structure.count)) for _ in range(3)]
+    for group in groups_of(design):
+        views = [view_moments(design.query.finish(exact + one), design, group) for one in noise]
+        stack = replace(views[0], matrix=np.array([view.matrix for view in views]))
+        chosen = views[0].law.numbers
+        part = stack.show_part(chosen, chosen, stack.matrix[:, chosen[:, None], chosen])
+        for answer in (summarise, covary_all, correlate_all):
+            for found in (answer(stack), answer(part)):
+                for k, view in enumerate(views):
+                    wanted = answer(view)
+                    assert found.value[k] == pytest.approx(wanted.value, nan_ok=True)
+                    assert found.std[k] == pytest.approx(wanted.std, rel=1e-6, abs=1e-9, nan_ok=True)
 
 
 def read(source, by, slopes):
@@ -147,8 +143,8 @@ def read(source, by, slopes):
 
 
 def solve(matrix, design, *, noisy=True):
-    view = select_groups(matrix, design)
-    return RegressionFit(view, "bmi", ["age", "smoker"]).solve(view.matrix, noisy=noisy)
+    view = view_moments(matrix, design)
+    return RegressionFit(view, "bmi", ["age", "smoker"]).solve(view if noisy else view.without_noise())
 
 
 @pytest.mark.parametrize("by", [(), ("site",)])

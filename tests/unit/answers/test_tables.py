@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import matrixdp as mdp
 from matrixdp.answers.estimate import Estimate
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 
 RECORDS = 4000
 COLUMNS = mdp.Columns(
@@ -299,9 +299,38 @@ def test_mistakes_about_groups_are_named(data, call, message):
 def test_other_releases_have_no_tables():
     bounds = mdp.Bounds([0, 0], [1, 1])
     release = mdp.make_design(mdp.Moments(bounds, 10), PRIVACY).release(np.full((10, 2), 0.5))
-    for call in (release.means, lambda: release.table("a", "b"), lambda: release.regression("a")):
+    for call in (lambda: release.means("a"), lambda: release.table("a", "b"), lambda: release.means("a", shrunk=True)):
         with pytest.raises(mdp.ParameterError, match="TableMoments"):
             call()
+    with pytest.raises(mdp.ParameterError, match="group must be left out"):
+        release.covariance("north")
+    second = mdp.make_design(mdp.SecondMoment(bounds, 10), PRIVACY).release(np.full((10, 2), 0.5))
+    with pytest.raises(mdp.ParameterError, match="follow from Moments or TableMoments, got SecondMoment"):
+        second.means()
+
+
+@pytest.mark.parametrize("directions", [None, [[0.8, 0.6, 0], [-0.6, 0.8, 0], [0, 0, 1]]])
+def test_moments_of_numbers_answer_what_a_table_of_them_answers(directions):
+    rng = np.random.default_rng(0)
+    data = rng.uniform(-1, 1, (20_000, 3))
+    data[:, 2] = 0.5 * data[:, 0] + 0.3 * data[:, 2]
+    names, privacy = ["a", "b", "c"], mdp.Privacy(2, 1e-6)
+    bounds = mdp.Bounds([-1] * 3, [1] * 3, names=names)
+    table = mdp.TableMoments(mdp.Columns([mdp.Number(name, -1, 1) for name in names]), len(data))
+    released = [
+        mdp.make_design(mdp.Moments(bounds, len(data)), privacy, directions=directions).release(data),
+        mdp.make_design(table, privacy).release(dict(zip(names, data.T, strict=True))),
+    ]
+    one, other = ([each.means(), each.covariance(), each.correlation()] for each in released)
+    for found, expected in zip(one, other, strict=True):
+        assert (found.rows, found.columns) == (expected.rows, expected.columns)
+        both = 6 * np.hypot(found.std, expected.std) + 1e-9
+        assert ((np.abs(found.value - expected.value) < both) | np.isnan(both)).all()
+    variances = [each.components().value[-1] for each in released]
+    assert variances[0] == pytest.approx(variances[1], abs=0.05)
+    slopes, exact = released[0].regression("c", on=["a", "b"]), np.array([0.0, 0.5, 0.0])
+    assert (np.abs(slopes.coefficients - exact) < 5 * slopes.std).all()
+    assert slopes.names == ("intercept", "a", "b")
 
 
 def test_an_estimate_prints_as_a_table():

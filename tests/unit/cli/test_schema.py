@@ -9,9 +9,9 @@ import pytest
 
 from matrixdp import Category, Columns, Number, YesNo
 from matrixdp.adaptive import Description
-from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
+from matrixdp.report.forecast import describe_data
 
 
 def read(folder, text):
@@ -242,7 +242,7 @@ def test_guesses_describe_the_data_for_forecasts(tmp_path):
         ("expected_mean = 40", "expected_mean = 140", "expected_mean must be a number from 0 to 100"),
         ("expected_std = 10", "expected_std = 60", "expected_std must be a number from 0 to 50"),
         ("expected_std = 10", 'expected_std = "wide"', "expected_std must be a number"),
-        ("expected_correlation = 0.6", "expected_correlation = 2", "expected_correlation must be from 0 to 1"),
+        ("expected_correlation = 0.6", "expected_correlation = 2", "expected_correlation must be a number from 0 to 1"),
         ("upper = 100\n", "", "upper"),
     ],
 )

@@ -82,7 +82,7 @@ def shown_things(moments, table):
     yield COLUMNS
     yield moments.design
     yield moments
-    yield moments.mean()
+    yield moments.means()
     yield moments.covariance()
     yield table.design
     yield table

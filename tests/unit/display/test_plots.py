@@ -129,9 +129,9 @@ def test_frames_have_names_and_error_bars():
     assert list(long.columns) == ["row", "column", "value", "std", "low", "high"]
     assert list(long.iloc[1, :2]) == ["a", "b"]
     np.testing.assert_allclose(long.high - long.value, 0.67449 * long["std"], rtol=1e-4)
-    means = RELEASE.mean().to_frame()
+    means = RELEASE.means().to_frame()
     assert list(means.index) == list(BOUNDS.names)
-    np.testing.assert_array_equal(means["mean"], RELEASE.mean().value[:, 0])
+    np.testing.assert_array_equal(means["mean"], RELEASE.means().value[:, 0])
     assert RELEASE.to_frame(long=True).shape == (16, 6)
 
 
@@ -144,7 +144,7 @@ def test_a_frame_is_a_copy():
 
 @pytest.mark.parametrize(
     ("package", "call"),
-    [("pandas", RELEASE.to_frame), ("matplotlib", RELEASE.plot), ("matplotlib", RELEASE.mean().plot)],
+    [("pandas", RELEASE.to_frame), ("matplotlib", RELEASE.plot), ("matplotlib", RELEASE.means().plot)],
 )
 def test_missing_packages_are_named(package, call, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from matrixdp import ParameterError, Stream
-from matrixdp.noise import gaussian, settling
+from matrixdp.noise import envelope as envelope_module
+from matrixdp.noise import gaussian
 from matrixdp.noise.envelope import BLOCKS, FINEST, PLACE_BITS, envelope
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 
@@ -63,7 +64,7 @@ def test_the_exact_path_decides_as_the_quick_one_does(monkeypatch):
     """With the error bound widened, many comparisons go to integer arithmetic; the decisions stay the same."""
     quick = draw_gaussian(Stream(seed=2), 40, shape=12_000)
     calls = []
-    settle = settling.settle
+    settle = envelope_module.settle
     monkeypatch.setattr(gaussian, "settle", lambda *args: calls.append(1) or settle(*args))
     monkeypatch.setattr(gaussian, "envelope", lambda: replace(envelope(), error=0.25))
     assert np.array_equal(draw_gaussian(Stream(seed=2), 40, shape=12_000), quick)
@@ -92,7 +93,7 @@ def test_ties_take_further_bits(k):
     half = 1 << 63
     for more, expected in ((fraction - 2**40, True), (fraction + 2**40, False)):
         stream = Scripted(half, more % 2**64)
-        assert settling.under_curve(stream, size, height, level=level, scale=table.height) is expected
+        assert envelope_module.under_curve(stream, size, height, level=level, scale=table.height) is expected
         assert not stream.values
 
 
@@ -100,17 +101,17 @@ def test_tail_candidates_are_settled_exactly():
     table = envelope()
     word = table.tail << (PLACE_BITS + 1)
     place = 77 << 30
-    assert settling.settle(Scripted(1, place), word, 0) == (BLOCKS << PLACE_BITS) + place  # accepted: height 0
-    assert settling.settle(Scripted(1, place), word | 1 << PLACE_BITS, 0) == ~((BLOCKS << PLACE_BITS) + place)
-    assert settling.settle(Scripted(1, place), word, 2**63) is None
-    third = settling.settle(Scripted(0, 0, 1, place), word, 0)
+    assert envelope_module.settle(Scripted(1, place), word, 0) == (BLOCKS << PLACE_BITS) + place  # accepted: height 0
+    assert envelope_module.settle(Scripted(1, place), word | 1 << PLACE_BITS, 0) == ~((BLOCKS << PLACE_BITS) + place)
+    assert envelope_module.settle(Scripted(1, place), word, 2**63) is None
+    third = envelope_module.settle(Scripted(0, 0, 1, place), word, 0)
     assert third == ((BLOCKS + 16) << PLACE_BITS) + place
 
 
 def test_draws_that_int64_cannot_hold_are_an_error():
     with pytest.raises(OverflowError):
-        settling.narrow(1 << 63)
-    assert settling.narrow(-(1 << 63)) == -(1 << 63)
+        envelope_module.narrow(1 << 63)
+    assert envelope_module.narrow(-(1 << 63)) == -(1 << 63)
 
 
 @pytest.mark.parametrize("bits", [-1, 53, 1.5, "40", None, True])

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from matrixdp.noise import gaussian, indexed_draws
-from matrixdp.noise.chacha import chacha_block, chacha_blocks
 from matrixdp.noise.envelope import CELL_BITS, PLACE_BITS, envelope
 from matrixdp.noise.gaussian import draw_gaussian
-from matrixdp.noise.indexed_draws import draw_exactly, draw_indexed
+from matrixdp.noise.indexed_draws import chacha_block, chacha_blocks, draw_exactly, draw_indexed
 
 KEY = bytes(range(32))
 SPARE = np.uint64(987_654_321_012)  # a candidate in a certain cell

@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.noise import Covariance, MatrixGaussian, Squares
-from matrixdp.noise.triangle import triangle_to_vector
+from matrixdp.noise.matrix import triangle_to_vector
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 

@@ -57,8 +57,8 @@ def ledger(tmp_path):
     return tmp_path / "ledger.db"
 
 
-@pytest.fixture
-def cluster():
+@pytest.fixture(scope="session")
+def shared_cluster():
     """A client of two worker processes, each with a nanny that restarts it."""
     distributed = pytest.importorskip("distributed")
     with (
@@ -66,3 +66,10 @@ def cluster():
         distributed.Client(made, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def cluster(shared_cluster):
+    """The cluster of all tests, with both of its workers, which a test before may have killed."""
+    shared_cluster.wait_for_workers(2, timeout=60)
+    return shared_cluster

@@ -84,6 +84,5 @@ def test_row_groups_are_not_read_ahead(tmp_path):
         command = [sys.executable, "-c", PEAK, *(str(tmp_path / f"{file}.parquet") for file in files)]
         return int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout) / 1024
 
-    assert (
-        min(peak("small", "large") for _ in range(5)) < 350
-    )  # single runs take up to 353 MiB; with reading ahead, 375 to 391 MiB
+    # Single runs take up to 353 MiB; with reading ahead, 375 to 391 MiB.
+    assert any(peak("small", "large") < 350 for _ in range(5))

@@ -39,8 +39,9 @@ def test_coverage_is_near_its_level():
 
 def test_means_and_matrices_are_compared():
     release = simulate()
-    means = compare(release, RECORDS.mean(axis=0), answer="mean")
-    assert means.rows == ("a", "b", "c")
+    means = compare(release, np.stack([RECORDS.mean(axis=0), RECORDS.std(axis=0), np.ones(3)], axis=1), answer="means")
+    assert means.rows[::3] == ("a", "b", "c")
+    assert means.columns[:3] == ("mean", "standard deviation", "share observed")
     matrix = compare(release, release.matrix)
     assert matrix.rmse == 0.0
     assert np.isnan(matrix.covered[0])  # the constant has no noise
@@ -49,11 +50,11 @@ def test_means_and_matrices_are_compared():
 
 def test_frames_and_plots_mark_what_is_not_covered():
     release = simulate()
-    true = release.mean().value[:, 0] + np.array([0.0, 100.0, 0.0])
-    found = compare(release, true, answer="mean")
+    true = release.means().value + np.array([[0.0], [100.0], [0.0]])
+    found = compare(release, true, answer="means")
     frame = found.to_frame()
-    assert frame.covered.tolist() == [1.0, 0.0, 1.0]
-    assert frame.error[1] == pytest.approx(-100)
+    assert frame.covered[::3].tolist() == [1.0, 0.0, 1.0]
+    assert frame.error[3] == pytest.approx(-100)
     ax = found.plot()
     ax.figure.canvas.draw()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["covered", "not covered"]
@@ -66,7 +67,7 @@ def test_frames_and_plots_mark_what_is_not_covered():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"answer": "median"}, "answer must be one of matrix, mean, means, covariance, correlation"),
+        ({"answer": "median"}, "answer must be one of matrix, means, covariance, correlation"),
         ({"answer": "correlation", "true": np.eye(2)}, r"non_private must have the shape \(3, 3\)"),
         ({"answer": "covariance", "level": 1.5}, "level must be"),
     ],

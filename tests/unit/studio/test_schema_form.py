@@ -1,6 +1,7 @@
 """The schema as a form: what a browser sends, the TOML that commands read, and mistakes beside their fields."""
 
 import datetime as dt
+import re
 
 import pyarrow as pa
 import pytest
@@ -34,13 +35,17 @@ def table(columns=(), **texts):
     return SchemaForm(tuple(columns), {key.replace("__", "."): text for key, text in texts.items() if text})
 
 
-LISTED = {"files__missing_words_rule": "listed"}
+INTEGERS = re.compile(r"(0|-?[1-9]\d*)(\n(0|-?[1-9]\d*))*")
 AGE = texts_of("age", "number", lower="0", upper="120")
 WARD = texts_of("ward", "category", levels="north\nsouth")
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 numbers = st.integers(-(10**6), 10**6) | st.floats(-1e9, 1e9)
 dates = st.dates(dt.date(1, 1, 1), dt.date(9000, 1, 1))
+
+
+def _show(value):
+    return "" if value is None else show_number(value)
 
 
 @st.composite
@@ -54,19 +59,17 @@ def columns(draw, name):
         std = draw(st.none() | st.floats(0, (high - low) / 2))
         gone = draw(st.none() | st.floats(0, 1)) if flags["missing"] else None
         guesses = {"expected_mean": mean, "expected_std": std, "expected_missing": gone}
-        guesses = {guess: show_number(value) for guess, value in guesses.items()}
+        guesses = {guess: _show(value) for guess, value in guesses.items()}
         return texts_of(name, kind, lower=show_number(low), upper=show_number(high), **guesses, **flags)
     if kind == "category":
         integers = draw(st.booleans())
         levels = draw(st.lists(st.integers(-999, 999) if integers else texts, min_size=1, max_size=4, unique=True))
         levels = [level for level in levels if level not in ("other", "missing")] or ["a"]
-        what = "integer" if isinstance(levels[0], int) else ""
         shares = f"{draw(st.integers(1, 9)) / 10} {quote_line(str(levels[0]))}" if len(levels) > 1 else ""
         return texts_of(
             name,
             kind,
-            levels=join_lines(map(str, levels)),
-            levels_type=what,
+            levels="\n".join(str(one) if isinstance(one, int) else join_lines([one]) for one in levels),
             expected_shares=draw(st.sampled_from(["", shares])),
             other=draw(st.booleans()),
             **flags,
@@ -91,19 +94,17 @@ def forms(draw):
     words = [word for word in draw(st.lists(texts | st.just(""), max_size=2, unique=True)) if word not in levels]
     if any(column["type"] == "yes/no" for column in found):
         words = [word for word in words if word.strip().lower() not in (*YES, *NO)]
-    listed = draw(st.booleans())
     person = draw(st.none() | texts.filter(lambda name: name not in names and name.isprintable()))
     return table(
         found,
-        records=show_number(draw(st.none() | st.integers(1, 10**9))),
-        expected_correlation=show_number(draw(st.none() | st.floats(0, 1))),
+        records=_show(draw(st.none() | st.integers(1, 10**9))),
+        expected_correlation=_show(draw(st.none() | st.floats(0, 1))),
         person__column="" if person is None else quote_line(person),
-        person__rows="" if person is None else show_number(draw(st.none() | st.integers(1, 99))),
+        person__rows="" if person is None else _show(draw(st.none() | st.integers(1, 99))),
         files__decimal=draw(st.sampled_from(["", ","])),
         files__thousands=draw(st.sampled_from(["", " ", "'"])),
         files__sheet=draw(st.sampled_from(["", "Sheet 2"])),
-        files__missing_words_rule="listed" if listed else "",
-        files__missing_words=join_lines(words) if listed else "",
+        files__missing_words=join_lines(words),
     )
 
 
@@ -139,7 +140,7 @@ def test_the_toml_is_what_the_commands_read(form):
             assert (described.lower, described.upper) == (float(column["lower"]), float(column["upper"]))
         elif column["type"] == "category":
             assert [str(level) for level in described.levels] == split_lines(column["levels"])
-            assert {type(level) for level in described.levels} == {int if "levels_type" in column else str}
+            assert {type(level) for level in described.levels} == {int if INTEGERS.fullmatch(column["levels"]) else str}
         elif column["type"] == "date":
             assert schema.rules.date(column["name"]).format == column.get("format")
     assert schema.records == (int(form.texts["records"]) if "records" in form.texts else None)
@@ -211,7 +212,6 @@ def test_whatever_is_typed_is_a_mistake_in_a_field_or_a_schema(first, second, ki
         (texts_of("x", "category", levels="other", other=True), "levels", "twice"),
         (texts_of("x", "category", levels='""'), "levels", "must not have an empty text"),
         (texts_of("x", "category", levels='"a'), "levels", "quotation mark"),
-        (texts_of("x", "category", levels="1\nb", levels_type="integer"), "levels", "a list of integers"),
         (texts_of("x", "date", lower="1.2.2000", upper="2001-01-01"), "lower", "must be a date, as in"),
         (texts_of("x", "date", lower="2000-01-01"), "upper", "no upper bound yet"),
         (texts_of("x", "date", lower="2000-01-01", upper="1999-01-01"), "upper", "lower must be below upper"),
@@ -236,8 +236,8 @@ def test_a_mistake_in_a_column_is_reported_beside_its_field(column, field, messa
         ({"expected_correlation": "2"}, "expected_correlation", "from 0 to 1"),
         ({"files__decimal": ";"}, "files.decimal", "must be '.' or ','"),
         ({"files__decimal": ",", "files__thousands": ","}, "files.thousands", "not the same as decimal"),
-        ({**LISTED, "files__missing_words": "north"}, "files.missing_words", "also a level of column 'ward'"),
-        ({**LISTED, "files__missing_words": "No"}, "files.missing_words", "means yes or no in column 'smoker'"),
+        ({"files__missing_words": "north"}, "files.missing_words", "also a level of column 'ward'"),
+        ({"files__missing_words": "No"}, "files.missing_words", "means yes or no in column 'smoker'"),
         ({"person__column": "age"}, "person.column", "cannot be released as well"),
         ({"person__column": "id", "person__rows": "many"}, "person.rows", "positive integer"),
         ({"person__rows": "3"}, "person.column", "column must be given"),
@@ -262,25 +262,27 @@ def test_all_mistakes_are_reported_at_once():
 
 
 def test_a_radius_without_numbers_is_a_mistake():
+    incomplete = texts_of("age", "number", lower="0")
+    assert "radius" not in find_mistakes(table([WARD, incomplete], radius="1"))
     assert "there are none" in find_mistakes(table([WARD], radius="1"))["radius"]
 
 
 def test_types_are_proposed_from_arrow_types_alone():
     kinds = {
-        "n": (pa.float64(), "number", ""),
-        "i": (pa.int32(), "number", ""),
-        "s": (pa.string(), "category", ""),
-        "d": (pa.dictionary(pa.int8(), pa.string()), "category", ""),
-        "c": (pa.dictionary(pa.int8(), pa.int64()), "category", "integer"),
-        "b": (pa.bool_(), "yes/no", ""),
-        "t": (pa.timestamp("us"), "date", ""),
-        "o": (pa.time64("us"), "time", ""),
+        "n": (pa.float64(), "number"),
+        "i": (pa.int32(), "number"),
+        "s": (pa.string(), "category"),
+        "d": (pa.dictionary(pa.int8(), pa.string()), "category"),
+        "c": (pa.dictionary(pa.int8(), pa.int64()), "category"),
+        "b": (pa.bool_(), "yes/no"),
+        "t": (pa.timestamp("us"), "date"),
+        "o": (pa.time64("us"), "time"),
     }
-    table = {name: pa.field(name, kind) for name, (kind, _, _) in kinds.items()}
+    table = {name: pa.field(name, kind) for name, (kind, _) in kinds.items()}
     table |= {"unknown": None, "": pa.field("", pa.int8()), "long": pa.field("long", pa.duration("s"))}
     form = propose_form(table)
     assert list(form.columns) == [
-        *(texts_of(name, kind, levels_type=level) for name, (_, kind, level) in kinds.items()),
+        *(texts_of(name, kind) for name, (_, kind) in kinds.items()),
         {"name": "unknown"},
     ]
     assert list_unusable(table) == {"long": "lengths of time"}

@@ -105,13 +105,9 @@ def _print_schema(schema: Schema) -> None:
 
 
 def _describe_column(schema: Schema, column: Column) -> tuple[str, str, str]:
-    from matrixdp.domain.columns import Number, YesNo
+    from matrixdp.domain.columns import describe_column
 
-    rule, missing = schema.rules.date(column.name), "allowed" if column.missing else "error"
-    if isinstance(column, Number):
-        kind, meaning = ("number", "") if rule is None else (rule.kind, f" {rule.meaning}")
-        return kind, f"{column.lower:g} to {column.upper:g}{meaning}", missing
-    if isinstance(column, YesNo):
-        return column.type, "2 levels", missing
-    count = f"{len(column.levels):,} level{'s' * (len(column.levels) > 1)}"
-    return column.type, count + " and other" * column.other, missing
+    (kind, values), rule = describe_column(column), schema.rules.date(column.name)
+    if rule is not None:
+        kind, values = rule.kind, f"{values} {rule.meaning}"
+    return kind, values, "allowed" if column.missing else "error"

@@ -1,0 +1,230 @@
+"""The moments that answers are read off, of all records or of groups, with the law of their noise.
+
+A view holds a stack of matrices of shape (..., p, p): one release, the levels of a column of groups, or simulated
+releases. All have noise of the same law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.answers.noise_law import NoiseLaw, NoNoise, Places, SidesLaw, TableLaw
+from matrixdp.design.design import Design
+from matrixdp.domain.bounds import Bounds
+from matrixdp.errors import ParameterError, show
+from matrixdp.noise.table_noise import Place, TableNoise
+from matrixdp.queries import Moments, TableMoments
+from matrixdp.types import Floats
+
+LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its noise is too small to divide by
+
+
+@dataclass(frozen=True, eq=False)
+class MomentView:
+    """Moments of the vectors ``z = (1, columns)`` of records, with the law of their noise.
+
+    Attributes
+    ----------
+    matrix : float64 array of shape (..., p, p)
+        Or only some rows and columns of the moments, as `rows` and `columns` say.
+    query : Moments or TableMoments
+    law : NoiseLaw
+    places : mapping of str to Place
+        Where each column is in z.
+    rows, columns : int arrays of shape (p,), optional
+        Where each coordinate is in the matrix, if not in its own place.
+    """
+
+    matrix: Floats
+    query: Any
+    law: NoiseLaw
+    places: Mapping[str, Place]
+    rows: NDArray[np.intp] | None = None
+    columns: NDArray[np.intp] | None = None
+
+    def read(self, i: Places, j: Places) -> Floats:
+        """Entries of the moments, of shape (..., *entries)."""
+        i, j = (i if self.rows is None else self.rows[i]), (j if self.columns is None else self.columns[j])
+        return np.asarray(self.matrix[..., i, j])
+
+    def stands_out(self, i: Places, j: Places) -> NDArray[np.bool_]:
+        """Which shares of records are large enough, beside their noise, to divide by."""
+        return np.asarray(self.read(i, j) > LEAST_SIZE * self.law.entry_std(i, j))
+
+    def without_noise(self) -> MomentView:
+        """The same moments, taken to be exact."""
+        return replace(self, law=NoNoise(self.law.size))
+
+    def show_part(self, rows: NDArray[np.intp], columns: NDArray[np.intp], matrix: Floats) -> MomentView:
+        """Other moments of the same law, given at some rows and columns only, of shape (..., rows, columns)."""
+        found = []
+        for chosen in (rows, columns):
+            positions = np.full(self.law.size, -1)
+            positions[chosen] = np.arange(chosen.size)
+            found.append(positions)
+        return replace(self, matrix=matrix, rows=found[0], columns=found[1])
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Of the numbers."""
+        return self.query.bounds if isinstance(self.query, Moments) else self.query.used.bounds
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the numbers."""
+        return tuple(name for name, place in self.places.items() if not place.levels)
+
+    @cached_property
+    def variables(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Coordinates of the values of the numbers, and of the indicators of whether they are there, of shape (n,)."""
+        found = [(self.places[name].value, self.places[name].observed) for name in self.numbers]
+        values, observed = np.array(found, np.intp).reshape(-1, 2).T
+        return values, observed
+
+    @cached_property
+    def middles(self) -> Floats:
+        """Middles of the bounds of the numbers, of shape (n,)."""
+        return np.zeros(0) if self.bounds is None else self.bounds.midpoint
+
+    @cached_property
+    def halfwidths(self) -> Floats:
+        """Half the widths of the bounds of the numbers, of shape (n,)."""
+        return np.zeros(0) if self.bounds is None else self.bounds.halfwidths
+
+    def middle(self, column: str) -> float:
+        """Middle of the bounds of a number; 0 for a category."""
+        return 0.0 if self.place(column).levels else float(self.middles[self.numbers.index(column)])
+
+    def number(self, name: str) -> Place:
+        """Place of a number, or a `ParameterError`."""
+        place = self.place(name)
+        if place.levels:
+            raise ParameterError(f"column {name!r} must hold numbers, and it is a category.")
+        return place
+
+    def category(self, name: str) -> Place:
+        """Place of a category, or a `ParameterError`."""
+        place = self.place(name)
+        if not place.levels:
+            raise ParameterError(f"column {name!r} must be a category, and it holds numbers.")
+        return place
+
+    def levels(self, name: str) -> NDArray[np.intp]:
+        """Coordinates of the levels of a category."""
+        place = self.category(name)
+        return place.value + np.arange(len(place.levels))
+
+    def place(self, name: str) -> Place:
+        """Place of a column, or a `ParameterError`."""
+        by = getattr(self.query, "by", ())
+        if name in by:
+            raise ParameterError(
+                f"column {name!r} groups the release, so it cannot be used here: ask for one group at a time, with "
+                f"group={{{name!r}: level}} (--group {name}=LEVEL)."
+            )
+        if name not in self.places:
+            known = ", ".join([*self.places, *by][:20])
+            raise ParameterError(f"a column must be one of {known}, got {show(name)} instead.")
+        return self.places[name]
+
+
+def view_moments(matrix: Floats, design: Design, group: Any = None, by: Sequence[str] = ()) -> MomentView:
+    """The moments of one group, or of all groups together, adjusted by least squares.
+
+    Levels of a category add up, and the shares of all groups sum to one where the number of all records is public. The
+    shares have independent noise of the same variance, so each loses the same, and m of G groups together keep ``1 -
+    m/G`` of their variance.
+
+    Parameters
+    ----------
+    matrix : float64 array of the shape of the answer
+    design : Design
+        Of `Moments` or `TableMoments`.
+    group : str, sequence of str, or dict, optional
+        The levels of the columns of `TableMoments.by`, or those of some of them as ``{column: level}``. By default all
+        groups.
+    by : sequence of str
+        Columns by which the release is grouped, to have one matrix for each of their levels: the first axes.
+    """
+    query = design.query
+    if isinstance(query, TableMoments):
+        return _view_table(matrix, design, query, _parse_group(query, group, by), by)
+    if not isinstance(query, Moments):
+        raise ParameterError(
+            f"means and covariances follow from Moments or TableMoments, got {type(query).__name__} instead."
+        )
+    if group is not None:
+        raise ParameterError("group must be left out: groups are those of TableMoments with by.", parameter="group")
+    names = query.bounds.names or tuple(map(str, range(query.bounds.size)))
+    return MomentView(matrix, query, SidesLaw(design), {name: Place(i, 0) for i, name in enumerate(names, start=1)})
+
+
+def _view_table(
+    matrix: Floats, design: Design, query: TableMoments, chosen: dict[str, int], by: Sequence[str]
+) -> MomentView:
+    if not isinstance(design.structure, TableNoise):
+        raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
+    p, widths = query.layout.size, [len(query.columns.category(name).level_names) for name in query.by]
+    stacked = matrix.reshape(*widths, p, p)
+    picked = stacked[tuple(chosen.get(name, slice(None)) for name in query.by)]
+    rest = [name for name in query.by if name not in chosen]
+    summed = picked.sum(axis=tuple(axis for axis, name in enumerate(rest) if name not in by))
+    if len(by) > 1 and rest.index(by[0]) > rest.index(by[1]):
+        summed = summed.swapaxes(0, 1)
+    merged = picked.size // summed.size
+    part = merged / query.groups if query.public_number else 0.0
+    law = TableLaw(replace(design.structure, groups=1), design.noise, merged, 1 - part)
+    sizes = law.sizes(summed)
+    if query.public_number:
+        sizes = sizes - part * (law.sizes(stacked).sum() - 1) if part < 1 else np.ones(())
+    return MomentView(law.adjust(summed, sizes), query, law, query.places)
+
+
+def table_query(design: Design) -> TableMoments:
+    """The query of a table, or a `ParameterError` if the design is for something else."""
+    if not isinstance(design.query, TableMoments):
+        raise ParameterError(
+            f"tables and means by level follow from TableMoments, got {type(design.query).__name__} instead."
+        )
+    return design.query
+
+
+def _parse_group(query: TableMoments, group: Any, by: Sequence[str]) -> dict[str, int]:
+    """The numbers of the levels in `group`, which must be of other columns than `by`, by column."""
+    for name in by:
+        if (group is not None and not isinstance(group, dict)) or name in (group or {}):
+            raise ParameterError(
+                f"group must name levels of other columns than {name!r}, as in group={{column: level}} (--group "
+                f"COLUMN=LEVEL): the answer has all levels of {name!r}.",
+                parameter="group",
+            )
+    if group is None:
+        return {}
+    if isinstance(group, dict):
+        wanted = {name: str(level) for name, level in group.items()}
+    else:
+        levels = (group,) if isinstance(group, str | int) else tuple(group)
+        if len(levels) != len(query.by):
+            raise ParameterError(
+                f"group must be {len(query.by)} levels, of {', '.join(query.by) or 'no column'}.", parameter="group"
+            )
+        wanted = dict(zip(query.by, map(str, levels), strict=True))
+    found = {}
+    for name, level in wanted.items():
+        if name not in query.by:
+            raise ParameterError(
+                f"group must be of columns among {', '.join(query.by) or 'none'}, got {show(name)}.", parameter="group"
+            )
+        known = query.columns.category(name).level_names
+        if level not in known:
+            raise ParameterError(
+                f"group of {name!r} must be one of {', '.join(known[:20])}, got {show(level)}.", parameter="group"
+            )
+        found[name] = known.index(level)
+    return found
