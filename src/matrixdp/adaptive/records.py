@@ -323,7 +323,7 @@ class PrivateRecords:
         """Result and number of rows of each part."""
         if isinstance(self.source, GridBlock):
             return iter([(task(self.grid, [self.source]), len(self.source.steps))])
-        return self.source.map(_Reading(self.grid, task))
+        return self.source.map(_GridTask(self.grid, task))
 
     def _check_rows(self, rows: int) -> None:
         if self.grid.people is not None:
@@ -388,7 +388,7 @@ _Task = Callable[[Grid, Iterable[GridBlock]], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class _Reading:
+class _GridTask:
     """A task on blocks of data, which are put on the grid; also counts their rows."""
 
     grid: Grid
