@@ -37,7 +37,7 @@ def main(names: list[str]) -> int:
     print("Each ratio is measured side by side in this run: medians, turn by turn.\n")
     with threadpool_limits(1):  # pins what is loaded by now, SciPy's own BLAS among it
         for name, module in modules.items():
-            show(name, module.run())
+            show(name, list(module.run()))
     return 0
 
 

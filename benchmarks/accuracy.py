@@ -29,8 +29,9 @@ from benchmarks.accuracy_methods import (
     covariance_methods,
     regression_methods,
 )
+from benchmarks.sizes import few
 from matrixdp import Privacy
-from matrixdp.release import load_plugins
+from matrixdp.release.registry import load_plugins
 from matrixdp.types import Floats
 
 DELTA = 1e-6
@@ -97,7 +98,7 @@ def run(task: str, trials: int, without: tuple[str, ...] = (), first: int = 0) -
     ratios: dict[float, list[float]] = {epsilon: [] for epsilon in epsilons}
     named_ratios: list[float] = []
     reference_ratios: list[float] = []
-    for data in data_sets():
+    for data in few(data_sets()):
         for epsilon in epsilons:
             cells = {}
             for name, method in named.items():

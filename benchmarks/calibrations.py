@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from itertools import product
 
+from benchmarks.sizes import size
 from matrixdp import Bounds, Identity, Moments, Privacy, SecondMoment, make_design
 
 EPSILONS = (0.1, 1.0, 10.0)
 QUERIES = {"moments": Moments, "second moment": SecondMoment, "records": Identity}
-FEATURES, RECORDS = (1, 10, 100), (100, 10_000)
+FEATURES, RECORDS = size((1, 10, 100), (1, 3)), size((100, 10_000), (100,))
 
 
 def ratio(query: str, features: int, records: int, epsilon: float) -> float:

@@ -22,6 +22,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
 
 from benchmarks.accuracy_data import DataSet, rounded
+from benchmarks.sizes import few, size
 from matrixdp import Bounds
 from matrixdp.estimators import PrivateLinearDiscriminant
 from matrixdp.types import Floats
@@ -114,13 +115,13 @@ def compare(data: DataSet, labels: Floats, trials: int) -> list[list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=size(20, 1))
     parser.add_argument("--data", nargs="*", help="names of data sets; by default all")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"| data | classifier | {' | '.join(f'epsilon {epsilon:g}' for epsilon in EPSILONS)} |")
     print(f"| --- | --- | {' | '.join('---' for _ in EPSILONS)} |")
-    for name, (data, labels) in classification_sets().items():
+    for name, (data, labels) in few([*classification_sets().items()]):
         if not asked.data or name in asked.data:
             for row in compare(data, labels, asked.trials):
                 print(f"| {data.label} | {' | '.join(row)} |", flush=True)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.sizes import size
 from benchmarks.timing import row
 
-RECORDS, FEATURES = 10**7, 20
+RECORDS, FEATURES = size((10**7, 20), (2000, 3))
 _PEAK = (
     "import re; print('peak', re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
     if sys.platform == "linux"
@@ -50,7 +51,7 @@ def run() -> list[dict[str, str]]:
 def measure_help() -> dict[str, str]:
     """``matrixdp --help``, compared with starting the interpreter."""
     ours, nothing = [], []
-    for _ in range(7):
+    for _ in range(size(7, 1)):
         ours.append(time_process(["-m", "matrixdp", "--help"])[0])
         nothing.append(time_process(["-c", "pass"])[0])
     return row(
@@ -88,16 +89,16 @@ def measure_releases() -> list[dict[str, str]]:
         }
         for words in rivals.values():
             time_process(words)
-        runs = [{name: time_process(words) for name, words in rivals.items()} for _ in range(3)]
+        runs = [{name: time_process(words) for name, words in rivals.items()} for _ in range(size(3, 1))]
     times = {name: statistics.median(found[name][0] for found in runs) for name in rivals}
     peaks = {name: max(found[name][1] for found in runs) for name in rivals}
-    size = f"{RECORDS:,} x {FEATURES} from Parquet"
+    what = f"{RECORDS:,} x {FEATURES} from Parquet"
     return [
-        row(f"release of moments, {size}, against read_table and X.T @ X", times["ours"], times["whole"],
+        row(f"release of moments, {what}, against read_table and X.T @ X", times["ours"], times["whole"],
             "at most 1.5", slower=True),
-        row(f"release of moments, {size}, against batches and X.T @ X", times["ours"], times["streamed"], slower=True),
+        row(f"release of moments, {what}, against batches and X.T @ X", times["ours"], times["streamed"], slower=True),
         {
-            "what": f"release of moments, {size}, peak memory, against read_table",
+            "what": f"release of moments, {what}, peak memory, against read_table",
             "ours": f"{peaks['ours']:,.0f} MiB",
             "peer": f"{peaks['whole']:,.0f} MiB",
             "ratio": f"{peaks['ours'] / max(peaks['whole'], 1):.3g}x",

@@ -21,10 +21,11 @@ from sklearn.linear_model import LinearRegression
 
 import matrixdp as mdp
 from benchmarks.accuracy_data import DataSet, regression_sets, rounded
+from benchmarks.sizes import few, size
 from matrixdp.estimators import PrivateLinearRegression
 from matrixdp.types import Floats
 
-EPSILONS = (0.5, 1.0, 3.0, 10.0)
+EPSILONS = size((0.5, 1.0, 3.0, 10.0), (1.0,))
 NORMAL = 1.96
 
 
@@ -91,7 +92,7 @@ def coverage(data_sets: list[DataSet], fits: dict[str, Callable[..., tuple[Float
 def explained(trials: int) -> None:
     """Print the share of variance that a regression on a table explains."""
     rng = np.random.default_rng(0)
-    n = 6000
+    n = size(6000, 200)
     age, ward, smoker = rng.normal(50, 12, n), rng.choice(list("abcdefgh"), n), rng.random(n) < 0.3
     bmi = 20 + 0.1 * age + 2 * smoker + rng.normal(0, 3, n)
     y = 3 + 0.5 * age - bmi + 4 * (ward == "b") - 2 * smoker + rng.normal(0, 5, n)
@@ -119,13 +120,13 @@ def head(what: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=size(20, 1))
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    coverage(regression_sets(), {"": by_estimator}, asked.trials)
+    coverage(few(regression_sets()), {"": by_estimator}, asked.trials)
     print()
     methods = {", estimator": by_estimator, ", adaptive": by_release("adaptive"), ", plain": by_release("plain")}
-    coverage(collinear_sets(), methods, asked.trials)
+    coverage(few(collinear_sets()), methods, asked.trials)
     print()
     explained(asked.trials)
 

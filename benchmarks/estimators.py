@@ -10,10 +10,11 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 
+from benchmarks.sizes import size
 from benchmarks.timing import compare, row
 from matrixdp.estimators import PrivateCovariance, PrivatePCA, PrivateRidge
 
-RECORDS, FEATURES = 10**5, 50
+RECORDS, FEATURES = size((10**5, 50), (2000, 5))
 ROUNDS = 21
 
 

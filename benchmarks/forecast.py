@@ -21,6 +21,7 @@ from benchmarks import table_forecast
 from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage import entries
 from benchmarks.coverage_data import coverage_sets
+from benchmarks.sizes import size
 from matrixdp import Bounds, Privacy
 from matrixdp.adaptive import Description, MomentErrors, forecast, private_moment, simulation
 from matrixdp.adaptive.simulation import moments_of, read_off
@@ -114,7 +115,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("choose", "report", "fresh", "unseen"), action="append")
     parser.add_argument("--group", choices=("named", "simulated", "tables", "wide"), action="append")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
-    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--trials", type=int, default=size(3, 1))
     parser.add_argument("--default", action="store_true", help="describe all data by the defaults")
     parser.add_argument("--scaling", action="store_true", help="fewer simulated records against all")
     parser.add_argument("--releases", action="store_true", help="answers from the moments of tables")

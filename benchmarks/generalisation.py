@@ -30,6 +30,7 @@ import numpy as np
 from benchmarks.accuracy_data import DataSet
 from benchmarks.accuracy_methods import OURS, _centred, _gauss_covariance, _joint_regression, _peer
 from benchmarks.generalisation_data import Member, members, regression_member
+from benchmarks.sizes import size
 from matrixdp import Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.adaptive import principal_components, private_moment, solve_regression
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
@@ -300,7 +301,7 @@ def _line(row: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--group", choices=("design", "held out", "fresh"), default="held out")
-    parser.add_argument("--trials", type=int, default=4)
+    parser.add_argument("--trials", type=int, default=size(4, 1))
     parser.add_argument("--aim", choices=AIMS, action="append")
     parser.add_argument("--large", action="store_true", help="epsilon 20 and 100")
     parser.add_argument("--epsilon", type=float, nargs="+")

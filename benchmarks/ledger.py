@@ -14,20 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.sizes import size
 from matrixdp.errors import BudgetExceededError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
-from matrixdp.ledger.entries import amount_to_json, next_entry
+from matrixdp.ledger.entries import amount_to_json, next_entry, sums_to_json
 from matrixdp.ledger.request import ChargeRequest
 from matrixdp.ledger.sqlite import connect
 from matrixdp.privacy import Privacy
 
 TOTAL = Privacy(1, 1e-6)
-CHARGES = 500
-ENTRIES = 1_000_000
-PROCESSES, ATTEMPTS, ROOM = 8, 2_000, 5_000
-KILLS = 100
+CHARGES = size(500, 2)
+ENTRIES = size(1_000_000, 40)
+PROCESSES, ATTEMPTS, ROOM = size((8, 2_000, 5_000), (2, 4, 5))
+KILLS = size(100, 1)
 EVENT = Gaussian(1e-5)
 DESCRIPTION = {"query": "second moment", "shape": [16, 16], "calibration": "exact", "shares": [0.0625] * 16}
 
@@ -51,7 +52,7 @@ def _charges(folder: Path) -> list[dict[str, Any]]:
         with contextlib.closing(connect(folder / "bare.db", 30.0)) as bare:
             bare.execute("CREATE TABLE entries (entry INTEGER PRIMARY KEY, body TEXT)")
             rates: tuple[list[float], list[float]] = ([], [])
-            for _ in range(5):
+            for _ in range(size(5, 1)):
                 rates[0].append(CHARGES / measure(lambda: _charge(ledger), CHARGES))
                 rates[1].append(CHARGES / measure(lambda: _commit(bare, row.body), CHARGES))
     ours, peer = map(statistics.median, rates)
@@ -134,7 +135,7 @@ def _opening(folder: Path) -> list[dict[str, Any]]:
         _fill(ledger, ENTRIES)
         entries = ledger.head.entry
     ours, peer = [], []
-    for _ in range(11):
+    for _ in range(size(11, 1)):
         ours.append(1e3 * measure(lambda: _show(path)))
         peer.append(1e3 * measure(lambda: _show(short)))
     with Ledger.open(path) as ledger:
@@ -181,8 +182,8 @@ def _fill(ledger: Ledger, entries: int) -> None:
         while head.entry < entries:
             cost, balance = balance.pay(EVENT, options, "")
             charges, releases = charges + 1, releases + 1
-            sums = {"cost": amount_to_json(cost), "spent": amount_to_json(balance.spent), "charges": charges}
-            head = add("charge", None, {**request.content, "neighbours": "replace", **sums})
+            sums = {"cost": amount_to_json(cost), **sums_to_json(balance), "charges": charges}
+            head = add("charge", None, {**request.content, "neighbours": "replace", "unit": "record", **sums})
             head = add("release", head.entry, {"charge": head.entry, "releases": releases})
 
 

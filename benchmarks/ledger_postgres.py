@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ledger import PROCESSES, TOTAL, create, kills, make_row, measure, race
+from benchmarks.sizes import size
 from matrixdp.errors import BudgetExceededError, LedgerError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Ledger
@@ -21,8 +22,8 @@ from matrixdp.ledger import Gaussian, Ledger
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres_server import PostgresServer
 
-CHARGES = 300
-STOPS = 20
+CHARGES = size(300, 2)
+STOPS = size(20, 2)
 _BARE = "INSERT INTO bare (body) VALUES (repeat('x', 900))"
 
 
@@ -53,7 +54,7 @@ def _charges(server: PostgresServer) -> list[dict[str, Any]]:
     event = Gaussian(1e-5)
     with create(path) as ledger, contextlib.closing(server.connect()) as connection:
         connection.execute("CREATE TABLE bare (entry bigserial PRIMARY KEY, body text)")
-        for _ in range(5):
+        for _ in range(size(5, 1)):
             one.append(CHARGES / measure(lambda: _charge(ledger, event), CHARGES))
             bare.append(CHARGES / measure(lambda: connection.execute(_BARE), CHARGES))
             eight.append(_together(path, event))

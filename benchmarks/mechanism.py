@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 
+from benchmarks.sizes import size
 from benchmarks.timing import best, compare, row
 from matrixdp import Bounds, Identity, Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.noise.gaussian import draw_gaussian
@@ -30,10 +31,11 @@ def identity() -> dict[str, str]:
 
 def second_moment() -> dict[str, str]:
     rng = np.random.default_rng(0)
-    upper = rng.uniform(1, 2, 1000)
+    records, features = size((10**5, 1000), (10**3, 5))
+    upper = rng.uniform(1, 2, features)
     bounds = Bounds(-upper, upper * 1.5)
-    data = rng.uniform(bounds.lower, bounds.upper, (10**5, 1000))
-    design = make_design(SecondMoment(bounds, records=10**5), Privacy(1, 1e-6))
+    data = rng.uniform(bounds.lower, bounds.upper, (records, features))
+    design = make_design(SecondMoment(bounds, records=records), Privacy(1, 1e-6))
     ours, blas = compare(lambda: design.release(data), lambda: data.T @ data, rounds=3)
     what = "release of a second moment, 10^5 records of 1000 features, against the BLAS product"
     return row(what, ours, blas, "at most 1.5", slower=True)
@@ -41,8 +43,9 @@ def second_moment() -> dict[str, str]:
 
 def large_identity() -> dict[str, str]:
     rng = np.random.default_rng(0)
-    data = rng.uniform(0, 1, (10**6, 10))
-    design = make_design(Identity(Bounds([0] * 10, [1] * 10), records=10**6), Privacy(1, 1e-6))
+    records = size(10**6, 10**3)
+    data = rng.uniform(0, 1, (records, 10))
+    design = make_design(Identity(Bounds([0] * 10, [1] * 10), records=records), Privacy(1, 1e-6))
     generator = np.random.Generator(np.random.PCG64(1))
     ours, peer = best(lambda: design.release(data), lambda: data + generator.standard_normal(data.shape), rounds=7)
     return row("release of 10^6 x 10 records on all cores, against adding NumPy's normals", ours, peer)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import matrix_normal
 
+from benchmarks.sizes import size
 from benchmarks.timing import best, compare, row, seconds
 from matrixdp import Bounds, Covariance, MatrixGaussian, Stream
 from matrixdp.noise import blocks
@@ -25,8 +26,8 @@ def run() -> list[dict[str, str]]:
 
 def sampler() -> list[dict[str, str]]:
     """The sampler beside NumPy's, on one thread and on all."""
-    size, stream = 10**7, Stream()
-    out, floats = np.empty(size, np.int64), np.empty(size)
+    count, stream = size(10**7, 10**4), Stream()
+    out, floats = np.empty(count, np.int64), np.empty(count)
     generator = np.random.Generator(np.random.PCG64(1))
     what, found, alone = "exact sampler, 10^7 draws, {}, against Generator(PCG64).standard_normal", [], 0.0
     cores = blocks.read_threads(None)
@@ -40,7 +41,7 @@ def sampler() -> list[dict[str, str]]:
             )
         alone = alone or ours
         found.append(row(what.format(name), ours, numpy_time, wanted))
-    return [*found, opendp_row(alone / size)]
+    return [*found, opendp_row(alone / count)]
 
 
 @contextmanager
@@ -83,13 +84,14 @@ def law() -> list[dict[str, str]]:
     rng, stream = np.random.default_rng(0), Stream()
     generator = np.random.Generator(np.random.PCG64(1))
     rows = []
-    for m, n, dense_columns in (
+    shapes = (
         (6, 248, False),
         (21, 2126, False),
         (100, 100, True),
         (1000, 1000, True),
         (100, 10**6, False),
-    ):
+    )
+    for m, n, dense_columns in size(shapes, shapes[:1]):
         rows_side = covariance(m, rng)
         columns_side = covariance(n, rng) if dense_columns else Covariance.identity(n)
         model = MatrixGaussian(rows_side, columns_side)
@@ -118,7 +120,7 @@ def law() -> list[dict[str, str]]:
 
 def sums() -> list[dict[str, str]]:
     rows = []
-    for records, features in ((10**6, 50), (10**5, 500)):
+    for records, features in size(((10**6, 50), (10**5, 500)), ((10**3, 5), (10**2, 10))):
         rng = np.random.default_rng(0)
         upper = rng.uniform(1, 2, features)
         bounds = Bounds(-upper * rng.uniform(0.5, 1, features), upper)
@@ -139,7 +141,7 @@ def memory() -> dict[str, str]:
         "import numpy as np\n"
         "from matrixdp import Stream, draw_gaussian\n"
         "peak = lambda: next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
-        "out = np.ones(5 * 10**7, np.int64)\n"
+        f"out = np.ones({size(5 * 10**7, 10**3)}, np.int64)\n"
         "stream = Stream(); draw_gaussian(stream, 40, shape=10)\n"
         "before = peak()\n"
         "draw_gaussian(stream, 40, out=out)\n"

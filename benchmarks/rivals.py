@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.sizes import size
 from benchmarks.timing import row
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, make_design
 from matrixdp.baselines import Mechanism, registered_mechanisms
@@ -25,7 +26,7 @@ _PAPER = {
 }
 
 
-def run(seconds: float = 0.2) -> list[dict[str, Any]]:
+def run(seconds: float = size(0.2, 0.001)) -> list[dict[str, Any]]:
     """One row a rival and experiment; each is timed for about `seconds`, and the best draw counts."""
     rows = []
     for name, query, important in _experiments():

@@ -21,15 +21,17 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
+from benchmarks.sizes import size
 from benchmarks.timing import compare, duration, row
-from matrixdp.release import release_dataset
+from matrixdp.release.dataset import release_dataset
 
 FEATURES = 50
 NAMES = [f"x{i}" for i in range(FEATURES)]
 BOUNDS = mdp.Bounds([-6] * FEATURES, [6] * FEATURES, names=NAMES)
-RECORDS = 10**7
-GROUP = 250_000
-SIZES = (10**6, 3 * 10**6, 10**7, 2 * 10**7, 4 * 10**7)
+MILLION = size(10**6, 40)
+RECORDS = 10 * MILLION
+GROUP = MILLION // 4
+SIZES = tuple(count * MILLION for count in size((1, 3, 10, 20, 40), (1, 10)))
 _PEAK = """
 import re, sys
 import matrixdp as mdp
@@ -46,7 +48,7 @@ def run() -> list[dict[str, Any]]:
         place = Path(folder)
         files = write_tables(place)
         rows = [*against_the_limit(files[RECORDS]), *memory(files), *growth(files)]
-        rows += [*on_dask(files[4 * 10**7]), *on_spark(files[10**6]), *data_sets(files[10**6], place / "noisy")]
+        rows += [*on_dask(files[SIZES[-1]]), *on_spark(files[SIZES[0]]), *data_sets(files[SIZES[0]], place / "noisy")]
     return rows
 
 
@@ -54,20 +56,19 @@ def write_tables(place: Path) -> dict[int, Path]:
     """Write folders of files of a million float32 records; larger folders link to the same ten files repeatedly."""
     rng = np.random.default_rng(0)
     schema = pa.schema([(name, pa.float32()) for name in NAMES])
-    million = 10**6
     (place / "files").mkdir()
-    for number in range(RECORDS // million):
+    for number in range(RECORDS // MILLION):
         with pq.ParquetWriter(place / "files" / f"{number}.parquet", schema, use_dictionary=False) as writer:
-            for _ in range(million // GROUP):
+            for _ in range(MILLION // GROUP):
                 columns = [rng.standard_normal(GROUP, np.float32) for _ in NAMES]
                 writer.write_table(pa.table(columns, schema=schema))
     made = {}
-    for size in SIZES:
-        made[size] = place / str(size)
-        made[size].mkdir()
-        for number in range(size // million):
-            source = place / "files" / f"{number % (RECORDS // million)}.parquet"
-            os.link(source, made[size] / f"{number:03d}.parquet")
+    for count in SIZES:
+        made[count] = place / str(count)
+        made[count].mkdir()
+        for number in range(count // MILLION):
+            source = place / "files" / f"{number % (RECORDS // MILLION)}.parquet"
+            os.link(source, made[count] / f"{number:03d}.parquet")
     return made
 
 
@@ -101,7 +102,7 @@ def against_the_limit(folder: Path) -> list[dict[str, Any]]:
 
 def memory(files: dict[int, Path]) -> list[dict[str, Any]]:
     """Measure the peak memory of a separate process, for few and for many rows."""
-    peaks = [_peak(files[size], size) for size in (SIZES[0], SIZES[-1])]
+    peaks = [_peak(files[count], count) for count in (SIZES[0], SIZES[-1])]
     return [
         {
             "what": f"peak memory for {SIZES[-1]:,} rows, against {SIZES[0]:,}",
@@ -125,17 +126,17 @@ def _peak(folder: Path, records: int) -> float:
 def growth(files: dict[int, Path]) -> list[dict[str, Any]]:
     """Measure the time by the number of rows."""
     second_moment(files[SIZES[0]], SIZES[0])
-    times = {size: statistics.median(_timed(files[size], size) for _ in range(3)) for size in SIZES}
+    times = {count: statistics.median(_timed(files[count], count) for _ in range(size(3, 1))) for count in SIZES}
     base = times[SIZES[0]] / SIZES[0]
     return [
         {
-            "what": f"  second moment of {size:,} x {FEATURES} by threads, against 1,000,000 rows",
+            "what": f"  second moment of {count:,} x {FEATURES} by threads, against 1,000,000 rows",
             "ours": duration(took),
-            "peer": duration(took / size * 10**6) + "/M",
-            "ratio": f"{took / size / base:.3g}x a row",
-            "note": "wanted: linear" if size == SIZES[0] else "",
+            "peer": duration(took / count * 10**6) + "/M",
+            "ratio": f"{took / count / base:.3g}x a row",
+            "note": "wanted: linear" if count == SIZES[0] else "",
         }
-        for size, took in times.items()
+        for count, took in times.items()
     ]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import matrixdp as mdp
+from benchmarks.sizes import size
 from matrixdp.sensitivity.limit import best_covariance
 from matrixdp.types import Floats
 
@@ -35,7 +36,7 @@ def dual_value(changes: Floats) -> float:
 
 def counts() -> Iterator[Row]:
     """Tables of counts, a record replaced: the total is public."""
-    for rows, columns in ((2, 1), (2, 2), (2, 3), (3, 4), (10, 10)):
+    for rows, columns in size(((2, 1), (2, 2), (2, 3), (3, 4), (10, 10)), ((2, 2),)):
         changes = np.array([a - b for a, b in itertools.permutations(np.eye(rows * columns), 2)])
         before, after = (
             mdp.make_design(
@@ -49,7 +50,7 @@ def counts() -> Iterator[Row]:
 def kernels() -> Iterator[Row]:
     """A row of a kernel against public points in a square; the bound is a solver's for pairs of 120 records."""
     bounds = mdp.Bounds([-1, -1], [1, 1])
-    for kernel, bandwidth, count in (
+    compared = (
         ("gaussian", 0.5, 2),
         ("gaussian", 0.5, 10),
         ("gaussian", 0.5, 50),
@@ -58,7 +59,8 @@ def kernels() -> Iterator[Row]:
         ("gaussian", 5.0, 50),
         ("laplacian", 0.5, 50),
         ("laplacian", 5.0, 50),
-    ):
+    )
+    for kernel, bandwidth, count in size(compared, compared[:1]):
         rng = np.random.default_rng(0)
         points = rng.uniform(-1, 1, (count, 2))
         options: dict[str, Any] = {"points": points, "kernel": kernel, "bandwidth": bandwidth}
@@ -75,7 +77,7 @@ def kernels() -> Iterator[Row]:
 
 def laplacians() -> Iterator[Row]:
     """Laplacians of graphs, an edge changed: rows sum to zero."""
-    for nodes in (2, 3, 5, 10, 34, 100):
+    for nodes in size((2, 3, 5, 10, 34, 100), (3,)):
         first, second = np.triu_indices(nodes, 1)
         ends = np.eye(nodes)[first] - np.eye(nodes)[second]
         changes = np.einsum("ki,kj->kij", ends, ends).reshape(len(ends), -1)

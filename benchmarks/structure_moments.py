@@ -22,14 +22,16 @@ from typing import Any
 import numpy as np
 from sklearn import datasets
 
+from benchmarks.sizes import size
 from matrixdp import Bounds, Design, Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.answers import covariance, nearest_psd
-from matrixdp.release.mechanism import add_noise, prepare
+from matrixdp.mechanisms.mechanism import add_noise, prepare
 from matrixdp.types import Floats
 
 DELTA = 1e-6
-SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 21, 30, 31, 40, 49, 50)
-EPSILONS = (1.0, 3.0)
+SIZES = size((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 21, 30, 31, 40, 49, 50), (1, 2))
+EPSILONS = size((1.0, 3.0), (1.0,))
+_SHAPES = size(((2000, 2), (5000, 5), (5000, 10), (20000, 20), (100000, 50)), ((200, 2),))
 Row = dict[str, Any]
 
 
@@ -77,7 +79,7 @@ def data_sets() -> Iterator[Truth]:
     yield _in_box("diabetes", np.column_stack([diabetes.data, diabetes.target]))
     yield _in_box("breast cancer", datasets.load_breast_cancer().data)
     yield _in_box("wine", datasets.load_wine().data)
-    for records, features in ((2000, 2), (5000, 5), (5000, 10), (20000, 20), (100000, 50)):
+    for records, features in _SHAPES:
         rng = np.random.default_rng(features)
         factors = 2 if features < 10 else 3
         loadings = rng.standard_normal((factors, features))
@@ -166,7 +168,7 @@ def compare(trials: int) -> tuple[list[str], list[str]]:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=size(200, 2))
     trials = parser.parse_args().trials
     found = [excess(features) for features in SIZES]
     print("\nTotal squared error of a second moment over the least of Gaussian noise of any covariance\n")

@@ -27,12 +27,13 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_o
 import numpy as np
 
 import matrixdp
+from benchmarks.sizes import size
 from matrixdp.studio.datasets import DatasetBook
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State
 from matrixdp.studio.tables import SchemaStore, TableFolder
 
-FEATURES, MOVES, STARTS = 20, 100, 5
+FEATURES, MOVES, STARTS = size((20, 100, 5), (3, 1, 1))
 _BARE = "import fastapi, uvicorn, numpy"
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -162,7 +163,7 @@ def measure_forecasts(server: Server, query: str, method: str) -> tuple[np.ndarr
         answer = server.post("/design/forecast", moved, csrf)
         middle = time.perf_counter()
         server.read(server.origin + static[1])
-        assert "x19" in answer, f"the forecast must have all columns: {answer[:2000]}"
+        assert f"x{FEATURES - 1}" in answer, f"the forecast must have all columns: {answer[:2000]}"
         if i >= 5:  # the first ones import modules and fill caches
             ours.append(middle - start)
             peer.append(time.perf_counter() - middle)

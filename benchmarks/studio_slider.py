@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks.sizes import size
 from benchmarks.studio import FEATURES, Server, make_folder, serve
 from matrixdp.studio.roles import Role
 from matrixdp.studio.sign_in import create_token
 from matrixdp.studio.state import State
 
-MOVES, FIRST = 60, 5
+MOVES, FIRST = size((60, 5), (1, 1))
 _MOVE = """async (step) => {
   const slider = document.querySelector("#epsilon-slider");
   const wait = () => new Promise((done) => setTimeout(done, 2));

@@ -37,13 +37,14 @@ import pandas as pd
 import statsmodels.api as sm
 
 import matrixdp as mdp
+from benchmarks.sizes import few, size
 from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
 from matrixdp.answers.view import view_moments
 from matrixdp.types import Floats
 
 Noisy = tuple[list[Floats], list[Floats]]  # sums, and the standard deviations of their noise
 DELTA = 1e-6
-TRIALS = 20
+TRIALS = size(20, 1)
 KINDS = ("means", "tables", "correlations")
 UNBIASED, SHRUNK = "", ", shrunk"
 SHARES = [s for s in itertools.product(np.arange(1, 10) / 10, repeat=2) if sum(s) < 1]  # of means and tables
@@ -372,7 +373,7 @@ def run(trials: int, neighbours: mdp.Neighbours, privacy: mdp.Privacy) -> Iterat
     yield f"{neighbours} neighbours, epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {trials} trials"
     yield "mean absolute error relative to the range, of all answers together (means, tables, correlations)"
     ratios: dict[str, list[float]] = {}
-    for table in load_tables():
+    for table in few([*load_tables()]):
         joint = measure_joint(table, neighbours, privacy, trials)
         sizes = [answer(kind, table.sums[kind]).size for kind in KINDS]
         yield f"{table.name}: {len(table.frame):,} records, {sum(sizes):,} answers ({', '.join(map(str, sizes))})"

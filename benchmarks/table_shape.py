@@ -19,9 +19,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import minimize
 
+from benchmarks.sizes import size
 from matrixdp.types import Floats
 
-TABLES = ((8, 7, 2, 0.1), (5, 7, 3, 0.1), (5, 4, 5, 0.1), (7, 3, 7, 0.1), (10, 5, 8, 0.1), (20, 2, 3, 0.1))
+TABLES = size(
+    ((8, 7, 2, 0.1), (5, 7, 3, 0.1), (5, 4, 5, 0.1), (7, 3, 7, 0.1), (10, 5, 8, 0.1), (20, 2, 3, 0.1)),
+    ((5, 4, 5, 0.1),),
+)
 MEAN = 0.2
 
 

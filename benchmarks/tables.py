@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
+from benchmarks.sizes import size
 from benchmarks.timing import compare, row, seconds
 
-RECORDS = 10**7
+RECORDS = size(10**7, 2000)
 FILES = 10
 NUMBERS = [f"x{i}" for i in range(10)]
 CATEGORIES = [f"c{i}" for i in range(5)]

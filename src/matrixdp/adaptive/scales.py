@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.budget import FitBudget, charge_fit
+from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.noisy_moment import positive_count
 from matrixdp.adaptive.records import read_people
@@ -23,8 +22,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
-from matrixdp.queries import Query
-from matrixdp.queries.people import rows_by_count
+from matrixdp.queries import MatrixQuery, Query
+from matrixdp.queries.sums import rows_by_count
 from matrixdp.records import Records, as_records, to_array
 from matrixdp.records.people import People
 from matrixdp.sensitivity import FrobeniusBall
@@ -65,9 +64,6 @@ def private_scales(
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
     person: str | Person | None = None,
-    ledger: str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Scales:
@@ -90,6 +86,43 @@ def private_scales(
     >>> bool((np.abs(scales.variance - 1) < 0.2).all())
     True
     """
+    options: dict[str, Any] = {"records": records, "neighbours": neighbours, "person": person}
+    return prepare_scales(data, bounds, privacy, stream=stream, simulation=simulation, **options).fit()
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedScales:
+    """Sums whose data and parameters have been checked, and which have not spent anything yet. Private."""
+
+    totals: _Totals
+    query: MatrixQuery
+    bounds: Bounds
+    budget: FitBudget
+    public: int
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What is fitted, for the ledger."""
+        return {"query": "scales", "shape": [1, 2 * self.bounds.size + 1], "records": self.public}
+
+    def fit(self) -> Scales:
+        """Spend the budget. Whatever pays for it must have been charged before."""
+        noisy = self.budget.release("scales", self.query, self.totals, share=1.0)
+        return _scales(noisy.matrix[0], noisy.std[0], self.bounds, self.budget, self.public)
+
+
+def prepare_scales(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    records: int | None = None,
+    neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> PreparedScales:
+    """Check data and parameters of `private_scales`; raises every error that they can have."""
     check_bounds(bounds)
     check_privacy(privacy)
     who = Person.parse(person)
@@ -97,13 +130,9 @@ def private_scales(
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         totals = _sum_records(data, bounds) if who is None else _sum_people(data, bounds, who)
     public = public_records(records, totals.count, budget.neighbours)
-    description = {"query": "scales", "shape": [1, 2 * bounds.size + 1], "records": public}
     query = _query(bounds.size, public, budget.neighbours, who)
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
-    charge = charge_fit(budget, description, ledger=ledger, dataset=dataset, allowance=allowance)
-    with charge:
-        noisy = budget.release("scales", query, totals, share=1.0)
-    return _scales(noisy.matrix[0], noisy.std[0], bounds, budget, public)
+    return PreparedScales(totals, query, bounds, budget, public)
 
 
 def _sum_records(data: Any, bounds: Bounds) -> _Totals:

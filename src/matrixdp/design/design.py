@@ -30,7 +30,7 @@ from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
-    from matrixdp.release import Release
+    from matrixdp.release.result import Release
 
 
 @builtin_kind
@@ -289,7 +289,7 @@ class Design:
         simulation: bool = False,
     ) -> Release:
         """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
-        from matrixdp.release import release  # the only import of a higher layer
+        from matrixdp.release.run import release  # the only import of a higher layer
 
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:

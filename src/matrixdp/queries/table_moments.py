@@ -120,7 +120,7 @@ class TableMoments(MomentQuery):
         """The columns of the vectors z: all but those of the groups."""
         rest = [column for column in self.columns if column.name not in self.by]
         if not rest:
-            raise ParameterError("by must leave at least one column to describe each group by.")
+            raise ParameterError("«by» must leave at least one column to describe each group by.")
         return Columns(tuple(rest))
 
     @cached_property

@@ -14,9 +14,9 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answers import (
     MODELS,
     REPLACED,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 from matrixdp.adaptive.forecast import Description
-from matrixdp.cli.actions.describe_data import describe_data
-from matrixdp.cli.actions.method import find_bounds
-from matrixdp.cli.actions.person_options import find_person
 from matrixdp.design import Design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number
 from matrixdp.domain.schema import Schema
-from matrixdp.estimates.result import find_recipe
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments
-from matrixdp.studio.forecasts import ReleasePlan
+from matrixdp.release.covariance_release import find_recipe
+from matrixdp.release.plan import Plan
+from matrixdp.report.forecast import describe_data
 from matrixdp.studio.spec import ReleaseSpec
 
 
@@ -34,7 +31,7 @@ def write_release_command(spec: ReleaseSpec, schema: Schema, table: str, dataset
     return _break_lines([*words, "--ledger", ledger, "--dataset", dataset, "--out", "out"])
 
 
-def write_python(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, *, table: str, dataset: str) -> str | None:
+def write_python(spec: ReleaseSpec, schema: Schema, plan: Plan, *, table: str, dataset: str) -> str | None:
     """Python code that makes the same design, or forecasts the same fit; None for queries that need more than that."""
     data, name = repr(table), repr(dataset)
     account = f'ledger="ledger.db", dataset={name}' + (f", allowance={spec.allowance!r}" if spec.allowance else "")
@@ -62,10 +59,8 @@ def write_python(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, *, table:
     return "\n".join(lines) + "\n"
 
 
-def _write_fit(spec: ReleaseSpec, schema: Schema, plan: ReleasePlan, privacy: str, data: str, account: str) -> str:
-    options = spec.to_design_options(Path(schema.path.name))
-    bounds = find_bounds(options, schema)
-    person = find_person(options, schema)
+def _write_fit(spec: ReleaseSpec, schema: Schema, plan: Plan, privacy: str, data: str, account: str) -> str:
+    bounds, person = plan.bounds, plan.query.person
     who = "" if plan.neighbours is Neighbours.REPLACE else f', neighbours="{plan.neighbours}"'
     who += "" if person is None else f", person=mdp.{person!r}"
     description = _write_description(describe_data(schema, bounds))

@@ -112,7 +112,7 @@ class DesignForm:
             spec = ReleaseSpec.from_mapping(self._collect(forecaster.schema, registration))
             plan = forecaster.plan(spec)
         except MatrixDPError as error:
-            return None, {_find_field(str(error)): write_plainly(str(error))}
+            return None, {_find_field(error): write_plainly(str(error))}
         if plan.unit != registration.unit:
             return None, {
                 "form": f"the data set protects {registration.unit.words}, and this release would protect "
@@ -192,8 +192,10 @@ def _describe_need(query: str) -> str:
     return " of numbers" if query in NUMBER_QUERIES else ""
 
 
-def _find_field(message: str) -> str:
-    field = find_field(message, (*_FIELDS, *_ALIASES))
+def _find_field(error: MatrixDPError) -> str:
+    known = (*_FIELDS, *_ALIASES)
+    parameter = getattr(error, "parameter", "").replace("question", "query")
+    field = parameter if parameter in known else find_field(str(error), known)
     return _ALIASES.get(field, field)
 
 

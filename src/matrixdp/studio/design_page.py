@@ -13,13 +13,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.cli.actions.design_options import refuse_extremes
-from matrixdp.cli.actions.table_design import list_predictions
 from matrixdp.display import format_number
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.privacy import Privacy, describe_large_delta
 from matrixdp.queries import TableMoments
+from matrixdp.release.plan import Plan, refuse_extremes
+from matrixdp.report.forecast import KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table
 from matrixdp.studio.code_to_copy import write_command, write_python, write_release_command
@@ -27,13 +27,11 @@ from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset
 from matrixdp.studio.design_form import WEIGHTS, DesignForm, FormData
 from matrixdp.studio.error_tables import LARGEST, MOST_CORRELATED, TYPICAL, ErrorTable
 from matrixdp.studio.forecasts import (
-    KINDS,
     LEAST_STEP,
     MOST_STEP,
     STEPS,
     Forecast,
     Forecaster,
-    ReleasePlan,
     SimulatedRange,
     open_forecaster,
     open_simulator,
@@ -105,7 +103,7 @@ def describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, wante
     }
 
 
-def describe_guarantee(spec: ReleaseSpec, plan: ReleasePlan) -> dict[str, Any]:
+def describe_guarantee(spec: ReleaseSpec, plan: Plan) -> dict[str, Any]:
     """The guarantee in words, and a warning if delta is too large."""
     privacy = Privacy(spec.epsilon, spec.delta)
     return {
@@ -115,7 +113,7 @@ def describe_guarantee(spec: ReleaseSpec, plan: ReleasePlan) -> dict[str, Any]:
     }
 
 
-def describe_left(ledger: Ledger, dataset: Dataset, plan: ReleasePlan, allowance: str | None) -> dict[str, Any]:
+def describe_left(ledger: Ledger, dataset: Dataset, plan: Plan, allowance: str | None) -> dict[str, Any]:
     """What would be left in the ledger, and the gauge that shows it."""
     found = next((one for one in dataset.summary.allowances if one.name == allowance), None)
     shares = measure_dataset(dataset.summary, plan.event) if found is None else measure_allowance(found, plan.event)
@@ -193,16 +191,16 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
         return found
     with refuse_extremes():
         if spec.query in ("regression", "components"):
-            found["model"] = _predict_model(forecaster, forecast)
+            found["model"] = _predict_model(forecast)
         elif spec.query == "everything":
             questions = compare_questions(forecast.design)
             found["questions"] = [(one.title, _describe_ratio(one.ratio)) for one in questions]
     return found
 
 
-def _predict_model(forecaster: Forecaster, forecast: Forecast) -> dict[str, Any]:
+def _predict_model(forecast: Forecast) -> dict[str, Any]:
     """Predicted errors of coefficients or components."""
-    first = list_predictions(forecaster.find_options(forecast.spec), forecast.design, forecaster.schema)[0]
+    first = list_predictions(forecast.plan)[0]
     columns = 1 if forecast.spec.query == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
     values = [[_write_error(float(value)) for value in row] for row in std]

@@ -13,25 +13,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
-from matrixdp.adaptive.method import MethodChoice
-from matrixdp.cli.actions.adaptive_design import AdaptiveDesign
-from matrixdp.cli.actions.describe_data import describe_data
-from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
-from matrixdp.cli.actions.method import choose_method_for, find_bounds
-from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.table_query import choose_columns, choose_numbers
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
-from matrixdp.ledger import Event, Gaussian, Ledger
-from matrixdp.privacy import Neighbours, Unit
-from matrixdp.queries import Moments, TableMoments
+from matrixdp.ledger import Ledger
+from matrixdp.queries import TableMoments
+from matrixdp.release.plan import Plan, plan, refuse_extremes
+from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, read_forecast
 from matrixdp.studio.error_tables import ErrorTable, predict_tables
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.spec import ReleaseSpec
@@ -40,61 +33,15 @@ from matrixdp.types import Floats
 _MOST_ENTRIES = 10**6  # of a release that the ledger stores, from which it is read again after a fault
 
 
-@dataclass(frozen=True)
-class ReleasePlan:
-    """The public facts of a release that was asked for.
-
-    Attributes
-    ----------
-    event : Event
-        What the ledger is charged with, in all.
-    neighbours : Neighbours
-    unit : Unit
-        What is protected.
-    records : int or None
-        Public number of records; None for a graph.
-    choice : MethodChoice or None
-        The method, and why; None for a query that has only one.
-    design : Design or None
-        Of a plain release; with standard directions, where they are to be learned. None for an adaptive fit.
-    public_number : bool
-        Whether the number of records is public; where it is private, `records` is an estimate of it.
-    """
-
-    event: Event
-    neighbours: Neighbours
-    unit: Unit
-    records: int | None
-    choice: MethodChoice | None
-    design: Design | None
-    public_number: bool
-
-
-def plan_release(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
+def plan_release(spec: ReleaseSpec, schema: Schema) -> Plan:
     """The plan of a request, or a `ParameterError` that says why no release can be made for it."""
-    options = spec.to_design_options(Path(schema.path.name))
-    records = find_records(options, schema)
-    choice = choose_method_for(options, schema, records, spec.missing)
-    whole = Gaussian(options.privacy.mu)
-    if choice is not None and choice.method == "adaptive":
-        assert records is not None  # only graphs have none
-        neighbours = Neighbours.parse(options.neighbours or Neighbours.REPLACE)
-        person = find_person(options, schema)
-        query = Moments(find_bounds(options, schema), records, neighbours=neighbours, person=person)
-        return ReleasePlan(whole, neighbours, query.protected_unit, records, choice, None, query.public_number)
-    made = build_query(options, schema, records)
-    height, width = made.shape
-    if height * width > _MOST_ENTRIES:
+    made = plan(spec.to_request(schema))
+    if made.entries > _MOST_ENTRIES:
         raise ParameterError(
-            f"query must have at most {_MOST_ENTRIES:,} entries, got {height * width:,} instead. Larger ones are "
+            f"query must have at most {_MOST_ENTRIES:,} entries, got {made.entries:,} instead. Larger ones are "
             "released with the command line: matrixdp release"
         )
-    if options.learned:
-        design = build_design(replace(options, directions="standard"), made)
-        return ReleasePlan(whole, made.neighbours, made.protected_unit, records, choice, design, made.public_number)
-    design = build_design(options, made)
-    unit, public = made.protected_unit, made.public_number
-    return ReleasePlan(design.event, made.neighbours, unit, records, choice, design, public)
+    return made
 
 
 STEPS = 30  # of a slider for epsilon in a factor of ten
@@ -129,7 +76,7 @@ class Forecast:
     Attributes
     ----------
     spec : ReleaseSpec
-    plan : ReleasePlan
+    plan : Plan
         Its cost, its method and why.
     design : Design
         Of a plain release of the same numbers.
@@ -138,14 +85,14 @@ class Forecast:
     """
 
     spec: ReleaseSpec
-    plan: ReleasePlan
+    plan: Plan
     design: Design
     tables: tuple[ErrorTable, ...]
 
     @property
     def adaptive(self) -> bool:
         """Whether the release would be an adaptive fit, for which `tables` are only a comparison."""
-        return self.plan.design is None
+        return self.plan.adaptive
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -200,7 +147,7 @@ class Forecaster:
         self.plan = lru_cache(maxsize=16)(self._make_plan)
         self._curve = lru_cache(maxsize=32)(self._make_curve)
 
-    def _make_plan(self, spec: ReleaseSpec) -> ReleasePlan:
+    def _make_plan(self, spec: ReleaseSpec) -> Plan:
         return plan_release(spec, self.schema)
 
     def predict(self, spec: ReleaseSpec) -> Forecast:
@@ -209,12 +156,8 @@ class Forecaster:
         plain = self._find_plain(spec, plan)
         design = plan.design or self._design(plain)
         with refuse_extremes():
-            tables = tuple(predict_tables(self.find_options(plain), design, self.schema))
+            tables = tuple(predict_tables(self.plan(plain)))
         return Forecast(spec, plan, design, tables)
-
-    def find_options(self, spec: ReleaseSpec) -> DesignOptions:
-        """The options of ``matrixdp design`` that ask for the same."""
-        return spec.to_design_options(Path(self.schema.path.name))
 
     def follow(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float], ...]:
         """Pairs of epsilon and the error of an entry of the first table, for a plain release at other epsilons."""
@@ -245,13 +188,12 @@ class Forecaster:
 
     def _read(self, plain: ReleaseSpec, entry: str) -> float:
         try:
-            design = self._design(plain)
             with refuse_extremes():
-                return next(predict_tables(self.find_options(plain), design, self.schema)).read(entry)
+                return next(predict_tables(self.plan(plain))).read(entry)
         except ParameterError:  # an epsilon for which no design can be made
             return float("inf")
 
-    def _find_plain(self, spec: ReleaseSpec, plan: ReleasePlan) -> ReleaseSpec:
+    def _find_plain(self, spec: ReleaseSpec, plan: Plan) -> ReleaseSpec:
         """The plain release with the numbers that an adaptive fit is judged by: components follow from correlations."""
         if plan.design is not None:
             return spec
@@ -259,7 +201,7 @@ class Forecaster:
             return replace(spec, method="plain")
         columns = spec.columns
         if spec.on is not None:
-            columns = ",".join(choose_columns(self.find_options(spec), self.schema).names)
+            columns = ",".join(plan.request.choose_columns().names)
         return replace(spec, method="plain", query="correlation", columns=columns, target=None, on=None)
 
     def _design(self, plain: ReleaseSpec) -> Design:
@@ -301,7 +243,7 @@ def search_epsilon(read_error: Callable[[float], float], wanted: float) -> Neede
     return Needed(EPSILONS[high], error)
 
 
-def preview_ledger(ledger: Ledger, dataset: str, plan: ReleasePlan, allowance: str | None) -> Left:
+def preview_ledger(ledger: Ledger, dataset: str, plan: Plan, allowance: str | None) -> Left:
     """What a release would leave of a data set's budget, or of an allowance's."""
     before = ledger.remaining(dataset, allowance=allowance).epsilon
     try:
@@ -311,11 +253,6 @@ def preview_ledger(ledger: Ledger, dataset: str, plan: ReleasePlan, allowance: s
     return Left(before, after, "")
 
 
-KINDS = {
-    "friendly": "Gaussian numbers",
-    "typical": "the mean over six shapes of data",
-    "hostile": "the shape with the largest error",
-}
 MOST_FEATURES = 40  # with more, a simulation takes too long for a page
 _CURVE = EPSILONS[15::15]  # 0.0316 to 10
 _NOTE = (
@@ -381,27 +318,24 @@ class Simulator:
         return tuple((epsilon, *found.read(entry)) for epsilon, found in known if found is not None)
 
     def _simulate(self, spec: ReleaseSpec) -> SimulatedRange:
-        schema, options = self._forecaster.schema, self._forecaster.find_options(spec)
         plan = self._forecaster.plan(spec)
-        if plan.choice is None or plan.records is None or plan.choice.method != "adaptive":
+        if not plan.adaptive:
             raise ParameterError("query must be one that is answered by an adaptive fit; others need no simulation.")
-        bounds = find_bounds(options, schema)
+        bounds = plan.bounds
         if bounds.size > MOST_FEATURES:
             raise ParameterError(
                 f"columns must be at most {MOST_FEATURES} for a simulation on this page, got {bounds.size} instead. "
                 "The command line below simulates more."
             )
-        expected, person = describe_data(schema, bounds), find_person(options, schema)
-        fit = AdaptiveDesign(options, bounds, plan.records, plan.choice, expected, person)
-        found = fit.predict()
-        names = choose_numbers(options, schema).names
+        found, shown = forecast_fit(plan), judged_by(plan.request.question)
+        names = plan.request.choose_numbers().names
         order = [(bounds.names or ()).index(name) for name in names]  # the target of a regression is last in `bounds`
         tables = []
         for kind, look in KINDS.items():
-            std = fit.read(found, kind)[:, order]
-            std = std.T if fit.shown == "means" else std[order]
-            columns = ("mean",) if fit.shown == "means" else names
-            tables.append(ErrorTable(f"{fit.shown}: {look}", std, names, columns, fit.shown == "correlation", _NOTE))
+            std = read_forecast(plan, found, kind)[:, order]
+            std = std.T if shown == "means" else std[order]
+            columns = ("mean",) if shown == "means" else names
+            tables.append(ErrorTable(f"{shown}: {look}", std, names, columns, shown == "correlation", _NOTE))
         return SimulatedRange(*tables)
 
     def follow(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float, float, float], ...]:

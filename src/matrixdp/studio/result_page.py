@@ -14,9 +14,10 @@ from matrixdp.display import format_estimate, format_number, write_csv
 from matrixdp.domain.fields import quote_line, unquote_line
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.plain_release import PlainRelease
 from matrixdp.report.answers import (
     Answer,
     Answerable,

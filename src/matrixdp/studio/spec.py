@@ -6,15 +6,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from matrixdp.cli.options import CALIBRATIONS, METHODS, NEIGHBOURS, QUERIES
 from matrixdp.cli.query_options import QueryOptions
 from matrixdp.errors import ParameterError, show
+from matrixdp.release.options import parse_options
 
 if TYPE_CHECKING:
-    from matrixdp.cli.actions.design_options import DesignOptions
+    from matrixdp.release.request import Request
 
 _CHOICES = {
     "query": QUERIES,
@@ -65,11 +65,12 @@ class ReleaseSpec(QueryOptions):
         """The request as text, to be stored."""
         return json.dumps(self.to_mapping(), allow_nan=False, sort_keys=True)
 
-    def to_design_options(self, schema: Path) -> DesignOptions:
-        """The options of ``matrixdp design`` with this schema."""
-        from matrixdp.cli.actions.design_options import DesignOptions  # imports designs, which are slow to import
+    def to_request(self, schema: Any, request_id: str | None = None) -> Request:
+        """The request of a release of a table with this schema."""
+        from matrixdp.release.request import Request  # imports NumPy, which is slow
 
-        return DesignOptions(schema=schema, **{field.name: getattr(self, field.name) for field in fields(QueryOptions)})
+        given = {name: value for name, value in self.to_mapping().items() if name != "allowance"}
+        return Request(schema=schema, **parse_options(given), id=request_id)
 
     def to_arguments(self) -> list[str]:
         """The options of ``matrixdp release`` that ask for the same, without schema, ledger, data set and folder.

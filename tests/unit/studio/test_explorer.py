@@ -8,9 +8,9 @@ import pytest
 import matrixdp as mdp
 from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
-from matrixdp.estimates.plain_release import PlainRelease
-from matrixdp.estimates.sample import make_sample_release
 from matrixdp.privacy import Neighbours
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.sample import make_sample_release
 from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.result_page import KINDS, ask, list_choices, read_question, show_cells, to_python

@@ -1,0 +1,94 @@
+"""Every benchmark runs, in its smallest form: its figures mean nothing there, but it fits the package."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from nightly import SEED
+
+ROOT = Path(__file__).parents[2]
+
+# Arguments of each benchmark that is a program of its own, and the packages that only it needs.
+PROGRAMS = {
+    "accuracy": ([["--trials", "2", "--task", task] for task in ("covariance", "regression")], []),
+    "calibrations": ([[]], []),
+    "classification": ([[]], []),
+    "coefficients": ([[]], []),
+    "coverage": ([["--half", "choose", "--epsilon", "1"]], []),
+    "forecast": ([["--half", "choose", "--epsilon", "1"]], []),
+    "generalisation": ([["--aim", "covariance"]], ["pydataset", "statsmodels"]),
+    "gpu": ([["--small"]], ["cupy", "torch"]),
+    "journeys": ([[]], []),
+    "people_methods": ([["--covered", "1"]], ["pydataset"]),
+    "picture": ([[]], []),
+    "structure": ([[]], []),
+    "structure_moments": ([[]], []),
+    "studio": ([[]], []),
+    "studio_slider": ([[]], ["playwright"]),
+    "table_answers": ([[]], ["opendp", "pydataset"]),
+    "table_shape": ([[]], []),
+}
+# What `python -m benchmarks` runs.
+TABLE = {
+    "noise",
+    "mechanism",
+    "estimators",
+    "ledger",
+    "rivals",
+    "cli",
+    "scale",
+    "structure_moments",
+    "tables",
+    "people",
+}
+PARTS = {"ledger_postgres"}  # of another benchmark
+# What the others import.
+SHARED = {
+    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "random_tables",
+    "rdatasets_data", "sizes", "table_forecast", "timing", "unseen_data",
+}  # fmt: skip
+CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
+
+
+@pytest.fixture
+def smallest(monkeypatch):
+    """The smallest form, in modules that are imported anew."""
+    monkeypatch.setenv("MATRIXDP_BENCHMARKS", "smallest")
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.chdir(ROOT)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_every_module_is_listed():
+    found = {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")}
+    assert found == PROGRAMS.keys() | TABLE | PARTS | SHARED
+
+
+@pytest.mark.parametrize(("name", "arguments"), CASES, ids=lambda value: value if isinstance(value, str) else None)
+def test_a_program_runs(smallest, monkeypatch, capsys, name, arguments):
+    for package in PROGRAMS[name][1]:
+        pytest.importorskip(package)
+    if name == "studio_slider" and (SEED is None or shutil.which("chromium") is None):
+        pytest.skip("runs in nightly runs, with Chromium")
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_the_table_of_ratios_is_complete():
+    environment = {**os.environ, "MATRIXDP_BENCHMARKS": "smallest"}
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for block in done.stdout.strip().split("\n\n")[1:]:
+        assert len(block.splitlines()) > 2, block
+    assert {line for line in done.stdout.splitlines() if line in TABLE} == TABLE
