@@ -23,13 +23,6 @@ from matrixdp.queries.base import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import ColumnOrder, MappedRecords
-<<<<<<< HEAD:src/matrixdp/estimates/release_covariance.py
-from matrixdp.records.tables import column_names, count_rows
-from matrixdp.release import check_stream
-from matrixdp.release.charging import digest, open_account_for
-from matrixdp.release.matrix import release_with_options
-from matrixdp.release.request_options import list_read_options
-=======
 from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account
@@ -37,7 +30,6 @@ from matrixdp.release.covariance_release import CovarianceRelease, check_aim, ch
 from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.reading import read_release
 from matrixdp.release.run import release_design
->>>>>>> main:src/matrixdp/release/table.py
 from matrixdp.serialise import to_json_content
 
 MEAN_SHARE = 0.5  # of the budget of a plain release for means
