@@ -23,7 +23,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import MatrixQuery, Query
-from matrixdp.queries.people import rows_by_count
+from matrixdp.queries.sums import rows_by_count
 from matrixdp.records import as_records, to_array
 from matrixdp.records.people import People
 from matrixdp.sensitivity import FrobeniusBall
