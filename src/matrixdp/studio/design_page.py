@@ -131,12 +131,13 @@ def describe_code(forecaster: Forecaster, forecast: Forecast, table: str, datase
 
 
 def show_table(table: ErrorTable) -> dict[str, Any]:
-    """A table of errors as a chart, from which the page makes a table of numbers when it is asked for."""
+    """A table of errors as a chart and as numbers."""
     return {
         "title": table.title,
         "note": f"{_describe_hidden(table)}{table.note}",
         "rows": table.rows,
         "columns": table.columns,
+        "values": [[_write_error(float(error)) for error in row] for row in table.std],
         "chart": draw_table(table),
     }
 
