@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.record_families import simulate_records
@@ -118,7 +118,7 @@ def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random
     mu = options.privacy.mu / most_rows(options.person)
     measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, options.person)
     with np.errstate(all="ignore"):
-        return fit_moment(measure, Task(settings_for(options.aim), options.basis))
+        return fit_moment(measure, Purpose(settings_for(options.aim), options.basis))
 
 
 def likeliest(fitted: Fitted) -> Floats:

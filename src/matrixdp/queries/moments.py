@@ -20,9 +20,9 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import CONSTANT, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, parse_person
+from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, parse_person, person_change
 from matrixdp.queries.moment_sums import MomentTask
-from matrixdp.queries.people import find_people, person_change, weight_left
+from matrixdp.queries.sums import weight_left
 from matrixdp.records import as_records
 from matrixdp.records.people import changed
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic

@@ -21,10 +21,9 @@ from matrixdp.privacy import Neighbours, Privacy, check_privacy, warn_large_delt
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.queries.base import parse_records
 from matrixdp.records import as_records, is_out_of_core, read_array, require_rereadable
-from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import ColumnOrder, MappedRecords
-from matrixdp.records.tables import column_names
+from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account
 from matrixdp.release.covariance_release import CovarianceRelease, check_aim, check_method, choose_for, find_recipe

@@ -65,7 +65,7 @@ def draw_table(table: ErrorTable) -> Chart | None:
     summary = f"Predicted errors of: {table.title}"
     if len(table.columns) == 1:
         errors = [(name, float(error)) for name, error in zip(table.rows, std[:, 0], strict=True)]
-        dots = [Dot(name, error, 0.0, error, _show(error)) for name, error in errors if math.isfinite(error)]
+        dots = [Dot(name, error, 0.0, error, write_error(error)) for name, error in errors if math.isfinite(error)]
         return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
     shown, caption = None, "The stronger the colour, the larger the error."
     if not table.comparable:  # entries have different units
@@ -138,7 +138,8 @@ def draw_ellipse(ellipse: Ellipse) -> Chart:
     return _make(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")
 
 
-def _show(error: float) -> str:
+def write_error(error: float) -> str:
+    """An error as short text."""
     return format_number(error) if math.isfinite(error) else "hidden by noise"
 
 
