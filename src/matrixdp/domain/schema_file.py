@@ -7,6 +7,7 @@ that a new field is one entry there, and the code that uses its value.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.checks import check_number
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
 from matrixdp.domain.fields import (
@@ -98,6 +100,33 @@ SECTIONS = {
         Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }
+
+
+def as_schema(table: Any) -> Schema:
+    """The schema that describes a table in one of several forms.
+
+    Parameters
+    ----------
+    table : Schema, Columns, Bounds with names, mapping of short forms as for `Columns.from_dict`, or path of a file
+
+    Examples
+    --------
+    >>> as_schema({"age": (0, 120), "ward": ["north", "south"]}).columns.names
+    ('age', 'ward')
+    """
+    if isinstance(table, Schema):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return read_schema(Path(table))
+    if isinstance(table, Columns):
+        return Schema(table)
+    if isinstance(table, Mapping):
+        return Schema(Columns.from_dict(table))
+    if isinstance(table, Bounds) and table.names is not None:
+        ends = zip(table.names, table.lower.tolist(), table.upper.tolist(), strict=True)
+        return Schema(Columns([Number(*end) for end in ends]), radius=table.radius)
+    rule = "must be a Schema, Columns, Bounds with names, a dict of columns or the path of a schema"
+    raise ParameterError(f"schema {rule}, got {show(table)} instead.", parameter="schema")
 
 
 def read_schema(path: str | Path) -> Schema:
