@@ -52,6 +52,7 @@ _MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
 _UNIT = choice(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS))
 _THOUSANDS = choice(*((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
 _BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
+_LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
 _SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
 _WORDS_HINT = (
     "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
@@ -67,7 +68,7 @@ COLUMN_FIELDS = (
     Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
     Field("lower", _BOUND, "Lower bound", required="lower bound"),
     Field("upper", _BOUND, "Upper bound", required="upper bound"),
-    Field("levels", {"category": LEVELS}, "Levels, one to a line", "Texts or integers.", required="levels"),
+    Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
     Field("other", {"category": FLAG}, "Other values count as one more level"),
     Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
     Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
