@@ -89,7 +89,8 @@ class Request:
     id: str | None = None
 
     def __post_init__(self) -> None:
-        self._set("schema", as_schema(self.schema))
+        if self.schema is not None:  # a stored request gets its schema later
+            self._set("schema", as_schema(self.schema))
         for name in ("columns", "by", "cells", "on"):
             self._set(name, _as_names(name, getattr(self, name)))
         if isinstance(self.importance, Mapping):
