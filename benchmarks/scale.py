@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 import matrixdp as mdp
 from benchmarks.sizes import size
 from benchmarks.timing import compare, duration, row
-from matrixdp.release import release_dataset
+from matrixdp.release.dataset import release_dataset
 
 FEATURES = 50
 NAMES = [f"x{i}" for i in range(FEATURES)]

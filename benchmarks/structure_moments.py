@@ -25,7 +25,7 @@ from sklearn import datasets
 from benchmarks.sizes import size
 from matrixdp import Bounds, Design, Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.answers import covariance, nearest_psd
-from matrixdp.release.mechanism import add_noise, prepare
+from matrixdp.mechanisms.mechanism import add_noise, prepare
 from matrixdp.types import Floats
 
 DELTA = 1e-6

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from matrixdp.version import __version__
 
 if TYPE_CHECKING:
-    from matrixdp.adaptive import PrincipalDirections, principal_directions
     from matrixdp.baselines import MechanismRelease, register_mechanism, release_mechanism
     from matrixdp.design import (
         Allocation,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         RequestPendingError,
         StreamError,
     )
-    from matrixdp.estimates import CovarianceRelease, read_release, release_covariance
     from matrixdp.gdp import gdp_delta, gdp_epsilon, gdp_mu
     from matrixdp.ledger import Ledger
     from matrixdp.noise import Covariance, MatrixGaussian, Stream, draw_gaussian
@@ -59,7 +57,12 @@ if TYPE_CHECKING:
         TableMoments,
     )
     from matrixdp.records import Blocks, Records, open_records, register_engine, register_source, with_ids
-    from matrixdp.release import DatasetRelease, Release, compare, release_dataset
+    from matrixdp.release.comparison import compare
+    from matrixdp.release.covariance_release import CovarianceRelease
+    from matrixdp.release.dataset import DatasetRelease, release_dataset
+    from matrixdp.release.reading import read_release
+    from matrixdp.release.result import Release
+    from matrixdp.release.table import release_covariance
     from matrixdp.sensitivity import Distance, FrobeniusBall, Sensitivity, Vertices
     from matrixdp.serialise import register
     from matrixdp.studio.client import Studio
@@ -141,7 +144,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "matrixdp.adaptive": ("PrincipalDirections", "principal_directions"),
     "matrixdp.baselines": ("MechanismRelease", "register_mechanism", "release_mechanism"),
     "matrixdp.design": (
         "Allocation",
@@ -170,7 +172,6 @@ _HOMES = {
         "ParameterError",
         "StreamError",
     ),
-    "matrixdp.estimates": ("CovarianceRelease", "read_release", "release_covariance"),
     "matrixdp.gdp": ("gdp_delta", "gdp_epsilon", "gdp_mu"),
     "matrixdp.ledger": ("Ledger",),
     "matrixdp.noise": ("Covariance", "MatrixGaussian", "Stream", "draw_gaussian"),
@@ -188,7 +189,13 @@ _HOMES = {
         "TableMoments",
     ),
     "matrixdp.records": ("Blocks", "Records", "open_records", "register_engine", "register_source", "with_ids"),
-    "matrixdp.release": ("DatasetRelease", "Release", "compare", "release_dataset"),
+    "matrixdp.release.comparison": ("compare",),
+    "matrixdp.release.covariance_release": ("CovarianceRelease",),
+    "matrixdp.release.dataset": ("DatasetRelease", "release_dataset"),
+    "matrixdp.release.directions": ("PrincipalDirections", "principal_directions"),
+    "matrixdp.release.reading": ("read_release",),
+    "matrixdp.release.result": ("Release",),
+    "matrixdp.release.table": ("release_covariance",),
     "matrixdp.sensitivity": ("Distance", "FrobeniusBall", "Sensitivity", "Vertices"),
     "matrixdp.serialise": ("register",),
     "matrixdp.studio.client": ("Studio",),

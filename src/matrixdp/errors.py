@@ -17,7 +17,9 @@ Messages name the parameter, the limit, the value and the remedy. They never sho
 """
 
 import numbers
+import re
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -53,20 +55,55 @@ class MatrixDPError(Exception):
     """Base of every error that this library raises on purpose."""
 
 
-class ParameterError(MatrixDPError, ValueError):
-    """A public argument is out of its range.
+_OPTION = re.compile("«([a-z_]+)»")
 
-    `parameter` is the name of the argument, or of the entry of a schema (``columns.age.lower``), where there is one.
+
+def word_options(message: str, name: Callable[[str], str] = str) -> str:
+    """A message with the options that it mentions, as in ``«columns»``, written as `name` writes them.
 
     Examples
     --------
-    >>> ParameterError("epsilon must be positive.", parameter="epsilon").parameter
-    'epsilon'
+    >>> word_options("«by» must be left out.", lambda option: f"--{option}")
+    '--by must be left out.'
+    """
+    return _OPTION.sub(lambda found: name(found[1]), message)
+
+
+class ParameterError(MatrixDPError, ValueError):
+    """A public argument is out of its range.
+
+    Parameters
+    ----------
+    message : str
+        Options of a request that it mentions are in guillemets, as in ``«columns»``: the command line shows them as
+        ``--columns``, a page as the name of a field, Python as they are.
+    parameter : str, optional
+        Name of the argument, option or entry of a schema (``columns.age.lower``) that must be changed; by default the
+        first option that the message mentions.
+
+    Attributes
+    ----------
+    parameter : str
+        Empty if there is none.
+    template : str
+        The message with its guillemets, for `word_options`.
+
+    Examples
+    --------
+    >>> error = ParameterError("«by» must be left out for moments.")
+    >>> str(error), error.parameter
+    ('by must be left out for moments.', 'by')
     """
 
     def __init__(self, message: str = "", *, parameter: str = "") -> None:
-        super().__init__(message)
-        self.parameter = parameter
+        super().__init__(word_options(message))
+        found = _OPTION.search(message)
+        self.parameter = found[1] if found and not parameter else parameter.strip("«»")
+        self.template = message
+
+    def within(self, place: object) -> "ParameterError":
+        """The same error, with the place of the mistake in front, such as a file."""
+        return ParameterError(f"{place}: {self.template}", parameter=self.parameter)
 
 
 class DataError(MatrixDPError, ValueError):
@@ -104,3 +141,19 @@ class RequestPendingError(LedgerError):
     """
 
     receipt: Any = None
+
+
+class ChargedError(Exception):
+    """An error after the charge of a release.
+
+    Parameters
+    ----------
+    error : BaseException
+    recovery : str
+        What was spent, and how to get the release.
+    """
+
+    def __init__(self, error: BaseException, recovery: str) -> None:
+        super().__init__(recovery)
+        self.error = error
+        self.recovery = recovery

@@ -20,10 +20,10 @@ LAYERS = [
     {"records", "sensitivity"},
     {"queries"},
     {"design"},
-    {"answers"},
-    {"release"},
+    {"answers", "mechanisms"},
     {"adaptive", "datasets"},
-    {"baselines", "estimates", "estimators"},
+    {"release"},
+    {"baselines", "estimators"},
     {"report"},
     {"audit", "paper"},
     {"cli"},
@@ -84,10 +84,10 @@ NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "draw_blocks", "draw_on
 
 # Modules outside of `noise` that may name the samplers, and why.
 DRAWS = {
-    "release/mechanism.py": "adds noise to an answer",
-    "release/device_rows.py": "adds noise to a data set on a GPU",
+    "mechanisms/mechanism.py": "adds noise to an answer",
+    "mechanisms/device_rows.py": "adds noise to a data set on a GPU",
     "release/dataset.py": "makes the key of a data set's noise",
-    "release/dataset_passes.py": "sends that key to the workers",
+    "mechanisms/dataset_rows.py": "sends that key to the workers",
     "baselines/components.py": "a mechanism for comparison",
     "baselines/exponential.py": "a mechanism for comparison",
     "baselines/johnson_lindenstrauss.py": "a mechanism for comparison",

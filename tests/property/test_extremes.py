@@ -14,8 +14,8 @@ import matrixdp.queries.graphs as graph_queries
 import matrixdp.sensitivity.graph_change as graph_changes
 from matrixdp.checks import check_number
 from matrixdp.design import builder
+from matrixdp.mechanisms.mechanism import _EntrywiseRows, prepare
 from matrixdp.privacy import LargeDeltaWarning
-from matrixdp.release.mechanism import _EntrywiseRows, prepare
 from matrixdp.sensitivity import Distance, EdgeChange
 from matrixdp.sensitivity.distance import column_norms
 from nightly import examples

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.release.mechanism import prepare
+from matrixdp.mechanisms.mechanism import prepare
 from nightly import examples
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.audit import worst_record_pair
+from matrixdp.mechanisms.mechanism import prepare
 from matrixdp.noise import Covariance, Squares
 from matrixdp.privacy import Neighbours
-from matrixdp.release.mechanism import prepare
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Vertices
 from matrixdp.sensitivity.free_squares import squares_distance
 from nightly import examples

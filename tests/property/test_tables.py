@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.audit import worst_record_pair
 from matrixdp.audit.random_cases import random_design
+from matrixdp.mechanisms.mechanism import prepare
 from matrixdp.noise.table_noise import OBSERVED, VALUE
-from matrixdp.release.mechanism import prepare
 from nightly import examples
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)

@@ -10,12 +10,14 @@ import matrixdp as mdp
 from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.measure import PrivateMeasurements
+from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.adaptive.queries import Cut, ball_query, count_query
 from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records, may_be_outside, validate_records
 from matrixdp.adaptive.scales import _query as scales_query
 from matrixdp.adaptive.scales import _TotalTask
 from matrixdp.audit import distance_between, replay
 from matrixdp.privacy import Neighbours
+from matrixdp.release.charging import release_fit
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([-1, -1], [1, 1])
@@ -113,7 +115,7 @@ def test_scales_move_by_no_more_than_their_design_says(kind, size):
             pair = [np.vstack([[end], others]) for end in (first, second)]
             if kind is not Neighbours.REPLACE:
                 pair[1] = others
-            worst = max(worst, distance_between(design, *(task(0, [rows]) for rows in pair)))
+            worst = max(worst, distance_between(design, *(task(0, [rows])[1] for rows in pair)))
     assert 0.99 * design.distance < worst <= design.distance
 
 
@@ -153,7 +155,8 @@ def test_a_fit_spends_what_its_steps_release(function, kind):
 def test_a_fit_is_charged_its_whole_budget(tmp_path):
     with mdp.Ledger.create(tmp_path / "l.db") as ledger:
         ledger.register("d", PRIVACY, neighbours="replace")
-        fitted = private_moment(np.zeros((30, 2)), BOX, PRIVACY, ledger=ledger.path, dataset="d")
+        prepared = prepare_fit(np.zeros((30, 2)), BOX, PRIVACY, aim="covariance")
+        fitted = release_fit(prepared, ledger=ledger.path, dataset="d")
         (charge,) = ledger.history("d")
         assert charge.event.mu >= fitted.mu
         assert ledger.remaining("d").mu ** 2 <= PRIVACY.mu**2 - fitted.mu**2 + 1e-12

@@ -12,7 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.cli.main import run
-from matrixdp.release import release
+from matrixdp.release.run import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Role, Viewer

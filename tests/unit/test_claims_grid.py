@@ -10,7 +10,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.audit import attack, distance_between
 from matrixdp.design.grid import column_factors, fit_grid
-from matrixdp.release import release
+from matrixdp.release.run import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 

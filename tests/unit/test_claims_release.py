@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.mechanisms import mechanism
 from matrixdp.noise import BlockKey
-from matrixdp.release import mechanism, release
 from matrixdp.release.charging import describe_design
+from matrixdp.release.run import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, -3], [1, 4])

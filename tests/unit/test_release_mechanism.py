@@ -10,17 +10,17 @@ import matrixdp as mdp
 import matrixdp.baselines
 from matrixdp.errors import MechanismError
 from matrixdp.ledger import Approximate, Gaussian, Pure, Reserve
-from matrixdp.release import (
+from matrixdp.release import registry
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import (
     Mechanism,
-    MechanismRelease,
     find_mechanism,
     gaussian_cost,
     pure_cost,
     register_mechanism,
     registered_mechanisms,
-    registry,
-    release_mechanism,
 )
+from matrixdp.release.run_mechanism import release_mechanism
 
 TOTAL = mdp.Privacy(4, 1e-6)
 PRIVACY = mdp.Privacy(0.5, 1e-7)

@@ -5,13 +5,11 @@ method and its proofs.
 """
 
 from matrixdp.adaptive.budget import Step
-from matrixdp.adaptive.components import Components, principal_components
-from matrixdp.adaptive.directions import PrincipalDirections, principal_directions
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.fourier import FourierFeatures
 from matrixdp.adaptive.method import MethodChoice, choose_method
-from matrixdp.adaptive.moment import PrivateMoment, private_moment
+from matrixdp.adaptive.moment import Components, PrivateMoment, principal_components, private_moment
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.adaptive.scales import Scales, private_scales
 
@@ -22,7 +20,6 @@ __all__ = [
     "FourierFeatures",
     "MethodChoice",
     "MomentErrors",
-    "PrincipalDirections",
     "PrivateMoment",
     "Scales",
     "Step",
@@ -30,7 +27,6 @@ __all__ = [
     "error_bars",
     "forecast",
     "principal_components",
-    "principal_directions",
     "private_moment",
     "private_scales",
     "solve_regression",

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,14 +10,11 @@ from matrixdp.design import Design, isotropic, make_design
 from matrixdp.domain.person import Person, find_unit, most_rows
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu
-from matrixdp.ledger import Gaussian, Ledger
+from matrixdp.mechanisms.mechanism import NoisyAnswer, check_stream, measure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import Release, check_stream, release
-from matrixdp.release.charging import check_account
 from matrixdp.serialise import builtin_kind
-from matrixdp.version import __version__
 
 _ROUNDING = 1e-12  # relative reduction of each share, so that shares which sum to one in floats stay within the total
 
@@ -64,9 +58,9 @@ class FitBudget:
 
     Privacy
     -------
-    Every release goes through `matrixdp.release.release` with a share of ``mu^2``; a share that would exceed the total
-    raises before anything is drawn. Gaussian releases compose to the root of the sum of squares, also when each is
-    designed after the results of earlier ones are known.
+    Every release goes through `matrixdp.mechanisms.mechanism.measure` with a share of ``mu^2``; a share that would
+    exceed the total raises before anything is drawn. Gaussian releases compose to the root of the sum of squares, also
+    when each is designed after the results of earlier ones are known.
 
     Examples
     --------
@@ -122,7 +116,9 @@ class FitBudget:
         mu = compose_mu(mus)
         return Step(name, mu, (mu / self.privacy.mu) ** 2, len(mus))
 
-    def release(self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False) -> Release:
+    def release(
+        self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False
+    ) -> NoisyAnswer:
         """Release `query` on `data`, for `share` of the total.
 
         Noise is isotropic by default, and that of `make_design` if `structured`: exact on the diagonal of a moment.
@@ -135,7 +131,7 @@ class FitBudget:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design = self._design(query, share * (1 - _ROUNDING), structured)
         self._releases.append((name, share, design.distance))
-        return release(design, data, stream=self.stream, simulation=self.simulation)
+        return measure(design, data, stream=self.stream, simulation=self.simulation)
 
     def _design(self, query: MatrixQuery, share: float, structured: bool) -> Design:
         """Design for a query; the latest one is kept, since counts repeat the same query."""
@@ -144,47 +140,3 @@ class FitBudget:
             allocation = "uniform" if structured else isotropic()
             latest = self._latest = make_design(query, self.privacy, allocation=allocation, share=share)
         return latest
-
-
-def charge_fit(
-    budget: FitBudget,
-    description: dict[str, Any],
-    *,
-    ledger: str | os.PathLike[str] | None,
-    dataset: str | None,
-    allowance: str | None,
-) -> AbstractContextManager[None]:
-    """Context manager that charges the whole budget on entry and marks it as released on a clean exit.
-
-    Parameters are checked at once. Without a ledger it does nothing.
-
-    Privacy
-    -------
-    One Gaussian event of the total `mu`, before the first random bit is drawn. A fit that fails after the charge leaves
-    it spent. The ledger is given by its path, so that copies of an estimator charge the same ledger.
-    """
-    if ledger is not None and not isinstance(ledger, str | os.PathLike):
-        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-    check_account(ledger, dataset, allowance=allowance, simulation=budget.simulation)
-    if ledger is None or dataset is None:
-        return nullcontext()
-    return _charge_ledger(budget, description, ledger, dataset, allowance)
-
-
-@contextmanager
-def _charge_ledger(
-    budget: FitBudget, description: dict[str, Any], path: str | os.PathLike[str], dataset: str, allowance: str | None
-) -> Iterator[None]:
-    privacy = budget.privacy
-    content = {**description, "epsilon": privacy.epsilon, "delta": privacy.delta, "version": __version__}
-    with Ledger.open(path) as ledger:
-        receipt = ledger.charge(
-            dataset,
-            Gaussian(privacy.mu),
-            neighbours=budget.neighbours,
-            unit=budget.unit,
-            description=content,
-            allowance=allowance,
-        )
-        yield
-        ledger.complete(receipt, "")

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.adaptive.budget import FitBudget, Step, charge_fit
+from matrixdp.adaptive.budget import FitBudget, Step
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
-from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.checks import check_integer
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
-from matrixdp.release.interception import current_answer
 from matrixdp.types import Floats
 
 
@@ -121,9 +121,6 @@ def private_moment(
     records: int | None = None,
     neighbours: str = Neighbours.REPLACE,
     person: str | Person | None = None,
-    ledger: str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    allowance: str | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> PrivateMoment:
@@ -152,19 +149,14 @@ def private_moment(
         The column that says whose row it is, if people may have several rows: each person counts once, and `records`
         is the number of people. With ``Person(column, rows=k)`` each row counts, at most k a person; `records` is then
         required, a public constant near the number of rows that count.
-    ledger : path, optional
-        Ledger that is charged for the whole fit, before the first random bit is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
-    allowance : str, optional
-        The allowance of the data set that pays for the fit. Without one, what is not allotted pays for it.
     stream, simulation
         As for `matrixdp.release.release`.
 
     Privacy
     -------
     `privacy` for the given neighbours, all steps together. Errors in data or parameters are raised before anything is
-    charged or drawn. docs/adaptive.md has the proof of each step.
+    drawn. Nothing is charged: `matrixdp.release.charging.release_fit` charges a ledger first. docs/adaptive.md has the
+    proof of each step.
 
     Examples
     --------
@@ -189,11 +181,8 @@ def private_moment(
         stream=stream,
         simulation=simulation,
     )
-    if not simulation and current_answer() is None:  # nor in an audit
-        warn_large_delta(privacy, prepared.public)
-    description = {"query": "learned moment", "aim": aim, **prepared.size}
-    with charge_fit(prepared.budget, description, ledger=ledger, dataset=dataset, allowance=allowance):
-        return prepared.fit()
+    prepared.warn()
+    return prepared.fit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,16 +212,22 @@ class PreparedFit:
     targets: int = 0
 
     @property
-    def size(self) -> dict[str, Any]:
-        """Shape of the covariance and public number of records, for the ledger."""
-        return {"shape": [self.bounds.size, self.bounds.size], "records": self.public}
+    def description(self) -> dict[str, Any]:
+        """What is fitted, for the ledger."""
+        shape = [self.bounds.size, self.bounds.size]
+        return {"query": "learned moment", "aim": self.aim, "shape": shape, "records": self.public}
+
+    def warn(self) -> None:
+        """Warn if delta is above one over the number of records, unless nothing is protected."""
+        if not self.budget.simulation and current_answer() is None:  # nor in an audit
+            warn_large_delta(self.budget.privacy, self.public)
 
     def fit(self) -> PrivateMoment:
         """Spend the budget. Whatever pays for it must have been charged before."""
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
-            fitted = fit_moment(measure, Task(settings_for(self.aim), self.basis, self.targets))
+            fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
         return PrivateMoment(
             fitted=fitted,
             bounds=self.bounds,
@@ -306,3 +301,50 @@ def public_records(records: Any, found: int, neighbours: Neighbours, person: Per
     public = parse_records(records)
     check_domain(found, public, Neighbours.ADD_REMOVE)
     return public
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components as rows, of shape (k, m), and the variance along each, of shape (k,)."""
+
+    components: Floats
+    variances: Floats
+    ratios: Floats
+
+    __repr__ = short_repr
+
+
+class _Covariance(Protocol):
+    @property
+    def covariance(self) -> Floats: ...
+
+
+def principal_components(moment: _Covariance, count: int | float | None = None) -> Components:
+    """Principal components of a private moment, in the data's units; post-processing.
+
+    Parameters
+    ----------
+    moment : PrivateMoment
+        Fitted with ``aim='components'``.
+    count : int, float or None
+        Number of components, share of the variance that they must explain, or None for all.
+    """
+    values, vectors = np.linalg.eigh(moment.covariance)
+    values, rows = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+    signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
+    total = float(values.sum())
+    ratios = values / total if total > 0 else np.full(values.size, 1 / values.size)
+    k = check_count(count, values.size)
+    if isinstance(k, float):
+        k = min(int(np.searchsorted(np.cumsum(ratios), k)) + 1, values.size)
+    return Components((rows * signs[:, None])[:k], values[:k], ratios[:k])
+
+
+def check_count(count: Any, size: int) -> int | float:
+    """Validated number of components from 1 to `size`, or share of the variance strictly between 0 and 1."""
+    if count is None:
+        return size
+    if isinstance(count, float | np.floating) and 0 < count < 1:
+        return float(count)
+    rule = f"an integer from 1 to {size}, or a share strictly between 0 and 1"
+    return check_integer(count, "n_components", at_least=1, at_most=size, rule=rule)

@@ -12,8 +12,8 @@ import numpy as np
 from matrixdp.adaptive.queries import TracedMoments, box_query
 from matrixdp.adaptive.shrinkage import clean_spectrum
 from matrixdp.design import make_design
+from matrixdp.mechanisms.mechanism import NoisyAnswer
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.release import Release
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
@@ -112,7 +112,7 @@ def positive_count(noisy: float, std: float, public: int) -> float:
     return max(noisy, std, 1 / public)
 
 
-def read_ball(released: Release, public: int) -> NoisyMoment:
+def read_ball(released: NoisyAnswer, public: int) -> NoisyMoment:
     """Moment from a release of `ball_query`, over the noisy number of records where that is private."""
     query = released.design.query
     if isinstance(query, TracedMoments):
@@ -125,7 +125,7 @@ def read_ball(released: Release, public: int) -> NoisyMoment:
     return noisy.over(positive_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public))
 
 
-def read_box(released: Release, public: int) -> NoisyMoment:
+def read_box(released: NoisyAnswer, public: int) -> NoisyMoment:
     """Moment from a release of `BoxMoments`, over the noisy number of records where that is private."""
     query, variances = released.design.query, released.design.colcov.variances
     constant, off = math.sqrt(variances[1] / variances[0]), float(variances[1]) / math.sqrt(2)

@@ -18,7 +18,7 @@ from matrixdp.display import short_repr
 from matrixdp.domain import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.release.mechanism import prepare, round_answer
+from matrixdp.mechanisms.mechanism import prepare, round_answer
 from matrixdp.types import Floats
 
 _CLIMB_ROUNDS = 60  # of eight candidates each

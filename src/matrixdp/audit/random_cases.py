@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive import principal_directions, private_moment, private_scales
+from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit.domains import BoxDomain, Domain, find_domain, give_rows
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
@@ -39,6 +39,7 @@ from matrixdp.queries import (
     SecondMoment,
     TableMoments,
 )
+from matrixdp.release.directions import principal_directions
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 

@@ -16,11 +16,11 @@ from matrixdp.checks import check_number
 from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.gdp import compose_mu
+from matrixdp.mechanisms.interception import intercept_releases
+from matrixdp.mechanisms.mechanism import add_noise, draw_noise, round_answer, unwhiten
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
-from matrixdp.release import Guaranteed
-from matrixdp.release.interception import intercept_releases
-from matrixdp.release.mechanism import add_noise, draw_noise, round_answer, unwhiten
+from matrixdp.release.result import Guaranteed
 from matrixdp.types import Floats
 
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from matrixdp.adaptive.directions import principal_directions
 from matrixdp.baselines.exponential import draw_uniform
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import MechanismRelease, check_stream, gaussian_cost, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.directions import principal_directions
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, gaussian_cost, pure_cost, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 

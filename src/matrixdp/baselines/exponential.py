@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from matrixdp.baselines.laplace import answer_to_vector, vector_to_answer
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release import MechanismRelease, check_stream, pure_cost, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, pure_cost, register_mechanism
 from matrixdp.types import Floats
 
 

@@ -19,11 +19,12 @@ from scipy.special import gammaincc, gammainccinv, gammaincinv, gammaln
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger import Approximate
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release import MechanismRelease, check_stream, register_mechanism
-from matrixdp.release.registry import check_arguments
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import check_arguments, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 

@@ -26,7 +26,17 @@ from enum import IntEnum
 
 import click
 
-from matrixdp.errors import DataError, EngineError, LedgerError, MatrixDPError, RequestPendingError
+from matrixdp.errors import (
+    ChargedError,
+    DataError,
+    EngineError,
+    LedgerError,
+    MatrixDPError,
+    ParameterError,
+    RequestPendingError,
+    word_options,
+)
+from matrixdp.release.options import OPTION
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
 
@@ -44,22 +54,6 @@ class ExitCode(IntEnum):
     PENDING = 7
     LOW = 8
     INTERRUPTED = 130
-
-
-class ChargedError(Exception):
-    """An error after the charge of a release.
-
-    Parameters
-    ----------
-    error : BaseException
-    recovery : str
-        What was spent, and how to get the release.
-    """
-
-    def __init__(self, error: BaseException, recovery: str) -> None:
-        super().__init__(recovery)
-        self.error = error
-        self.recovery = recovery
 
 
 def run_safely(command: Callable[[], object], *, debug: bool) -> int:
@@ -143,4 +137,10 @@ def describe_error(error: BaseException) -> str:
     if code is ExitCode.INTERNAL:
         # The message of an unforeseen error could contain private values.
         return f"internal error ({type(error).__name__}); nothing was released. For a traceback: matrixdp --debug ..."
-    return str(error)
+    return word_options(error.template, name_flag) if isinstance(error, ParameterError) else str(error)
+
+
+def name_flag(option: str) -> str:
+    """An option of a request as it is written on the command line."""
+    name = OPTION[option].public_name if option in OPTION else option
+    return f"--{name.replace('_', '-')}"

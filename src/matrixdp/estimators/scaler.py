@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.adaptive.scales import Scales, private_scales
+from matrixdp.adaptive.scales import Scales, prepare_scales
 from matrixdp.domain.bounds import Bounds
 from matrixdp.estimators.base import PrivateEstimator
 from matrixdp.estimators.inputs import check_transformed
 from matrixdp.records import Records, with_ids
+from matrixdp.release.charging import release_fit
 from matrixdp.types import Floats
 
 
@@ -56,9 +57,9 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
 
     def _fit_scales(self, records: Floats | Records, bounds: Bounds) -> Scales:
         """Spend the budget on private means and variances, and set the attributes of the guarantee."""
-        options = self._fit_options()
+        options, account = self._fit_options(), self._account_options()
         self._warn_if_repeated()
-        scales = private_scales(records, bounds, **options)
+        scales: Scales = release_fit(prepare_scales(records, bounds, **options), **account)
         self._set_guarantee(scales.spending)
         return scales
 

@@ -1,4 +1,4 @@
-"""Where a release is charged: a ledger, the data set's name in it, and perhaps a request id."""
+"""What a release costs, where it is charged, and the order of its steps: find, check, charge, make, keep."""
 
 from __future__ import annotations
 
@@ -6,84 +6,109 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from matrixdp.adaptive.budget import FitBudget
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
-from matrixdp.ledger import Event, Ledger, Receipt
+from matrixdp.ledger import Event, Gaussian, Ledger, Receipt
+from matrixdp.mechanisms.interception import current_answer
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import MatrixQuery
-from matrixdp.release.interception import current_answer
+from matrixdp.records import Records
 from matrixdp.serialise import to_json_content
+from matrixdp.version import __version__
+
+P = TypeVar("P")
+
+
+class Storable(Protocol):
+    """A release that a ledger can keep."""
+
+    def to_json(self) -> str:
+        """The release as text."""
+
+
+R = TypeVar("R", bound=Storable)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a release is charged, and what it was asked for. Public, and fixed before the data are read.
+
+    Attributes
+    ----------
+    event : Gaussian, Pure or Approximate
+    neighbours : Neighbours
+    unit : Unit
+        What the release protects.
+    description : dict
+        What was asked for: the same on every machine and in every version.
+    options : dict
+        All public options by name, which a repeat of the request must have again.
+    """
+
+    event: Event
+    neighbours: Neighbours
+    unit: Unit
+    description: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Account:
-    """Where a release is charged, for what, and under which request id.
+    """A data set in a ledger that pays for a release, perhaps under a request id.
 
     Attributes
     ----------
     ledger : Ledger
     dataset : str
     request : str or None
+        Request id, under which the ledger keeps the release.
     allowance : str or None
-    event : Gaussian, Pure or Approximate
-        What is charged.
-    neighbours : Neighbours
-    unit : Unit
-        What the release protects.
-    description : dict
-        What was asked for: public, and the same on every machine and in every version.
-    options : dict
-        All public options by name, which a repeat of the request must have again; empty without a request id.
+        The allowance of the data set that pays; without one, what is not allotted does.
     """
 
     ledger: Ledger
     dataset: str
-    request: str | None
-    allowance: str | None
-    event: Event
-    neighbours: Neighbours
-    unit: Unit
-    description: dict[str, Any]
-    options: dict[str, Any]
+    request: str | None = None
+    allowance: str | None = None
 
-    def stored(self, *, wait: bool = True) -> str | None:
+    def stored(self, price: Price, *, wait: bool = True) -> str | None:
         """The release of an earlier request with the same id, as JSON text; waits if it is in progress."""
         if self.request is None:
             return None
         return self.ledger.stored(
             self.dataset,
             self.request,
-            event=self.event,
-            description=self.description,
-            options=self.options,
+            event=price.event,
+            description=price.description,
+            options=price.options,
             wait=self.ledger.wait if wait else 0.0,
         )
 
-    def charge(self) -> Receipt:
+    def charge(self, price: Price) -> Receipt:
         """Commit the charge; called before any noise is drawn."""
         return self.ledger.charge(
             self.dataset,
-            self.event,
-            neighbours=self.neighbours,
-            unit=self.unit,
-            description=self.description,
+            price.event,
+            neighbours=price.neighbours,
+            unit=price.unit,
+            description=price.description,
             request=self.request,
-            options=self.options if self.request is not None else None,
+            options=price.options if self.request is not None else None,
             allowance=self.allowance,
         )
 
-    def charge_or_find(self) -> Receipt | str:
+    def charge_or_find(self, price: Price) -> Receipt | str:
         """Commit the charge, or return the release of another process that charged the same request first."""
         try:
-            return self.charge()
+            return self.charge(price)
         except RequestPendingError:
-            if (found := self.stored()) is None:
+            if (found := self.stored(price)) is None:
                 raise
             return found
 
@@ -92,51 +117,150 @@ class Account:
         self.ledger.complete(receipt, text() if self.request is not None else "")
 
 
-def open_account(
-    design: Design,
-    ledger: Ledger | str | os.PathLike[str] | None,
-    dataset: str | None,
-    request: str | None,
-    allowance: str | None,
+class Paid(NamedTuple):
+    """A release, and the receipt of the charge that paid for it now: None if it was stored before, or costs nothing."""
+
+    release: Any
+    receipt: Receipt | None
+
+
+def make_once(
+    account: Account | None,
+    price: Callable[[], Price],
     *,
-    simulation: bool,
-    options: Callable[[], dict[str, Any]],
-) -> Account | None:
-    """The account that the release of a design names, or None if it names none."""
-    if ledger is None:  # nothing to describe
-        check_account(ledger, dataset, request, allowance, simulation=simulation)
-        return None
-    rehearse_finish(design.query)
-    if request is not None:
-        design.query.check_request()
-    describe = partial(describe_design, design)
-    account = (ledger, dataset, request, allowance)
-    return open_account_for(design.event, design.query, describe, *account, simulation=simulation, options=options)
+    read: Callable[[str], R],
+    prepare: Callable[[], P],
+    make: Callable[[P, Receipt | None], R],
+    find: Callable[[Price], str | None] | None = None,
+    ready: Callable[[], object] | None = None,
+) -> Paid:
+    """Return the stored release of an earlier request, or check, charge, make and store a new one, in this order.
 
+    Parameters
+    ----------
+    account : Account or None
+        What pays; None for a release that is not charged.
+    price : callable
+        Gives the price; called with an account only.
+    read : callable
+        Reads a stored release from its text.
+    prepare : callable
+        Reads the private data; raises every error that data and parameters can have.
+    make : callable
+        Draws noise. Gets what `prepare` returned, and the receipt.
+    find : callable, optional
+        Looks for the stored release, by default in the ledger.
+    ready : callable, optional
+        Called when the data have been checked, before the charge.
 
-def open_account_for(
-    event: Event,
-    query: MatrixQuery,
-    describe: Callable[[], dict[str, Any]],
-    ledger: Ledger | str | os.PathLike[str] | None,
-    dataset: str | None,
-    request: str | None,
-    allowance: str | None,
-    *,
-    simulation: bool,
-    options: Callable[[], dict[str, Any]],
-) -> Account | None:
-    """The account that a release names, to be charged with `event` for a query, or None if it names none.
-
-    `options` returns all public options of the release; they are needed for a request id only.
+    Privacy
+    -------
+    The charge is committed before `make` is called. After an error in `make` it stays spent.
     """
-    check_account(ledger, dataset, request, allowance, simulation=simulation)
-    if ledger is None or dataset is None:
+    cost = None if account is None else price()
+    if account is not None and cost is not None:
+        stored = account.stored(cost) if find is None else find(cost)
+        if stored is not None:
+            return Paid(read(stored), None)
+    prepared = prepare()
+    if ready is not None:
+        ready()
+    receipt = None if account is None or cost is None else account.charge_or_find(cost)
+    if isinstance(receipt, str):
+        return Paid(read(receipt), None)
+    released = make(prepared, receipt)
+    if account is not None and receipt is not None:
+        account.complete(receipt, released.to_json)
+    return Paid(released, receipt)
+
+
+class PreparedSpending(Protocol):
+    """A fit whose data and parameters have been checked, and which has not spent anything yet."""
+
+    @property
+    def budget(self) -> FitBudget:
+        """What it spends."""
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What is fitted."""
+
+    def fit(self) -> Any:
+        """Spend the budget."""
+
+
+def release_fit(
+    prepared: PreparedSpending,
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    allowance: str | None = None,
+) -> Any:
+    """Charge the whole budget of a prepared fit, and fit.
+
+    Parameters
+    ----------
+    prepared : PreparedFit or PreparedScales
+    ledger : path, optional
+        Not a `Ledger`, so that copies of an estimator charge the same ledger.
+    dataset, allowance : str, optional
+
+    Privacy
+    -------
+    One Gaussian event of the total `mu`, before the first random bit is drawn. A fit that fails after the charge leaves
+    it spent.
+    """
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
+    budget = prepared.budget
+    account = open_account(ledger, dataset, None, allowance, simulation=budget.simulation)
+    if account is None:
+        return prepared.fit()
+    spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
+    price = Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
+    with account.ledger:
+        receipt = account.charge(price)
+        found = prepared.fit()
+        account.complete(receipt, str)
+    return found
+
+
+def open_account(
+    ledger: Ledger | str | os.PathLike[str] | None,
+    dataset: str | None,
+    request: str | None = None,
+    allowance: str | None = None,
+    *,
+    simulation: bool = False,
+) -> Account | None:
+    """The account that a release names, or None if it names none.
+
+    Raises a `ParameterError` for a ledger without a data set's name, a name without a ledger, or a simulation that is
+    charged.
+    """
+    if ledger is None:
+        if dataset is not None or request is not None or allowance is not None:
+            raise ParameterError(
+                "ledger must be given with dataset, request or allowance: nothing can be charged without it."
+            )
         return None
-    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    found = options() if request is not None else {}
-    unit = query.protected_unit
-    return Account(opened, dataset, request, allowance, event, query.neighbours, unit, describe(), found)
+    if dataset is None:
+        raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
+    if simulation or current_answer() is not None:
+        raise ParameterError(
+            "ledger must be left out for a simulation or an audit, which protects nothing and costs nothing."
+        )
+    return Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, allowance)
+
+
+def design_price(design: Design, account: Account, options: Callable[[], dict[str, Any]]) -> Price:
+    """The price of the release of a design; raises if its query cannot be charged, or has no request id."""
+    query = design.query
+    rehearse_finish(query)
+    if account.request is not None:
+        query.check_request()
+    found = options() if account.request is not None else {}
+    return Price(design.event, query.neighbours, query.protected_unit, describe_design(design), found)
 
 
 def rehearse_finish(query: MatrixQuery) -> None:
@@ -167,6 +291,29 @@ def describe_design(design: Design) -> dict[str, Any]:
     }
 
 
+def list_options(design: Design, data: Any, *, clip: bool, missing: str) -> dict[str, Any]:
+    """All public options of the release of a design: its inputs, and how records are read."""
+    return {
+        "method": "plain",
+        "query": to_json_content(design.query),
+        "epsilon": design.privacy.epsilon,
+        "delta": design.privacy.delta,
+        "share": design.share,
+        "calibration": design.calibration,
+        "allocation": to_json_content(design.allocation),
+        "directions": to_json_content(design.given_directions),
+        "structured": design.structure is not None,
+        "clip": bool(clip),
+        "missing": missing,
+        "reading": list_read_options(data),
+    }
+
+
+def list_read_options(data: Any) -> dict[str, Any]:
+    """How the values in files are read, where it is not the default."""
+    return dict(data.read_options) if isinstance(data, Records) else {}
+
+
 def digest(values: Any) -> str:
     """SHA-256 of values that `matrixdp.serialise.to_json_content` can write."""
     try:
@@ -176,20 +323,3 @@ def digest(values: Any) -> str:
             raise
         raise ParameterError("a query or allocation with NaN or infinite fields cannot be charged.") from None
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def check_account(
-    ledger: Any, dataset: str | None, request: str | None = None, allowance: str | None = None, *, simulation: bool
-) -> None:
-    """An error for a ledger without a data set's name, a name without a ledger, or a simulation that is charged."""
-    if ledger is None:
-        if dataset is not None or request is not None or allowance is not None:
-            raise ParameterError(
-                "ledger must be given with dataset, request or allowance: nothing can be charged without it."
-            )
-    elif dataset is None:
-        raise ParameterError("dataset must be given with a ledger: the name under which the data were registered.")
-    elif simulation or current_answer() is not None:
-        raise ParameterError(
-            "ledger must be left out for a simulation or an audit, which protects nothing and costs nothing."
-        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,18 +17,25 @@ from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
+from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, writing
+from matrixdp.mechanisms.interception import current_answer
+from matrixdp.mechanisms.mechanism import check_rowwise, check_stream
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
-from matrixdp.release.charging import Account, describe_design, open_account
-from matrixdp.release.dataset_passes import ALTERED, CheckTask, WriteTask, writing
-from matrixdp.release.interception import current_answer
-from matrixdp.release.matrix import check_stream
-from matrixdp.release.mechanism import check_rowwise
+from matrixdp.release.charging import (
+    Account,
+    Paid,
+    Price,
+    describe_design,
+    design_price,
+    list_options,
+    make_once,
+    open_account,
+)
 from matrixdp.release.notebook import render_dataset
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.release.request_options import list_options, require_same_release
-from matrixdp.release.result import Guaranteed, read_facts, reading
+from matrixdp.release.result import Guaranteed, read_facts, reading, require_same_release
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -173,34 +181,52 @@ def release_dataset(
     check_design(design)
     check_flag(clip, "clip")
     check_flag(force, "force")
+    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    options: dict[str, Any] = {"clip": clip, "missing": missing, "workers": workers, "force": force}
+    released: DatasetRelease
+    released, _ = write_dataset(design, data, account, out, stream=stream, simulation=simulation, **options)
+    return released
+
+
+def write_dataset(
+    design: Design,
+    data: Any,
+    account: Account | None,
+    out: str | os.PathLike[str],
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    workers: Any = None,
+    force: bool = False,
+    ready: Callable[[], object] | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> Paid:
+    """`release_dataset` for an account; `ready` is called before the charge."""
     query = check_rowwise(design)
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
-    account = open_account(
-        design,
-        ledger,
-        dataset,
-        request,
-        allowance,
-        simulation=simulation,
-        options=lambda: list_options(design, data, clip=clip, missing=missing),
-    )
-    if account is not None and request is not None:
-        account = replace(account, description={**account.description, "output": "files"})
-        if (stored := _find_stored(out, account)) is not None:
-            return _open_stored(out, stored, design, missing, account)
+    request = None if account is None else account.request
+    price = _find_price(design, account, lambda: list_options(design, data, clip=clip, missing=missing))
+
+    def read(text: str) -> DatasetRelease:
+        assert account is not None  # otherwise nothing is stored
+        return _open_stored(out, text, design, missing, account)
+
+    if account is not None and price is not None and (stored := _find_stored(out, account, price)) is not None:
+        return Paid(read(stored), None)
     everything = require_rereadable(open_records(data, workers=workers))
     records = everything.select(query.names)
     require_public_order(records)
     records.check_output(out)
-    with OutputFolder(out, force=force) as folder:
+
+    def prepare() -> list[FoundPart]:
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
         query.check_people(everything)
-        receipt = account.charge_or_find() if account is not None else None
-        if isinstance(receipt, str):
-            assert account is not None  # otherwise there is no receipt
-            return _open_stored(out, receipt, design, missing, account)
+        return checked
+
+    def make(checked: list[FoundPart], receipt: Receipt | None) -> DatasetRelease:
         key = BlockKey(Stream() if stream is None else stream)
         names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
@@ -211,22 +237,39 @@ def release_dataset(
         charge = receipt.hash if receipt is not None and request is not None else None
         released = DatasetRelease(folder.place, design, files, **facts, charge=charge)
         _finish(folder, released)
-        if account is not None and receipt is not None:
-            account.complete(receipt, released.to_json)
-    return released
+        return released
+
+    with OutputFolder(out, force=force) as folder:
+        return make_once(
+            account,
+            lambda: cast("Price", price),
+            read=read,
+            prepare=prepare,
+            make=make,
+            find=lambda _: None,  # it was looked for before the folder was claimed
+            ready=ready,
+        )
 
 
-def _find_stored(out: str | os.PathLike[str], account: Account) -> str | None:
+def _find_price(design: Design, account: Account | None, options: Callable[[], dict[str, Any]]) -> Price | None:
+    """The price of a data set in files, which is not the release of a matrix in memory."""
+    if account is None:
+        return None
+    price = design_price(design, account, options)
+    return price if account.request is None else replace(price, description={**price.description, "output": "files"})
+
+
+def _find_stored(out: str | os.PathLike[str], account: Account, price: Price) -> str | None:
     """The stored release of an earlier request, after a folder that a killed process left complete is reported."""
     try:
-        return account.stored(wait=False)
+        return account.stored(price, wait=False)
     except RequestPendingError as error:
-        if _complete_request(out, account, error.receipt):
+        if _complete_request(out, account, price, error.receipt):
             _remove_workspace(out)
-    return account.stored()
+    return account.stored(price)
 
 
-def _complete_request(out: str | os.PathLike[str], account: Account, receipt: Receipt) -> bool:
+def _complete_request(out: str | os.PathLike[str], account: Account, price: Price, receipt: Receipt) -> bool:
     """Complete a pending request whose data set is in `out`: a folder that names its charge, with all its files.
 
     The folder appears in one step, with all files, after their noise was drawn for the charge whose hash it contains,
@@ -234,7 +277,7 @@ def _complete_request(out: str | os.PathLike[str], account: Account, receipt: Re
     """
     try:
         found, text = DatasetRelease.open(out), _read_manifest(out)
-        described = describe_design(found.design).items() <= account.description.items()
+        described = describe_design(found.design).items() <= price.description.items()
     except ParameterError:
         return False
     if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):

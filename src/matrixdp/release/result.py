@@ -21,8 +21,10 @@ from matrixdp.device import is_on_device, load_cupy
 from matrixdp.display import matrix_text
 from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import ParameterError
+from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries import TableMoments
+from matrixdp.release.charging import Account
 from matrixdp.release.notebook import ShownRelease
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -228,6 +230,14 @@ class Release(ShownRelease, Guaranteed):
             if not np.isfinite(matrix).all():
                 raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
             return cls(matrix, *read_facts(content, shape=matrix.shape))
+
+
+def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
+    """Raise a `LedgerError` if a stored release has other options; ledgers of earlier versions did not keep them."""
+    old = {"missing": released.missing, "structured": released.design.structure is not None}
+    new = {"missing": missing, "structured": design.structure is not None}
+    if differences := find_differences(old, new):
+        raise changed_request_error(account.dataset, account.request, "", differences)
 
 
 @contextmanager

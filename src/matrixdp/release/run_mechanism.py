@@ -10,16 +10,15 @@ import numpy as np
 
 from matrixdp.errors import MechanismError, ParameterError
 from matrixdp.gdp import pure_mu
-from matrixdp.ledger import Gaussian, Ledger, Pure
+from matrixdp.ledger import Gaussian, Ledger, Pure, Receipt
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.queries.base import check_answer
-from matrixdp.release.charging import Account, digest, open_account_for, rehearse_finish
-from matrixdp.release.matrix import check_stream
+from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account, rehearse_finish
 from matrixdp.release.mechanism_release import MechanismRelease, check_content
 from matrixdp.release.registry import TASKS, CostEvent, Mechanism, check_arguments, find_mechanism
-from matrixdp.release.request_options import list_read_options
 from matrixdp.serialise import to_json_content
 
 
@@ -86,24 +85,32 @@ def release_mechanism(
         query.check_request()
     if ledger is not None:
         rehearse_finish(query)
-    account = open_account_for(
-        event,
-        query,
-        lambda: _describe(mechanism, query, privacy, options),
-        ledger,
-        dataset,
-        request,
-        allowance,
-        simulation=simulation,
-        options=lambda: _list_options(mechanism, query, privacy, data, options),
-    )
-    if account is not None and (stored := account.stored()) is not None:
-        return MechanismRelease.from_json(stored)
+    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+
+    def find_price() -> Price:
+        description = _describe(mechanism, query, privacy, options)
+        found = _list_options(mechanism, query, privacy, data, options) if request is not None else {}
+        return Price(event, query.neighbours, query.protected_unit, description, found)
+
+    def make(_data: object, _receipt: Receipt | None) -> MechanismRelease:
+        noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
+        released = mechanism.function(query, privacy, data, **noise, **options)
+        problem = _problem(mechanism, released, query, event, simulation=simulation, charged=account is not None)
+        if problem:
+            spent = ", and its charge stays spent, since noise was drawn" if account is not None else ""
+            raise MechanismError(f"mechanism {mechanism.name!r} {problem}. Nothing was released{spent}.")
+        return released
+
     with np.errstate(all="ignore"):  # a warning would reveal private data
-        check_answer(query, query.evaluate(data, clip=True, missing="error"))  # every error of the data
-    return _run(
-        mechanism, query, privacy, data, event, account, {"stream": stream, "simulation": simulation, **options}
-    )
+        paid = make_once(
+            account,
+            find_price,
+            read=MechanismRelease.from_json,
+            prepare=lambda: check_answer(query, query.evaluate(data, clip=True, missing="error")),  # errors of the data
+            make=make,
+        )
+    released: MechanismRelease = paid.release
+    return released
 
 
 def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, Any]) -> CostEvent:
@@ -147,30 +154,6 @@ def _list_options(
         "options": {name: to_json_content(value) for name, value in options.items()},
         "reading": list_read_options(data),
     }
-
-
-def _run(
-    mechanism: Mechanism,
-    query: MatrixQuery,
-    privacy: Privacy,
-    data: Any,
-    event: CostEvent,
-    account: Account | None,
-    options: dict[str, Any],
-) -> MechanismRelease:
-    """Charge, run the mechanism, and store its result if it is what was charged for."""
-    receipt = account.charge_or_find() if account is not None else None
-    if isinstance(receipt, str):
-        return MechanismRelease.from_json(receipt)
-    with np.errstate(all="ignore"):
-        released = mechanism.function(query, privacy, data, **options)
-    problem = _problem(mechanism, released, query, event, simulation=options["simulation"], charged=account is not None)
-    if problem:
-        spent = ", and its charge stays spent, since noise was drawn" if account is not None else ""
-        raise MechanismError(f"mechanism {mechanism.name!r} {problem}. Nothing was released{spent}.")
-    if account is not None and receipt is not None:
-        account.complete(receipt, released.to_json)
-    return released
 
 
 def _problem(

@@ -18,13 +18,14 @@ from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
-from matrixdp.estimates.error_parts import error_parts
-from matrixdp.estimates.result import CovarianceRelease
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.error_parts import error_parts
+from matrixdp.release.plain_release import PlainRelease
+from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 MODELS = ("components", "regression")

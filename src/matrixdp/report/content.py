@@ -14,9 +14,9 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
-from matrixdp.release import Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answers import (
     MODELS,
     REPLACED,
@@ -252,9 +252,8 @@ def _find_bounds(release: Release | AdaptiveRelease) -> Bounds:
         return release.moment.bounds
     query = release.design.query
     assert isinstance(query, Moments | TableMoments)  # otherwise there is no covariance
-    bounds = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    assert bounds is not None
-    return bounds
+    assert query.number_bounds is not None
+    return query.number_bounds
 
 
 def _find_mean(release: AnyRelease) -> Estimate | None:

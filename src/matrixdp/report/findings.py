@@ -16,7 +16,7 @@ from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
 from matrixdp.display import CERTAIN, choose_decimals, format_number, join_estimate, join_words
 from matrixdp.queries import Identity
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent
 from matrixdp.report.shading import find_limit

@@ -10,10 +10,12 @@ from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
 from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
-from matrixdp.estimates import AdaptiveRelease
 from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import GramMatrix, Identity, MatrixQuery, Moments
-from matrixdp.release import DatasetRelease, MechanismRelease, Release
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.result import Release
 
 AnyRelease = Release | MechanismRelease | AdaptiveRelease
 SMALL_LOSS, MODERATE_LOSS = 1.0, 3.0  # largest epsilons of each: an even chance becomes at most 73% and 95%

@@ -13,7 +13,8 @@ from matrixdp.display import Numbers, Shown, cut_numbers, format_number, join_wo
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity, TableMoments
 from matrixdp.queries.base import BoundedQuery
-from matrixdp.release import DatasetRelease, Release
+from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.result import Release
 from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates

@@ -12,7 +12,7 @@ from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.guarantee import MechanismFacts
 

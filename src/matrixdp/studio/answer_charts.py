@@ -14,8 +14,8 @@ import numpy as np
 from matrixdp.answers.estimate import relate_to_diagonal
 from matrixdp.display import format_estimate, format_number, make_visible
 from matrixdp.domain.bounds import Bounds
-from matrixdp.estimates import AdaptiveRelease
 from matrixdp.queries import TableMoments
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
 
 _MOST_BARS = 60

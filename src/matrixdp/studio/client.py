@@ -149,7 +149,7 @@ class Studio:
 
     def release(self, request_id: str) -> Any:
         """A release, as `matrixdp.read_release` gives it, for post-processing, which costs nothing."""
-        from matrixdp.estimates import read_release
+        from matrixdp.release.reading import read_release
 
         return read_release(self.file(request_id, "release.json").decode())
 

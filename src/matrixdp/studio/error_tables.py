@@ -9,14 +9,12 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.cli.actions.design import predict_std
-from matrixdp.cli.actions.design_options import DesignOptions
-from matrixdp.design import Design
 from matrixdp.display import has_equal_rows
-from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
+from matrixdp.release.plan import Plan
 from matrixdp.report.answers import make_answers
+from matrixdp.report.forecast import predict_std
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"
@@ -95,37 +93,38 @@ class ErrorTable:
         return f"{row},{column}"
 
 
-def predict_tables(options: DesignOptions, design: Design, schema: Schema) -> Iterator[ErrorTable]:
+def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     """The tables that describe a plain release best, and that take little time."""
-    if isinstance(design.query, TableMoments):
+    request, query = plan.request, plan.query
+    if isinstance(query, TableMoments):
         with np.errstate(all="ignore"):
-            yield from _predict_table_answers(options, design, design.query, schema)
+            yield from _predict_table_answers(plan, query)
         return
-    std, rows, columns = predict_std(options, design, schema)
+    std, rows, columns = predict_std(plan)
     if has_equal_rows(std):
         std, rows = std[:1], ("every row",)
-    follows = options.kind != "matrix"
-    title = options.kind.capitalize() if follows else f"Entries of the {design.query.title}"
-    scale_free = options.kind == "correlation" or options.query in ("adjacency", "laplacian", "counts")
+    follows = request.kind != "matrix"
+    title = request.kind.capitalize() if follows else f"Entries of the {query.title}"
+    scale_free = request.kind == "correlation" or request.question in ("adjacency", "laplacian", "counts")
     yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _DESCRIBED if follows else "")
 
 
-def _predict_table_answers(
-    options: DesignOptions, design: Design, query: TableMoments, schema: Schema
-) -> Iterator[ErrorTable]:
-    numbers, forecast = len(query.used.numbers), TableForecast(design, schema.guesses)
-    if options.query == "table":
+def _predict_table_answers(plan: Plan, query: TableMoments) -> Iterator[ErrorTable]:
+    assert plan.design is not None  # of a plain release
+    numbers, request = len(query.used.numbers), plan.request
+    forecast = TableForecast(plan.design, request.schema.guesses)
+    if request.question == "table":
         first = make_answers(forecast, "table", groups=False)[0]
         yield ErrorTable(first.title, first.estimate.std, first.estimate.rows, first.estimate.columns, True)
         return
     few = numbers <= MOST_CORRELATED
-    if options.query == "covariance" and few:
+    if request.question == "covariance" and few:
         yield _name_table("Covariance", forecast.covariance(), comparable=False)
-    elif options.query not in ("means", "covariance") and numbers > 1 and few:
+    elif request.question not in ("means", "covariance") and numbers > 1 and few:
         yield _name_table("Correlation", forecast.correlation(), comparable=True)
     if numbers:
         yield _name_table("Means", forecast.means(), comparable=False, columns=1)
-    if options.query in ("means", "everything"):
+    if request.question in ("means", "everything"):
         for column in query.used.categories:
             yield _name_table(f"Shares of the levels of {column.name}", forecast.shares(column.name), comparable=True)
 

@@ -15,12 +15,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from threading import Condition, Thread
 
-from matrixdp.cli.exits import ChargedError
-from matrixdp.errors import LedgerError, MatrixDPError, RequestPendingError
+from matrixdp.domain.schema_file import parse_schema
+from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
@@ -74,40 +75,29 @@ def release_request(settings: Settings, request_id: str) -> None:
 
 def _write_folder(settings: Settings, state: State, request: StoredRequest) -> None:
     """Release to the request's folder, as ``matrixdp release`` does; a folder that is there is complete."""
-    from matrixdp.cli.actions.output import write_file  # with all that a release needs, which is slow to import
-    from matrixdp.cli.actions.release import write_release
-    from matrixdp.cli.actions.release_options import ReleaseOptions
+    from matrixdp.records.files import open_files  # with all that a release needs, which is slow to import
+    from matrixdp.release.charging import Account
+    from matrixdp.release.plan import plan
+    from matrixdp.release.run import count_units
+    from matrixdp.report.release_folder import write_release
 
     out = settings.releases / request.id
     if (out / "release.json").is_file():
         return
     if request.payment == _STORED:
         _require_stored(settings, request)
-    schema = settings.state / "requests" / f"{request.id}.toml"
-    write_file(schema, request.schema, option="state")
+    schema = parse_schema(request.schema, f"{request.id}.toml")
     tables = TableFolder(settings.folder)
     tables.open(request.table)  # refuses links that lead out of the folder
-    options = ReleaseOptions(
-        data=(str(tables.path(request.table)),),
-        out=out,
-        ledger=settings.ledger,
-        ledger_timeout=LEDGER_TIMEOUT,
-        dataset=request.dataset,
-        request=request.ledger_id,
-        allowance=request.spec.allowance,
-        wait=0.0,  # this process holds the request's lock: nobody else is releasing it
-        actor=request.asker,
-        purpose=f"{request.purpose} (approved by {request.decided_by})",
-        anchor_to=None,
-        anchor_command=None,
-        missing=request.spec.missing,
-        delimiter=None,
-        workers=None,
-        force=False,
-        as_json=True,
-        report_progress=_ProgressWriter(state, request.id),
-    )
-    write_release(request.spec.to_design_options(schema), options)
+    source = open_files(str(tables.path(request.table)), rules=schema.rules)
+    asked = replace(request.spec, schema=schema, id=request.ledger_id)
+    made = plan(asked, lambda: count_units(asked, source))
+    author = {"actor": request.asker, "purpose": f"{request.purpose} (approved by {request.decided_by})"}
+    # No wait: this process holds the request's lock, so that nobody else is releasing it.
+    with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT, wait=0.0, **author) as ledger:
+        account = Account(ledger, request.dataset, allowance=request.spec.allowance)
+        progress = _ProgressWriter(state, request.id, made.records or 1) if made.public_progress else None
+        write_release(made, source, out, account, progress=progress)
 
 
 def note_failure(settings: Settings, state: State, request: StoredRequest, error: BaseException) -> None:
@@ -165,14 +155,16 @@ def _describe_failure(error: BaseException) -> str:
 class _ProgressWriter:
     """Writes the share of the records that were read to the studio's file, twice a second."""
 
-    def __init__(self, state: State, request_id: str) -> None:
-        self._state, self._request_id, self._next = state, request_id, time.monotonic() + _PROGRESS_STEP
+    def __init__(self, state: State, request_id: str, records: int) -> None:
+        self._state, self._request_id, self._records = state, request_id, records
+        self._done, self._next = 0, time.monotonic() + _PROGRESS_STEP
 
-    def __call__(self, share: float) -> None:
+    def __call__(self, records: int) -> None:
+        self._done += records
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _PROGRESS_STEP
             with suppress(UnavailableError):
-                update_request(self._state, self._request_id, progress=share)
+                update_request(self._state, self._request_id, progress=min(1.0, self._done / self._records))
 
 
 @contextmanager

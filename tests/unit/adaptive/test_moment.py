@@ -121,8 +121,6 @@ def test_the_order_of_records_does_not_matter():
         ({"directions": np.ones((4, 4))}, "orthonormal"),
         ({"records": 7}, "records must be .*, as the data have, or be left out"),
         ({"neighbours": "friends"}, "neighbours must be"),
-        ({"ledger": "x.db", "dataset": "clinic"}, "left out for a simulation"),
-        ({"dataset": "clinic"}, "ledger must be given"),
         ({"bounds": None}, "bounds must be"),
         ({"privacy": 1.0}, "privacy must be"),
     ],
@@ -135,49 +133,3 @@ def test_unfit_arguments_are_named(options, message):
 def test_a_seeded_stream_needs_the_word_simulation():
     with pytest.raises(mdp.StreamError):
         private_moment(DATA, BOUNDS, PRIVACY, stream=mdp.Stream(seed=1))
-
-
-class TestLedger:
-    @pytest.fixture
-    def ledger(self, tmp_path):
-        with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
-            ledger.register("clinic", PRIVACY, neighbours="replace")
-            yield ledger
-
-    def test_one_charge_for_the_whole_fit(self, ledger):
-        half = mdp.Privacy(0.5, 1e-6)
-        private_moment(DATA, BOUNDS, half, ledger=ledger.path, dataset="clinic")
-        (charge,) = ledger.history("clinic")
-        assert charge.event.mu == half.mu
-        assert charge.released
-
-    def test_charged_before_the_first_random_bit(self, ledger, monkeypatch):
-        seen, draw = [], mdp.Stream.words
-
-        def words(self, size, out=None):
-            seen.append(len(ledger.history("clinic")))
-            return draw(self, size, out=out)
-
-        monkeypatch.setattr(mdp.Stream, "words", words)
-        private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
-        assert set(seen) == {1}
-
-    @pytest.mark.parametrize("bad", [DATA * np.nan, DATA[:, :3], DATA[:0], DATA.astype(str)])
-    def test_bad_data_cost_nothing(self, ledger, bad):
-        with pytest.raises(mdp.DataError):
-            private_moment(bad, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
-        assert ledger.history("clinic") == []
-
-    def test_an_overdraft_is_refused_and_nothing_is_drawn(self, ledger, monkeypatch):
-        private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
-
-        def words(self, size, out=None):
-            raise AssertionError("noise was drawn")
-
-        monkeypatch.setattr(mdp.Stream, "words", words)
-        with pytest.raises(mdp.BudgetExceededError):
-            private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
-
-    def test_a_handle_is_refused(self, ledger):
-        with pytest.raises(mdp.ParameterError, match="path of a ledger"):
-            private_moment(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")

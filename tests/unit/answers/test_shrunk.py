@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 
 RECORDS = 3000
 WARDS = ["north", "south", "west", "east"]

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import matrixdp as mdp
 from matrixdp.answers.estimate import Estimate
-from matrixdp.release import Release
+from matrixdp.release.result import Release
 
 RECORDS = 4000
 COLUMNS = mdp.Columns(

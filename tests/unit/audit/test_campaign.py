@@ -59,7 +59,7 @@ def test_the_command_prints_counts_and_fails_if_a_claim_is_exceeded(monkeypatch,
 
 
 def test_audits_draw_no_noise_of_their_own():
-    """All noise of an audit comes from releases and from `release.mechanism.add_noise`."""
+    """All noise of an audit comes from releases and from `mechanisms.mechanism.add_noise`."""
     for path in Path(audit.__file__).parent.glob("*.py"):
         names = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(ast.parse(path.read_text()))}
         assert not names & {"draw_gaussian", "BlockKey", "draw_laplace", "draw_normal"}, path.name

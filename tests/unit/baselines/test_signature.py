@@ -19,7 +19,8 @@ from matrixdp import (
     StreamError,
     baselines,
 )
-from matrixdp.release import MechanismRelease, registered_mechanisms
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registry import registered_mechanisms
 
 BOUNDS = Bounds([0, 0, -1], [1, 2, 1])
 DATA = np.array([[0.1, 1.9, 0.3], [0.5, 0.5, -1.0], [1.0, 0.0, 0.7], [0.2, 0.3, 0.4], [0.9, 1.0, -0.2]])

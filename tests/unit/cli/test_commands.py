@@ -10,12 +10,12 @@ import pytest
 
 import matrixdp as package
 from matrixdp.cli import options
-from matrixdp.cli.actions import design_options
 from matrixdp.cli.main import cli
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.domain.schema_template import make_template
-from matrixdp.estimates import METHODS
+from matrixdp.release.options import GRAPHS, METHODS, MODELS, SUMMARIES
+from matrixdp.release.plan import _NUMBERS
 
 
 @pytest.mark.parametrize(("data", "missing"), [("clinic.csv", "type"), ("clinic.parquet", "lower")])
@@ -149,14 +149,7 @@ def test_names_of_options_are_those_of_the_library():
     assert options.CALIBRATIONS == CALIBRATIONS
     assert options.METHODS == METHODS
     assert tuple(package.Neighbours) == options.NEIGHBOURS
-    assert set(options.QUERIES) == {
-        *design_options.TABLES,
-        *design_options.GRAPHS,
-        *design_options.SUMMARIES,
-        *design_options.MODELS,
-        "counts",
-        "gram",
-    }
+    assert set(options.QUERIES) == {*_NUMBERS, *GRAPHS, *SUMMARIES, *MODELS, "counts", "gram"}
 
 
 def test_help_imports_nothing_slow():

@@ -49,7 +49,7 @@ def test_every_query_can_be_designed_and_drawn(clinic, matrixdp, query):
     method = ["--method", "plain"] if query in ("covariance", "correlation") else []
     done = matrixdp(*words(query, *method, "--plot", "design.svg"))
     assert done.code == 0, done.err
-    assert "Error at other epsilons" in done.out
+    assert "rror at other epsilons" in done.out
     ElementTree.parse("design.svg")
 
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matrixdp as matrixdp_package
-from matrixdp.cli.actions import release as releasing
-from matrixdp.cli.actions import release_output
 from matrixdp.cli.main import run
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.domain.schema_template import make_template
+from matrixdp.release import plan as planning
+from matrixdp.report import release_folder
 from nightly import times
 from unit.cli.conftest import BUDGET, SCHEMA, TABLE, argv, make_table, read_charges
 
@@ -155,7 +155,7 @@ def fail(error):
 )
 def test_an_error_after_the_charge_says_what_was_spent(clinic, matrixdp, monkeypatch, error, code):
     with monkeypatch.context() as patch:
-        patch.setattr(release_output, "write_folder", fail(error))
+        patch.setattr(release_folder, "write_folder", fail(error))
         failed = matrixdp(*argv())
     assert failed.code == code
     assert "The budget is spent, and the ledger has the release" in failed.err
@@ -177,7 +177,7 @@ def test_a_release_that_is_lost_is_called_lost(clinic, matrixdp, monkeypatch):
 def test_a_large_data_set_that_is_lost_is_called_lost(clinic, matrixdp, monkeypatch):
     from matrixdp.release import dataset
 
-    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", 100)
     monkeypatch.setattr(dataset.OutputFolder, "finish", fail(OSError(28, "No space left on device")))
     failed = matrixdp(*argv("clinic.parquet", "identity"))
     assert failed.code == USAGE  # not the cluster's fault
@@ -232,7 +232,7 @@ def test_an_error_before_the_charge_says_nothing_of_it(clinic, matrixdp, monkeyp
 
 
 def test_too_little_memory_is_no_internal_error(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(releasing, "build_design", fail(MemoryError()))
+    monkeypatch.setattr(planning, "make_request_design", fail(MemoryError()))
     done = matrixdp(*argv())
     assert done.code == USAGE
     assert "not enough memory" in done.err
@@ -245,7 +245,7 @@ NAMES = ["age", "bmi", "age,bmi", "x,x", "smoker,outcome", ",", "=", "age=1", "a
          "."]
 # fmt: on
 POOLS = {
-    "--query": [*releasing.TABLES, "means", "table", "everything", "gram", "counts", "adjacency", "laplacian", "x"],
+    "--query": [*planning._NUMBERS, "means", "table", "everything", "gram", "counts", "adjacency", "laplacian", "x"],
     "--epsilon": [*NUMBERS, "1", "1e-5", "50"],
     "--delta": [*NUMBERS, "1e-6", "0.5", "1e-300"],
     "--records": [*NUMBERS, "500", "1125899906842624"],

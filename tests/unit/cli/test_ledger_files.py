@@ -114,7 +114,7 @@ def test_a_pending_request_has_its_own_exit_code(clinic, matrixdp, monkeypatch):
 
     request = ("--request", "may", "--wait", "0")
     with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.release.matrix.add_noise", die)
+        patch.setattr("matrixdp.mechanisms.mechanism.add_noise", die)
         assert matrixdp(*argv(), *request).code == 2
     pending = matrixdp(*argv(), *request)
     assert pending.code == 7

@@ -68,11 +68,11 @@ def test_a_regression_has_a_target_and_error_bars(clinic, matrixdp):
 @pytest.mark.parametrize(
     ("query", "more", "words"),
     [
-        ("correlation", ["--columns", "age,bmi", "--by", "smoker"], "Groups (--by)"),
+        ("correlation", ["--columns", "age,bmi", "--by", "smoker"], "Groups (by)"),
         ("components", [], "categories"),
         ("regression", ["--target", "bmi"], "categories"),
         ("means", [], "categories"),
-        ("correlation", ["--columns", "age,bmi", "--importance", "bmi=2"], "--importance"),
+        ("correlation", ["--columns", "age,bmi", "--importance", "bmi=2"], "importance shapes"),
         ("correlation", ["--columns", "age,bmi", "--missing", "midpoint"], "middle of their bounds"),
     ],
 )

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from matrixdp import Ledger, Person, Release, read_release
-from matrixdp.estimates import AdaptiveRelease
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from unit.cli.conftest import BUDGET
 
 USAGE, DATA, REFUSED = 2, 3, 4
@@ -202,7 +202,7 @@ def test_a_design_needs_no_data(visits, matrixdp):
     [
         (("--person", "household", "--schema", "person.toml"), "--person must be 'patient_id'"),
         (("--rows-per-person", "3"), "--person must be given with --rows-per-person"),
-        (("--person", "patient_id", "--rows-per-person", "0"), "rows (--rows-per-person) must be"),
+        (("--person", "patient_id", "--rows-per-person", "0"), "--rows-per-person must be"),
         (("--person", "height"), "column 'height' says whose each row is"),
         (("--person", "nobody"), "nobody"),
         (("--person", ""), "printable text"),

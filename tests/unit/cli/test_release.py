@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.cli.actions import release as releasing
-from matrixdp.cli.actions import release_output
 from matrixdp.records.files import FilePart, open_files
+from matrixdp.release import plan as planning
+from matrixdp.report import release_folder
 from matrixdp.report.release_page import DATASET_PAGE
 from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
 
@@ -22,7 +22,6 @@ FILES = {
     "matrix.npy",
     "matrix.parquet",
     "matrix.svg",
-    "mean.csv",
     "release.json",
     "report.html",
     "std.csv",
@@ -30,12 +29,17 @@ FILES = {
 }
 
 
+def list_files(method):
+    """Files of a covariance; a plain release also answers what follows from the moments of a table."""
+    return FILES | {"means.csv" if method == "plain" else "mean.csv"}
+
+
 @pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
 @pytest.mark.parametrize("method", ["adaptive", "plain"])
 def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data, method):
     done = matrixdp(*argv(data, "covariance", "--json", "--method", method))
     assert done.code == 0, done.err
-    assert {path.name for path in Path("out").iterdir()} == FILES == set(done.json()["files"])
+    assert {path.name for path in Path("out").iterdir()} == list_files(method) == set(done.json()["files"])
     matrix = np.load("out/matrix.npy")
     rows = list(csv.reader(Path("out/matrix.csv").read_text().splitlines()))
     assert rows[0] == ["", "age", "bmi"]
@@ -178,7 +182,7 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(release_output, "write_folder", full)
+        patch.setattr(release_folder, "write_folder", full)
         failed = matrixdp(*argv())
     assert failed.code == 2
     assert not Path("out").exists()
@@ -188,13 +192,13 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
 
 
 def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch):
-    write = release_output.write_folder
+    write = release_folder.write_folder
 
     def interrupted(result, folder):
         os.kill(os.getpid(), signal.SIGINT)
         return write(result, folder)
 
-    monkeypatch.setattr(release_output, "write_folder", interrupted)
+    monkeypatch.setattr(release_folder, "write_folder", interrupted)
     done = matrixdp(*argv())
     assert done.code == 0
     assert "was finished" in done.err
@@ -205,7 +209,7 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interrupt
 
 
 def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
-    import matrixdp.release.mechanism as module
+    import matrixdp.mechanisms.mechanism as module
 
     order = []
     blocks, draw, charge = FilePart.blocks, module.draw_gaussian, mdp.Ledger.charge
@@ -230,7 +234,7 @@ def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     assert Path("out/mine.txt").read_text() == "mine"
     assert read_charges() == []
     assert matrixdp(*argv("clinic.csv", "moments", "--force")).code == 0
-    assert {path.name for path in Path("out").iterdir()} == FILES
+    assert {path.name for path in Path("out").iterdir()} == list_files("adaptive")
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
@@ -292,7 +296,7 @@ def test_folders_and_patterns_are_released(clinic, matrixdp, data):
 
 
 def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", 100)
     done = matrixdp(*argv("clinic.parquet", "identity", "--json"))
     assert done.code == 0, done.err
     facts = json.loads(done.out)
@@ -312,7 +316,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
 
 
 def test_learned_directions_are_refused_for_a_large_data_set(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", 100)
     done = matrixdp(*argv("clinic.parquet", "identity", "--directions", "learned"))
     assert done.code == 2
     assert "learn them from moments" in done.err
@@ -320,7 +324,7 @@ def test_learned_directions_are_refused_for_a_large_data_set(clinic, matrixdp, m
 
 
 def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", 100)
     command = argv("clinic.parquet", "identity", "--request", "week-7")
     assert matrixdp(*command).code == 0
     first = pq.read_table("out")
@@ -337,7 +341,7 @@ def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, mat
 
 def test_a_large_data_set_that_is_complete_is_found_after_a_fault(clinic, matrixdp, monkeypatch):
     """The ledger could not be written when the folder was in place."""
-    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", 100)
     command = argv("clinic.parquet", "identity", "--request", "week-7")
 
     def fail(*_):
@@ -368,7 +372,7 @@ def test_invalid_workers_are_refused(clinic, matrixdp, workers):
 
 @pytest.mark.parametrize("limit", [100, 10**6])
 def test_rows_ordered_by_the_name_of_a_folder_are_refused(clinic, matrixdp, monkeypatch, limit):
-    monkeypatch.setattr(releasing, "_MAX_IN_MEMORY", limit)
+    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", limit)
     for i, piece in enumerate(np.array_split(np.arange(500), 2)):
         Path(f"set/ill={i}").mkdir(parents=True)
         pq.write_table(clinic.table.take(piece), f"set/ill={i}/part.parquet")

@@ -9,9 +9,9 @@ import pytest
 
 from matrixdp import Category, Columns, Number, YesNo
 from matrixdp.adaptive import Description
-from matrixdp.cli.actions.describe_data import describe_data
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
+from matrixdp.report.forecast import describe_data
 
 
 def read(folder, text):

@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
-from matrixdp.estimates import models
+from matrixdp.release import fit_models as models
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 

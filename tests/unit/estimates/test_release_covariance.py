@@ -12,10 +12,10 @@ import pytest
 import matrixdp as mdp
 from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.errors import DataError, LedgerError, ParameterError
-from matrixdp.estimates import AdaptiveRelease, PlainRelease
-from matrixdp.estimates.adaptive_release import digest_content
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import LargeDeltaWarning
+from matrixdp.release.adaptive_release import AdaptiveRelease, digest_content
+from matrixdp.release.plain_release import PlainRelease
 
 NAMES = ["age", "bmi", "pressure"]
 BOUNDS = mdp.Bounds([0, 10, 60], [100, 60, 180], names=NAMES)

@@ -13,13 +13,14 @@ from matrixdp import Bounds, Privacy
 from matrixdp.errors import MechanismError, ParameterError
 from matrixdp.paper import reproduce
 from matrixdp.paper.cells import part_cells, part_rows
-from matrixdp.release import load_plugins, registered_mechanisms, registry
+from matrixdp.release import registry
+from matrixdp.release.registry import load_plugins, registered_mechanisms
 
 BROKEN = """
 from dataclasses import replace
 from plugin_mechanisms import noisy
 from matrixdp.ledger import Gaussian
-from matrixdp.release import register_mechanism
+from matrixdp.release.registry import register_mechanism
 
 @register_mechanism("broken", cost=lambda privacy: Gaussian(privacy.mu / 2), tasks=("components",))
 def broken(query, privacy, data, *, stream=None, simulation=False):

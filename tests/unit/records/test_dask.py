@@ -8,7 +8,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records.parts import PartResult, unwrap_results
-from matrixdp.release import release_dataset
+from matrixdp.release.dataset import release_dataset
 from unit.records.conftest import BOUNDS, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 from unit.records.test_dataset import DESIGNS, charges, read, seeded
 

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.mechanisms import dataset_rows as passes
+from matrixdp.mechanisms import mechanism as rows
+from matrixdp.mechanisms.mechanism import RowMechanism
 from matrixdp.noise import BlockKey
-from matrixdp.release import DatasetRelease, dataset, release_dataset
-from matrixdp.release import dataset_passes as passes
-from matrixdp.release import mechanism as rows
-from matrixdp.release.mechanism import RowMechanism
+from matrixdp.release import dataset
+from matrixdp.release.dataset import DatasetRelease, release_dataset
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
 QUERY = mdp.Identity(BOUNDS, RECORDS)

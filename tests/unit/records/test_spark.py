@@ -11,7 +11,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import clusters as spark
-from matrixdp.release import release_dataset
+from matrixdp.release.dataset import release_dataset
 from unit.records.conftest import BOUNDS, RECORDS, make_table, write_parts
 from unit.records.test_dataset import DESIGNS, read, seeded
 

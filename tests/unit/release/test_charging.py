@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.adaptive import private_moment, private_scales
+from matrixdp.adaptive.moment import prepare_fit
+from matrixdp.adaptive.scales import prepare_scales
 from matrixdp.estimators import PrivateCovariance
+from matrixdp.release.charging import release_fit
 
 TOTAL = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, 0], [1, 1])
@@ -130,8 +132,8 @@ def test_an_allowance_pays_for_every_kind_of_release(ledger, tmp_path):
     mdp.release_mechanism("Laplace", small.query, mdp.Privacy(0.01, TOTAL.delta), DATA, **account)
     mdp.principal_directions(DATA, BOUNDS, tenth, records=30, share=0.2, **account)
     path = {**account, "ledger": ledger.path}
-    private_moment(DATA, BOUNDS, tenth, **path)
-    private_scales(DATA, BOUNDS, tenth, **path)
+    release_fit(prepare_fit(DATA, BOUNDS, tenth, aim="covariance"), **path)
+    release_fit(prepare_scales(DATA, BOUNDS, tenth), **path)
     PrivateCovariance(bounds=BOUNDS, epsilon=tenth.epsilon, delta=TOTAL.delta, **path).fit(DATA)
     assert [charge.allowance for charge in ledger.history("clinic")] == ["ann"] * 7
     assert ledger.incomplete("clinic") == []
@@ -141,7 +143,7 @@ def test_an_allowance_pays_for_every_kind_of_release(ledger, tmp_path):
 
 def test_an_allowance_that_is_too_small_refuses_before_noise_is_drawn(ledger, monkeypatch):
     ledger.allow("clinic", "ann", share=0.1)
-    monkeypatch.setattr("matrixdp.release.matrix.add_noise", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr("matrixdp.mechanisms.mechanism.add_noise", lambda *_: pytest.fail("noise was drawn"))
     head = ledger.head
     for name, message in (("ann", "the allowance 'ann' of 'clinic' has"), ("bob", "has no allowance 'bob'")):
         with pytest.raises(mdp.LedgerError, match=message):

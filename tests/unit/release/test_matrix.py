@@ -7,8 +7,8 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers import nearest_psd
-from matrixdp.release import release
-from matrixdp.release.mechanism import _noisy_rows, prepare
+from matrixdp.mechanisms.mechanism import _noisy_rows, prepare
+from matrixdp.release.run import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, -1], [4, 3], names=["a", "b"])
@@ -176,7 +176,7 @@ def test_two_releases_differ():
 
 
 def test_blocks_of_records_do_not_change_the_release(monkeypatch):
-    import matrixdp.release.mechanism as module
+    import matrixdp.mechanisms.mechanism as module
 
     design = CASES["identity"][0]
     truth = prepare(design, DATA, clip=True, missing="error")

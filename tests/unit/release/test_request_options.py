@@ -11,8 +11,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.ledger import Reserve
-from matrixdp.release import release as release_design
 from matrixdp.release.charging import describe_design
+from matrixdp.release.run import release as release_design
 from release_worker import BOUNDS, DATA, release_folder, run_worker
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -91,7 +91,7 @@ class TestDesigns:
 
         account = {"ledger": ledger, "dataset": "clinic", "request": "r"}
         with monkeypatch.context() as patch:
-            patch.setattr("matrixdp.release.matrix.add_noise", stop)
+            patch.setattr("matrixdp.mechanisms.mechanism.add_noise", stop)
             with pytest.raises(KeyboardInterrupt):
                 release(**account)
         ledger.wait = 1e9

@@ -207,7 +207,7 @@ class TestDataSets:
         """Another process finishes after this one has looked for a stored release."""
         first, stored = self.release(ledger, tmp_path / "out", request="r"), charging.Account.stored
         for name, words in (("out", None), ("other", "is not in .*other")):
-            answers = iter([lambda account, **_: None, stored])
+            answers = iter([lambda *_, **__: None, stored])
             monkeypatch.setattr(charging.Account, "stored", lambda *args, found=answers, **kw: next(found)(*args, **kw))
             if words is None:
                 assert self.release(ledger, tmp_path / name, request="r", force=True).files == first.files

@@ -23,12 +23,9 @@ from matrixdp.audit.page import (
     describe_replays,
     render_audit,
 )
-from matrixdp.cli.actions.design_options import GRAPHS, DesignOptions, build_design, build_query
-from matrixdp.cli.actions.input_files import read_matrix
+from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.output import echo_json, replace_nonfinite
-from matrixdp.cli.actions.person_options import ROW_PER_RECORD
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.options import QUERIES
 from matrixdp.design import Design, make_design
 from matrixdp.domain.columns import Category
 from matrixdp.domain.schema import Schema
@@ -36,7 +33,9 @@ from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.release.options import GRAPHS, PER_RECORD, QUESTIONS
 from matrixdp.release.output_folder import OutputFolder
+from matrixdp.release.plan import make_query, make_request_design, read_matrix
 
 _RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
 _SHOWN_AS_OTHERS = ("covariance", "correlation", "components", "regression", "means", "table")
@@ -85,7 +84,7 @@ def _audit_schema(path: Path | None, options: dict[str, Any], chosen: AuditOptio
         raise ParameterError("--schema must be given, or MODULE:NAME of a design, query, estimator or function.")
     schema, privacy = read_schema(path), _require_privacy(options)
     unbounded = options["rows_per_person"] is None and (schema.person is None or schema.person.rows is None)
-    by_row = ROW_PER_RECORD if (options["person"] or schema.person) and unbounded else ()
+    by_row = PER_RECORD if (options["person"] or schema.person) and unbounded else ()
     for query in [options["query"]] if options["query"] else _possible_queries(schema):
         if query in by_row and options["query"] is None:
             continue
@@ -98,7 +97,8 @@ def _audit_schema(path: Path | None, options: dict[str, Any], chosen: AuditOptio
         records = None if query in GRAPHS else _RECORDS if options["records"] is None else options["records"]
         if design_options.learned:
             raise ParameterError("--directions must be standard or a file for an audit: nothing is learned.")
-        design = build_design(design_options, build_query(design_options, schema, records))
+        request = design_options.to_request(schema)
+        design = make_request_design(request, make_query(request, records))
         yield _attack(f"{query} ({path.name})", design, chosen)
 
 
@@ -107,7 +107,7 @@ def _possible_queries(schema: Schema) -> list[str]:
     numbers = bool(_complete_numbers(schema))
     allowed = {
         name: schema.graph is not None if name in GRAPHS else numbers
-        for name in QUERIES
+        for name in QUESTIONS
         if name not in _SHOWN_AS_OTHERS
     }
     allowed["counts"] = len(_pairable(schema)) > 1

@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
-from matrixdp.answers.moments import correlation, covariance
+from matrixdp.adaptive.forecast import Forecast
+from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.cli.actions.adaptive_design import AdaptiveDesign, show_adaptive_design
-from matrixdp.cli.actions.describe_data import describe_data, describe_moments
-from matrixdp.cli.actions.design_options import DesignOptions, build_design, build_query, find_records, refuse_extremes
+from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
-from matrixdp.cli.actions.method import choose_method_for, find_bounds
-from matrixdp.cli.actions.output import echo_json, warn_about_delta, write_file
-from matrixdp.cli.actions.person_options import find_person
-from matrixdp.cli.actions.table_design import (
-    collect_predictions,
-    list_predictions,
-    print_predictions,
-    print_section,
-    vary_design,
-)
+from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
-from matrixdp.display import Numbers, format_numbers, format_table, has_equal_rows, make_visible
-from matrixdp.domain.schema import Schema
+from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
-from matrixdp.gdp import share_mu
-from matrixdp.ledger import Gaussian
 from matrixdp.ledger.location import Location
-from matrixdp.queries import Moments, TableMoments
-from matrixdp.report.answers import SUMMARIES
+from matrixdp.privacy import describe_guarantee
+from matrixdp.queries import TableMoments
+from matrixdp.release.output_folder import write_file
+from matrixdp.release.plan import Plan, plan, refuse_extremes
+from matrixdp.report.answers import Answer
+from matrixdp.report.forecast import (
+    KINDS,
+    forecast_fit,
+    judged_by,
+    list_predictions,
+    predict_std,
+    read_forecast,
+    vary_epsilon,
+)
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.types import Floats
 
 _SHOWN = ("median_std", "largest_std")
 _GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
+_MOST_TABLES = 12
+_MOST_NUMBERS = 40  # with more, other epsilons take too long to simulate
+_NUMBER_COLUMNS = ("mean", "standard deviation")
+_DESCRIBED = (
+    "by simulation of releases, for data as the schema expects (expected_mean, expected_std, expected_missing,\n"
+    "  expected_shares, expected_correlation), or as tables usually are; no data were read\n"
+    "  percentages are of the width of the bounds, for covariances of the product of two widths"
+)
+Left = tuple[float, float] | None  # epsilon in the ledger, now and after a release
 
 
 def run_design(
@@ -53,50 +61,33 @@ def run_design(
     allowance: str | None,
     as_json: bool,
 ) -> None:
-    """Make a design and print what it predicts."""
-    schema = read_schema(options.schema)
-    records = find_records(options, schema)
-    choice = choose_method_for(options, schema, records)
-    if choice is not None and choice.method == "adaptive":
-        assert records is not None  # only graphs have none
-        if plot is not None or features is not None:
-            raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
-        warn_about_delta(options.privacy, records)
-        bounds = find_bounds(options, schema)
-        person = find_person(options, schema)
-        fit = AdaptiveDesign(options, bounds, records, choice, describe_data(schema, bounds), person)
-        preview = None if ledger is None else fit.preview(ledger, require_dataset(dataset), allowance)
-        show_adaptive_design(fit, preview, as_json=as_json)
+    """Plan a release, and print what is predicted."""
+    made = plan(options.to_request(read_schema(options.schema)))
+    if made.adaptive and (plot is not None or features is not None):
+        raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
+    warn_about_delta(made.request.privacy, made.records)
+    left = None if ledger is None else _preview_ledger(made, ledger, require_dataset(dataset), allowance)
+    if made.design is None:
+        _show_fit(made, left, as_json=as_json)
         return
-    design = build_design(options, build_query(options, schema, records))
-    warn_about_delta(options.privacy, records)
-    left = None
-    if ledger is not None:
-        left = _preview_ledger(ledger, require_dataset(dataset), allowance, options, design)
     with refuse_extremes():
         if plot is not None:
-            pair = _parse_pair(features, design)
-            write_file(plot, draw_design(design, pair), option="plot")
+            write_file(plot, draw_design(made.design, _parse_pair(features, made.design)), option="plot")
         if as_json:
-            method = {} if choice is None else choice._asdict()
-            echo_json(method | _collect_facts(options, design, schema, left))
+            method = {} if made.choice is None else made.choice._asdict()
+            echo_json(method | _collect_facts(made, made.design, left))
         else:
-            if choice is not None:
-                click.echo(f"Method: a plain release. {choice.reason}")
-            _print_design(options, design, schema, left)
+            if made.choice is not None:
+                click.echo(f"Method: a plain release. {made.choice.reason}")
+            _print_design(made, made.design, left)
             if plot is not None:
                 click.echo(f"\nPicture: {plot}")
 
 
-def _preview_ledger(
-    path: Location, dataset: str, allowance: str | None, options: DesignOptions, design: Design
-) -> tuple[float, float]:
-    """Epsilon left in the ledger, now and after a release."""
+def _preview_ledger(made: Plan, path: Location, dataset: str, allowance: str | None) -> Left:
     with open_ledger(path) as ledger:
         before = ledger.remaining(dataset, allowance=allowance)
-        after = ledger.whatif(dataset, design, allowance=allowance)
-        if options.learned:  # directions and release together cost the whole budget
-            after = ledger.whatif(dataset, Gaussian(options.privacy.mu), allowance=allowance)
+        after = ledger.whatif(dataset, made, allowance=allowance)
     return before.epsilon, after.epsilon
 
 
@@ -115,53 +106,30 @@ def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
     return names.index(chosen[0]), names.index(chosen[1])
 
 
-def predict_std(options: DesignOptions, design: Design, schema: Schema) -> tuple[Floats, Sequence[str], Sequence[str]]:
-    """Error of every entry that a report would show, and the names of rows and columns.
-
-    For a covariance or correlation it depends on the data; the prediction is for data as the schema expects.
-    """
-    rows, columns = design.query.entry_names
-    if options.kind == "matrix" or options.kind in SUMMARIES:
-        return design.std, rows, columns
-    if isinstance(design.query, TableMoments):
-        answers = list_predictions(options, design, schema)
-        found = next(one.estimate for one in answers if one.name == options.kind)
-        return found.std, found.rows, found.columns
-    assert isinstance(design.query, Moments)
-    read = covariance if options.kind == "covariance" else correlation
-    return read(describe_moments(schema, design.query.bounds), design).std, rows[1:], columns[1:]
-
-
-def _vary_epsilon(options: DesignOptions, design: Design, schema: Schema) -> list[dict[str, float]]:
+def _tabulate_epsilons(made: Plan) -> list[dict[str, float]]:
     """Errors of the same design at smaller and larger epsilons."""
     rows = []
-    for other in vary_design(options, design):
-        std, _, _ = predict_std(options, other, schema)
+    for other in vary_epsilon(made):
+        std, _, _ = predict_std(other)
+        assert other.design is not None
         noisy = std[np.isfinite(std) & (std > 0)]  # none in the correlation of a single feature
         rows.append(
             {
-                "epsilon": other.privacy.epsilon,
-                "mu": other.distance,
+                "epsilon": other.request.epsilon,
+                "mu": other.design.distance,
                 "median_std": float(np.median(noisy)) if noisy.size else 0.0,
                 "largest_std": float(noisy.max(initial=0.0)),
-                "relative_error": other.relative_error,
+                "relative_error": other.design.relative_error,
             }
         )
     return rows
 
 
-def _learning_mu(options: DesignOptions) -> float | None:
-    """Cost of learning the directions, if they are learned."""
-    return share_mu(options.privacy.mu, options.directions_share) if options.learned else None
-
-
-def _collect_facts(
-    options: DesignOptions, design: Design, schema: Schema, left: tuple[float, float] | None
-) -> dict[str, Any]:
-    std, rows, columns = predict_std(options, design, schema)
+def _collect_facts(made: Plan, design: Design, left: Left) -> dict[str, Any]:
+    std, rows, columns = predict_std(made)
     equal_rows = has_equal_rows(std)
     facts: dict[str, Any] = {
-        "query": options.query,
+        "query": made.request.question,
         "shape": list(design.query.shape),
         "epsilon": design.privacy.epsilon,
         "delta": design.privacy.delta,
@@ -171,7 +139,7 @@ def _collect_facts(
         "allocation": design.allocation.rule,
         "mu": design.distance,
         "mu_squared": design.distance**2,
-        "directions_mu": _learning_mu(options),
+        "directions_mu": made.learning_mu,
         "exact": design.exact,
         "gain": design.gain,
         "excess": design.excess,
@@ -179,37 +147,58 @@ def _collect_facts(
         "rows": None if equal_rows else list(rows),
         "columns": list(columns),
         "std": (std[:1] if equal_rows else std).tolist(),
-        "budgets": _vary_epsilon(options, design, schema),
+        "budgets": _tabulate_epsilons(made),
     }
     if isinstance(design.query, TableMoments):
-        facts["answers"] = collect_predictions(options, design, schema)
+        facts["answers"] = _collect_predictions(made)
         facts["asked_alone"] = [
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
         ]
-    if left is not None:
-        facts["ledger"] = {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}
-    return facts
+    return facts | _describe_left(left)
 
 
-def _print_design(options: DesignOptions, design: Design, schema: Schema, left: tuple[float, float] | None) -> None:
+def _describe_left(left: Left) -> dict[str, Any]:
+    return {} if left is None else {"ledger": {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}}
+
+
+def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
+    """The predictions as content of JSON; None where noise would hide an answer."""
+    found = {data: list_predictions(made, data=data) for data in SHAPES}
+    return [
+        {
+            "title": answers[0].title,
+            "rows": answers[0].estimate.rows,
+            "columns": answers[0].estimate.columns,
+            "std": _list_errors(found["typical"][number].estimate.std),
+            **{data: _list_errors(one.estimate.std) for data, one in zip(found, answers, strict=True)},
+        }
+        for number, answers in enumerate(zip(*found.values(), strict=True))
+    ]
+
+
+def _list_errors(std: Floats) -> list[list[float | None]]:
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in std]
+
+
+def _print_design(made: Plan, design: Design, left: Left) -> None:
     lines = make_visible(design.explain(), keep="\n").split("\n")
     if isinstance(design.query, TableMoments):  # what is predicted first, and how the noise was chosen last
         click.echo("\n".join(lines[:_GUARANTEE]))
-        print_predictions(options, design, schema)
-        if options.query == "everything":
+        _print_predictions(made)
+        if made.request.question == "everything":
             single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-            print_section("If only this were released, with the same guarantee", "\n".join(single))
+            _print_section("If only this were released, with the same guarantee", "\n".join(single))
     else:
         click.echo("\n".join(lines))
-        _print_std(options, design, schema)
-        rows = _vary_epsilon(options, design, schema)
+        _print_std(made)
+        rows = _tabulate_epsilons(made)
         shown = [[f"{row['epsilon']:g}", *(f"{row[name]:.3g}" for name in _SHOWN)] for row in rows]
         errors = [[*cells, f"{row['relative_error']:.2%}"] for cells, row in zip(shown, rows, strict=True)]
         header = ["epsilon", "median std", "largest std", "relative to range"]
-        print_section("Error at other epsilons", format_table(header, errors))
-    print_section("Cost in the ledger", _describe_cost(options, design, left))
+        _print_section("Error at other epsilons", format_table(header, errors))
+    _print_section("Cost in the ledger", _describe_cost(made, design.distance, left))
     if isinstance(design.query, TableMoments):
-        print_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
+        _print_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
 
 
 def _describe_ratio(ratio: float) -> str:
@@ -218,31 +207,174 @@ def _describe_ratio(ratio: float) -> str:
     return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
 
 
-def _print_std(options: DesignOptions, design: Design, schema: Schema) -> None:
-    std, rows, columns = predict_std(options, design, schema)
+def _print_std(made: Plan) -> None:
+    std, rows, columns = predict_std(made)
     subject, note = "every entry", ""
     if has_equal_rows(std):
         subject, std, rows = "each entry of every row", std[:1], ["all"]
-    if options.kind != "matrix":
-        subject += f" of the {options.kind}"
+    if made.request.kind != "matrix":
+        subject += f" of the {made.request.kind}"
         note = (
             "\n  for data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables "
             "usually are"
         )
-    print_section(
+    _print_section(
         f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note
     )
 
 
-def _describe_cost(options: DesignOptions, design: Design, left: tuple[float, float] | None) -> str:
-    lines = [f"a release costs mu {design.distance:.6g}, that is mu^2 {design.distance**2:.6g}"]
-    learning = _learning_mu(options)
-    if learning is not None:
+def _print_predictions(made: Plan) -> None:
+    """The predicted error of each answer for typical data, its range, and the error at other epsilons."""
+    ranges = {data: list_predictions(made, data=data) for data in SHAPES}
+    for answer in ranges["typical"][:_MOST_TABLES]:
+        estimate = answer.estimate
+        columns = 1 if answer.name == "regression" else None  # the second one is the sampling error
+        shown = Numbers(estimate.std[:, :columns], None, estimate.rows, estimate.columns[:columns], estimate.reason)
+        _print_section(make_visible(f"Predicted error of: {answer.title}"), format_numbers(shown))
+    table = _tabulate_medians(made, list(ranges), list(ranges.values()))
+    _print_section("Median error, by how easy the data are where the schema has no guess", table)
+    click.echo(f"  {_DESCRIBED}")
+    if len(_table(made).used.numbers) <= _MOST_NUMBERS and made.request.kind != "components":
+        others = list(vary_epsilon(made))
+        found = [list_predictions(other) for other in others]
+        table = _tabulate_medians(made, [f"epsilon {other.request.epsilon:g}" for other in others], found)
+        _print_section("Median error at other epsilons, for typical data", table)
+
+
+def _tabulate_medians(made: Plan, header: list[str], found: list[list[Answer]]) -> str:
+    """Median errors of each table, in one column for each list of tables."""
+    rows: list[list[str]] = []
+    for answers in list(zip(*found, strict=True))[:_MOST_TABLES]:
+        parts = [_list_parts(answer, _table(made)) for answer in answers]
+        rows += [[make_visible(one[0].label), *map(_show_median, one)] for one in zip(*parts, strict=True)]
+    return format_table(["", *header], rows)
+
+
+def _table(made: Plan) -> TableMoments:
+    assert isinstance(made.query, TableMoments)  # as of all queries with places
+    return made.query
+
+
+class _Part(NamedTuple):
+    """Errors that can be compared with each other."""
+
+    label: str
+    errors: Floats
+    relative: bool = False  # to the width of the bounds
+
+
+def _list_parts(answer: Answer, query: TableMoments) -> list[_Part]:
+    """The errors of a table, in units in which they can be compared."""
+    std, title = answer.estimate.std, answer.title
+    widths = np.array([[number.upper - number.lower for number in query.used.numbers]])
+    if answer.name == "means":
+        return [_Part(f"{title}: {name}", std[:, [k]] / widths.T, True) for k, name in enumerate(_NUMBER_COLUMNS)]
+    if answer.name == "groups":
+        return [_Part(f"{title}: share", std[:, :1]), _Part(f"{title}: means", std[:, 1:] / widths, True)]
+    if answer.name == "means_by_level":
+        return [_Part(title, std[:, 1:] / widths, True)]
+    if answer.name == "covariance":
+        return [_Part(title, std / widths / widths.T, True)]
+    if answer.name == "regression":
+        return [_Part(f"{title}: {name}", std[k, :1]) for k, name in enumerate(answer.estimate.rows)]
+    return [_Part(title, std)]
+
+
+def _show_median(part: _Part) -> str:
+    errors = np.where(np.isnan(part.errors), np.inf, part.errors)
+    median = _median(errors)
+    if not np.isfinite(median):
+        return "hidden"
+    return f"{median:.2%}" if part.relative else format_number(median, 3)
+
+
+def _median(errors: Floats) -> float:
+    """The median of the errors, without those that are zero, as on the diagonal of a correlation."""
+    noisy = errors[errors > 0]
+    return float(np.median(noisy)) if noisy.size else 0.0
+
+
+def _describe_cost(made: Plan, mu: float, left: Left) -> str:
+    lines = [f"a release costs mu {mu:.6g}, that is mu^2 {mu**2:.6g}"]
+    if made.learning_mu is not None:
         lines += [
-            f"learning its directions costs another mu {learning:.6g}",
+            f"learning its directions costs another mu {made.learning_mu:.6g}",
             "the errors above are for the standard directions; with learned ones they can be smaller, or much larger "
             "if the ranges of the features differ a lot",
         ]
     if left is not None:
         lines.append(f"epsilon {left[0]:.4g} is left, and {left[1]:.4g} would be left after a release")
     return "\n".join(f"  {line}" for line in lines)
+
+
+def _print_section(title: str, text: str) -> None:
+    click.echo(f"\n{click.style(title, bold=True)}\n{text}")
+
+
+def _show_fit(made: Plan, left: Left, *, as_json: bool) -> None:
+    """Print the method and why, the guarantee, predicted errors, and the cost of an adaptive fit."""
+    found, request = forecast_fit(made), made.request
+    if as_json:
+        echo_json(_collect_fit_facts(made, found, left))
+        return
+    privacy, names = request.privacy, made.bounds.names or ()
+    assert made.choice is not None  # of an adaptive fit
+    click.echo(f"Method: an adaptive fit. {made.choice.reason}")
+    guarantee = describe_guarantee(privacy.epsilon, privacy.delta, made.neighbours, made.unit)
+    odds = describe_odds(privacy.epsilon, privacy.delta, made.unit.words)
+    click.echo(f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}\n{wrap_text(odds)}")
+    typical, shown = read_forecast(made, found, "typical"), judged_by(request.question)
+    rows = names if len(typical) > 1 else ("all",)
+    subject = {"means": "mean"}.get(shown, shown)
+    _print_section(
+        f"Predicted error of every {subject}, for typical data", format_numbers(Numbers(typical, None, rows, names))
+    )
+    errors = {kind: read_forecast(made, found, kind) for kind in KINDS}
+    ranges = [[kind, f"{_median(errors[kind]):.3g}", f"{errors[kind].max():.3g}", look] for kind, look in KINDS.items()]
+    _print_section("Range over the shapes that data may have", format_table(["data", "median", "largest", ""], ranges))
+    click.echo(
+        "  by simulation of the fit, for records that fill their bounds as the schema expects (expected_mean,\n"
+        "  expected_std, expected_correlation), or as tables usually do; no data were read"
+    )
+    if shown != request.question:
+        click.echo("  components and regressions are computed from these correlations")
+    others = _vary_fit(made, found)
+    if len(others) > 1:
+        lines = [[f"{row['epsilon']:g}", *(f"{row[kind]:.3g}" for kind in KINDS)] for row in others]
+        _print_section("Median error at other epsilons", format_table(["epsilon", *KINDS], lines))
+    _print_section("Cost in the ledger", _describe_cost(made, privacy.mu, left))
+
+
+def _vary_fit(made: Plan, found: Forecast) -> list[dict[str, float]]:
+    """Median errors of a fit at smaller and larger epsilons."""
+    rows = []
+    for other in [made] if made.bounds.size > _MOST_NUMBERS else vary_epsilon(made):
+        try:
+            errors = found if other is made else forecast_fit(other)
+        except ParameterError:  # an epsilon for which no fit can be made
+            continue
+        medians = {kind: _median(read_forecast(other, errors, kind)) for kind in KINDS}
+        rows.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
+    return rows
+
+
+def _collect_fit_facts(made: Plan, found: Forecast, left: Left) -> dict[str, Any]:
+    request = made.request
+    assert made.choice is not None  # of an adaptive fit
+    facts: dict[str, Any] = {
+        "query": request.question,
+        **made.choice._asdict(),
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "loss": name_loss(request.epsilon),
+        "neighbours": str(made.neighbours),
+        "unit": str(made.unit),
+        "records": made.records,
+        "mu": request.privacy.mu,
+        "mu_squared": request.privacy.mu**2,
+        "columns": list(made.bounds.names or ()),
+        "shown": judged_by(request.question),
+        "std": {kind: read_forecast(made, found, kind).tolist() for kind in KINDS},
+        "budgets": _vary_fit(made, found),
+    }
+    return facts | _describe_left(left)

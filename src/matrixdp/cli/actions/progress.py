@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -23,35 +22,36 @@ class Progress:
         Text before the bar.
     quiet : bool
         Show nothing.
-    report : callable, optional
-        Called with the share of the records that were read.
     """
 
-    def __init__(
-        self, records: int, label: str, *, quiet: bool = False, report: Callable[[float], object] | None = None
-    ) -> None:
+    def __init__(self, records: int, label: str, *, quiet: bool = False) -> None:
         self._shown = sys.stderr.isatty() and not quiet
-        self._records, self._label, self._report = records, label, report
+        self._records, self._label = records, label
         self._bar: Any = None
         self._done = 0
         self._start = time.monotonic()
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        if self._shown:
+        return self
+
+    def _open(self) -> None:
+        if self._bar is None:
             bar: Any = click.progressbar(
                 length=self._records, label=self._label, file=sys.stderr, item_show_func=lambda _: self._format_rate()
             )
             self._bar = self._stack.enter_context(bar)
-        return self
 
     def advance(self, records: int) -> None:
-        """Add to the number of records that were read."""
+        """Add to the number of records that were read; the bar ends when all were, also if they are read again."""
+        if not self._shown:
+            return
+        self._open()
         self._done += records
-        if self._bar is not None:
-            self._bar.update(records)
-        if self._report is not None:
-            self._report(min(1.0, self._done / max(self._records, 1)))
+        self._bar.update(records)
+        if self._done >= self._records:
+            self._stack.close()
+            self._shown = False
 
     def _format_rate(self) -> str:
         return f"{self._done / max(time.monotonic() - self._start, 1e-3):,.0f} rows/s"

@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from matrixdp.adaptive.method import MethodChoice
 from matrixdp.cli.actions.output import echo_json, wrap_text
-from matrixdp.cli.actions.release_options import ReleaseOptions
 from matrixdp.display import Numbers, format_numbers, make_visible
-from matrixdp.errors import ParameterError
-from matrixdp.estimates import AdaptiveRelease
-from matrixdp.release import DatasetRelease, Guaranteed, MechanismRelease
-from matrixdp.release.output_folder import OutputFolder
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.result import Guaranteed
 from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates
-from matrixdp.report.files import write_folder
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
+from matrixdp.report.release_folder import ReleaseFolder
 from matrixdp.report.release_page import DATASET_PAGE
 from matrixdp.report.words import DASH
 
 _MOST_TABLES = 12
 
 
-def write_results(content: ReportContent, out: OutputFolder, directions: str | None = None) -> Sequence[str]:
-    """Write the folder of a release, with learned directions if there are any; return the names of its files."""
-    try:
-        if directions is not None:
-            (out.path / "directions.json").write_text(directions, encoding="utf-8")
-        files = write_folder(content, out.path)
-        out.finish()
-    except OSError as error:
-        raise ParameterError(f"out: {out.place} cannot be written: {error.strerror or error}.") from None
-    return files
-
-
-def print_remarks(options: ReleaseOptions, *, interrupted: bool, released_before: bool) -> None:
-    """Say on standard error what was unusual about a release."""
-    if interrupted:
-        click.echo("matrixdp: interrupted after the charge, so the release was finished first.", err=True)
-    if released_before:
-        click.echo(f"matrixdp: {options.request} was released before; it was not charged again.", err=True)
-
-
-def print_release(
-    content: ReportContent, options: ReleaseOptions, files: Sequence[str], choice: MethodChoice | None = None
-) -> None:
+def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
+    content, choice = folder.content, folder.outcome.plan.choice
+    assert content is not None
     release = content.release
     assert not isinstance(release, MechanismRelease)
-    if options.as_json:
-        facts = _collect_facts(release, options, files, content.ledger) | {"notes": list(content.remarks)}
+    if as_json:
+        facts = _collect_facts(folder, out) | {"notes": list(content.remarks)}
         if choice is not None:
             facts |= choice._asdict()
         if content.answers:
@@ -73,7 +51,7 @@ def print_release(
         what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"
         click.echo(f"\nMethod: {what}. {choice.reason}")
     _print_guarantee(release, content.ledger, content.mechanism.query.protects)
-    click.echo(f"Report: {options.out / 'report.html'}")
+    click.echo(f"Report: {out / 'report.html'}")
 
 
 def _print_answers(content: ReportContent) -> None:
@@ -95,23 +73,25 @@ def _collect_answer(answer: Answer, content: ReportContent) -> dict[str, Any]:
     return {"file": f"{answer.name}.csv", "title": answer.title, "group": group, **answer.estimate.to_dict()}
 
 
-def print_dataset(release: DatasetRelease, options: ReleaseOptions, ledger: LedgerSummary | None) -> None:
+def print_dataset(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print where a noisy data set is, how large its noise is, and its guarantee."""
+    release = folder.outcome.release
+    assert isinstance(release, DatasetRelease)
     design = release.design
     rows, columns = design.query.shape
-    if options.as_json:
-        facts = _collect_facts(release, options, [*release.files, DATASET_PAGE, "_release.json"], ledger)
+    if as_json:
+        facts = _collect_facts(folder, out)
         facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
         echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
         return
     count = len(release.files)
-    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {options.out}, in {count:,} Parquet files")
+    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {out}, in {count:,} Parquet files")
     click.echo("\nStandard deviation of the noise in every row:")
     click.echo(format_numbers(Numbers(release.std[None], None, ("noise",), design.query.names or ())))
     if release.missing == "midpoint":
         click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
-    _print_guarantee(release, ledger, design.query.protects)
-    click.echo(f"Report: {options.out / DATASET_PAGE}")
+    _print_guarantee(release, folder.ledger, design.query.protects)
+    click.echo(f"Report: {out / DATASET_PAGE}")
 
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
@@ -130,12 +110,11 @@ def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummar
         )
 
 
-def _collect_facts(
-    release: Guaranteed | AdaptiveRelease, options: ReleaseOptions, files: Sequence[str], ledger: LedgerSummary | None
-) -> dict[str, Any]:
+def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
+    release, ledger = folder.outcome.release, folder.ledger
     facts: dict[str, Any] = {
-        "out": str(options.out),
-        "files": list(files),
+        "out": str(out),
+        "files": list(folder.files),
         "epsilon": release.privacy.epsilon,
         "delta": release.privacy.delta,
         "loss": name_loss(release.privacy.epsilon),

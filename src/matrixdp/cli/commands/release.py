@@ -98,8 +98,7 @@ def release(no_ledger: bool, **options: Any) -> None:
     if None not in anchors:
         raise click.UsageError("--anchor-to and --anchor-command cannot be used together.")
     from matrixdp.cli.actions.design_options import DesignOptions
-    from matrixdp.cli.actions.release import run_release
-    from matrixdp.cli.actions.release_options import ReleaseOptions
+    from matrixdp.cli.actions.release import ReleaseOptions, run_release
 
     chosen, rest = split_options(options, DesignOptions)
     run_release(chosen, ReleaseOptions(**rest))

@@ -1,0 +1,306 @@
+"""The Gaussian mechanism on integers, which adds noise to an answer.
+
+The answer is whitened and rounded to integers, and exact Gaussian integers are added (`docs/mathematics.md`,
+"Rounding"). Everything after that is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.checks import check_flag
+from matrixdp.design.design import Design, check_design
+from matrixdp.design.grid import column_factors
+from matrixdp.design.public_total import adjust_total
+from matrixdp.device import is_device_block, is_on_device
+from matrixdp.errors import ParameterError, StreamError, show
+from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
+from matrixdp.mechanisms.interception import current_answer
+from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
+from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
+from matrixdp.noise.gaussian import Sampler
+from matrixdp.noise.matrix import triangle_to_vector, vector_to_triangle
+from matrixdp.queries import Identity
+from matrixdp.queries.base import check_answer, check_count
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyAnswer:
+    """A noisy matrix and the design of its noise. Nothing in it is private.
+
+    Attributes
+    ----------
+    matrix : float64 array of the query's shape
+        On a GPU if it is a data set that was there.
+    design : Design
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed, or is the answer of an audit: then nothing is
+        protected.
+    """
+
+    matrix: Floats
+    design: Design
+    simulation: bool = False
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of the noise in each entry."""
+        return self.design.std
+
+
+def measure(design: Design, data: Any, *, stream: Stream | None = None, simulation: bool = False) -> NoisyAnswer:
+    """The noisy answer of a design's query on private data, without a charge: whoever calls has charged for it.
+
+    Privacy
+    -------
+    `design.distance`-GDP for `design.neighbours`. Records are moved into their bounds, and missing values are errors.
+    """
+    check_stream(stream, simulation=simulation)
+    check_design(design)
+    with np.errstate(all="ignore"):  # a warning could reveal private data
+        return draw_answer(design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation)
+
+
+def draw_answer(
+    design: Design, prepared: NDArray[Any], stream: Stream | None = None, *, simulation: bool = False
+) -> NoisyAnswer:
+    """The noisy answer, from what `prepare` returned; an audit may answer in place of noise (`interception`).
+
+    Without a `stream`, a new one is keyed from the operating system.
+    """
+    answer = current_answer()
+    if is_on_device(prepared):
+        matrix = noisy_device_rows(design, prepared, Stream() if stream is None else stream)
+    elif answer is None:
+        matrix = design.query.finish(add_noise(design, prepared, Stream() if stream is None else stream))
+    else:
+        matrix, simulation = design.query.finish(answer(design, prepared)), True
+    return NoisyAnswer(matrix, design, simulation)
+
+
+def check_stream(stream: Stream | None, *, simulation: bool) -> None:
+    """Raise an error for a stream from outside, unless the release is marked as a simulation."""
+    check_flag(simulation, "simulation")
+    if stream is not None and not isinstance(stream, Stream):
+        raise ParameterError(f"stream must be a Stream, such as Stream(seed=1), got {show(stream)} instead.")
+    if stream is not None and not simulation:
+        raise StreamError(
+            "a stream that others may know or use again must not protect data. "
+            "Leave it out, or say simulation=True and the release is marked as a simulation."
+        )
+
+
+def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:
+    """All that is computed from the private data before the charge; raises every error of the data.
+
+    Returns
+    -------
+    array
+        The answer in whole steps of the grid, or the records of a query that rounds entrywise, which are rounded block
+        by block. Private.
+    """
+    query = design.query
+    query.check_people(data)
+    if isinstance(query, Identity) and is_device_block(data):
+        on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
+        return on_device
+    if isinstance(query, Identity) and design.entrywise:
+        rows = query.read_rows(data, clip=clip, missing=missing)
+        check_count(len(rows), query.shape[0])
+        return rows
+    answer = check_answer(query, query.evaluate(data, clip=clip, missing=missing))
+    whitened = _whiten(design, answer)
+    steps = np.rint(whitened * 2.0**design.grid.bits)
+    return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
+
+
+def _whiten(design: Design, answer: Floats) -> Floats:
+    """The answer in the coordinates in which the noise is independent with unit variance."""
+    if design.structure is not None:
+        return design.structure.whiten(design.noise, answer)
+    if design.flat:
+        return design.noise.whiten(answer.reshape(-1, 1))
+    whitened = design.noise.whiten(answer)
+    return triangle_to_vector(whitened) if design.query.symmetric else whitened
+
+
+def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
+    """The integers to which noise is added, from what `prepare` returned. Private; for audits."""
+    if not design.entrywise:
+        return prepared
+    steps = np.empty(prepared.shape)
+    _EntrywiseRows(design).round(prepared, steps)
+    return steps.astype(np.int64)
+
+
+def add_noise(design: Design, prepared: NDArray[Any], stream: Stream) -> Floats:
+    """The noisy answer in the answer's units, before its public part is added."""
+    if design.entrywise:
+        return _noisy_rows(design, prepared, stream)
+    return unwhiten(design, prepared + draw_noise(design, prepared.shape, stream))
+
+
+def draw_noise(design: Design, shape: tuple[int, ...], stream: Stream) -> NDArray[np.int64]:
+    """Gaussian integers for an answer that is rounded as a whole."""
+    return draw_gaussian(stream, design.grid.bits, shape=shape)
+
+
+def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) -> Floats:
+    """Noisy records less the midpoint, of shape (records, features), made block by block if they are many."""
+    rows, columns = design.query.shape
+    out = np.empty((rows, columns))
+    grid = _EntrywiseRows(design)
+    step = max(1, BLOCK // columns)
+
+    def make_draw() -> Draw:
+        integers = np.empty((min(step, rows), columns), np.int64)
+        sampler = Sampler(design.grid.bits, out.size)
+
+        def draw(block_stream: Stream, places: slice) -> None:
+            block = out[places]
+            noisy = integers[: len(block)]
+            grid.round(records[places], block)
+            sampler.fill(block_stream, noisy.reshape(-1))
+            noisy += block.astype(np.int64)
+            grid.values(noisy, block)
+
+        return draw
+
+    if rows <= step:
+        make_draw()(stream, slice(None))
+    else:
+        draw_blocks(stream, rows, make_draw, block=step)
+    return out
+
+
+def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
+    """Noisy integers in the answer's units; post-processing."""
+    noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
+    if design.structure is not None:
+        return design.structure.combine(design.noise, noisy)
+    left, right = design.noise.factors()
+    symmetric = design.query.symmetric
+    if design.flat:
+        matrix = apply_factors(left, noisy, right).reshape(design.query.shape)
+    elif symmetric:
+        matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
+    else:
+        matrix = apply_factors(left, noisy, right)
+    if design.query.total is not None:
+        adjust_total(matrix, design.noise, design.query.total)
+    return (matrix + matrix.T) / 2 if symmetric else matrix
+
+
+class _EntrywiseRows:
+    """Converts records to grid steps and back entry by entry, for noise that is independent between features."""
+
+    def __init__(self, design: Design) -> None:
+        self._factors = column_factors(design.noise, design.grid.bits)
+        self.round = rowwise_query(design).row_rounding(self._factors)
+
+    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
+        """Noisy steps in the records' units."""
+        np.add(noisy, 0.5, out=out)
+        out /= self._factors
+
+
+class _WhitenedRows:
+    """Converts records to grid steps and back where directions mix the features, or records lie in a ball.
+
+    A row's bits may depend on its place in a block, as BLAS works on several rows at once, but on nothing else.
+    """
+
+    def __init__(self, design: Design) -> None:
+        noise = design.noise
+        self._query, self._limit, self._unit = rowwise_query(design), design.grid.limit, 2.0**design.grid.bits
+        self._whitening = noise.rowcov.whitening, noise.colcov.whitening
+        self._factors = noise.factors()
+
+    def round(self, records: NDArray[np.generic], out: Floats) -> None:
+        """Rows of the answer in whole steps along the directions of the noise."""
+        left, right = self._whitening
+        np.rint(apply_factors(left, self._query.centre_rows(records), right) * self._unit, out=out)
+        np.clip(out, -self._limit, self._limit, out=out)
+
+    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
+        """Noisy steps in the records' units."""
+        left, right = self._factors
+        values = (noisy.astype(np.float64) + 0.5) / self._unit
+        out[...] = apply_factors(left, values, right)
+
+
+class RowMechanism:
+    """Noisy rows of a data set that is released in parts.
+
+    Row i of the data set gets the noise of row i of an infinite table, which is drawn in blocks of a fixed size, each
+    from a stream derived from the key of the release and the number of the block. So a part that is processed twice
+    gets the same bits, and neither the number of workers nor the partition of the records can change one.
+
+    Parameters
+    ----------
+    design : Design
+        For the identity query, its noise the same for every record.
+    key : BlockKey
+        The release's own.
+
+    Privacy
+    -------
+    Use a key for one data set only: two data sets with the same noise reveal their difference.
+    """
+
+    def __init__(self, design: Design, key: BlockKey) -> None:
+        check_rowwise(design)
+        self._design, self._key = design, key
+        self._columns = design.query.shape[1]
+        self._size = max(1, BLOCK // self._columns)
+        self._grid = (_EntrywiseRows if design.entrywise else _WhitenedRows)(design)
+        self._records = np.zeros((self._size, self._columns))
+        self._steps = np.empty((self._size, self._columns))
+        self._noise = np.empty((self._size, self._columns), np.int64)
+        self._drawn = -1
+
+    def __call__(self, first: int, records: NDArray[np.generic]) -> Floats:
+        """Noisy records of shape (rows, features); `first` is the number of the first of them in the data set."""
+        out = np.empty(records.shape)
+        done = 0
+        while done < len(records):
+            number, place = divmod(first + done, self._size)
+            count = min(self._size - place, len(records) - done)
+            out[done : done + count] = self._block(number, place, records[done : done + count])
+            done += count
+        return self._design.query.finish(out)
+
+    def _block(self, number: int, place: int, records: NDArray[np.generic]) -> Floats:
+        rows = slice(place, place + len(records))
+        self._records[rows] = records  # the other rows hold finite numbers that are not used
+        self._grid.round(self._records, self._steps)
+        if self._drawn != number:
+            draw_gaussian(self._key.stream(number), self._design.grid.bits, out=self._noise)
+            self._drawn = number
+        noisy = self._noise.copy()
+        noisy[rows] += self._steps[rows].astype(np.int64)
+        self._grid.values(noisy, self._steps)
+        return self._steps[rows]
+
+
+def rowwise_query(design: Design) -> Identity:
+    """The query of a data set, or a `ParameterError` if the design is for something else."""
+    if not isinstance(design.query, Identity):
+        raise ParameterError(
+            f"design must be for the identity query, whose answer is a data set, got {type(design.query).__name__}; "
+            "other answers are small, and released as a whole."
+        )
+    return design.query
+
+
+def check_rowwise(design: Design) -> Identity:
+    """The query of a data set, or a `ParameterError` unless each record gets the same noise: rows come in parts."""
+    query = rowwise_query(design)
+    if design.flat or isinstance(design.noise.rowcov.whitening, np.ndarray):
+        raise ParameterError("design must have noise that is the same for every record to be released in parts.")
+    return query

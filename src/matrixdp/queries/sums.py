@@ -1,0 +1,306 @@
+"""Exact sums of products at the speed of BLAS, over records or over people, in any order and partition.
+
+The rounding errors of floating-point sums depend on the order of summation and can exceed what a sensitivity allows
+for (Casacuberta et al. 2022). Sums of integers below 2^53 in float64 are exact: so is every partial sum of ``Q'Q``, in
+any order, with any number of threads. The running sum is moved to int64 before it could leave that range.
+
+Where people count, each row has a weight that depends on how many rows its person has. Rows of people with the same
+number of rows have the same weight. Their products are summed without weights, exactly as for records, and the sum is
+multiplied by the weight afterwards, in integers of three limbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.domain.person import Person
+from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.types import Floats
+
+_EXACT = 1 << 53
+_INT64 = (1 << 63) - 1
+BITS = 40  # of the weight of one row
+UNIT = 1 << BITS
+_LIMB = 22
+_MASK = (1 << _LIMB) - 1
+_MOST_ENTRIES = 1 << 22  # of sums that wait for their weight
+
+
+class GramSum:
+    """Running ``sum q q'`` over integer vectors q, exact and independent of order and partition.
+
+    Parameters
+    ----------
+    columns : int
+        Length m of the vectors.
+    limit : int
+        Bound on the absolute value of each entry; ``limit^2`` at most 2^53.
+
+    Notes
+    -----
+    Exactness is verified after each block: diagonal entries are sums of squares, so if they are below 2^53, so were
+    all their partial sums, and by Cauchy-Schwarz those of the other entries. This assumes that BLAS computes an entry
+    as a sum of products, as all implementations do.
+
+    Examples
+    --------
+    >>> total = GramSum(2, limit=100)
+    >>> total.add(np.array([[1.0, 2.0], [3.0, -4.0]]))
+    >>> total.value().tolist(), total.records
+    ([[10, -10], [-10, 20]], 2)
+    """
+
+    def __init__(self, columns: int, *, limit: int) -> None:
+        if not 0 < limit * limit <= _EXACT:
+            raise ParameterError(f"limit must be from 1 to 2^26, got {show(limit)} instead.")
+        self.columns = columns
+        self.limit = limit
+        self.records = 0
+        self._pending = 0
+        self._floats = np.zeros((columns, columns))
+        self._total = np.zeros((columns, columns), np.int64)
+
+    @property
+    def rows_at_once(self) -> int:
+        """Largest number of records that are multiplied at a time."""
+        return _EXACT // self.limit**2 - 1 or 1
+
+    def add(self, block: NDArray[np.float64]) -> None:
+        """Add the records of a contiguous block of shape (rows, columns), integers of at most `limit`."""
+        if block.ndim != 2 or block.shape[1] != self.columns:
+            raise ParameterError(f"block must have shape (rows, {self.columns}), got {block.shape} instead.")
+        for start in range(0, block.shape[0], self.rows_at_once):
+            piece = block[start : start + self.rows_at_once]
+            self._check(self.records + len(piece))
+            if (self._pending + len(piece)) * self.limit**2 >= _EXACT:
+                self._flush()
+            self._floats += piece.T @ piece  # NumPy calls syrk of BLAS and releases the GIL
+            if not (np.diagonal(self._floats) < _EXACT).all():  # NaN fails, too
+                raise DataError("records must be integers within the limit, got NaN or a larger number instead.")
+            self._pending += len(piece)
+            self.records += len(piece)
+
+    def add_sum(self, total: NDArray[np.int64], records: int) -> None:
+        """Add an exact sum over further records that was computed elsewhere, of shape (columns, columns)."""
+        self._flush()
+        self._check(self.records + records)
+        self._total += total
+        self.records += records
+
+    def merge(self, other: GramSum) -> None:
+        """Add another sum with the same columns and limit."""
+        if (other.columns, other.limit) != (self.columns, self.limit):
+            raise ParameterError("sums must have the same columns and limit to be merged.")
+        self.add_sum(other.value(), other.records)
+
+    def value(self) -> NDArray[np.int64]:
+        """Return the sum so far, of shape (columns, columns)."""
+        self._flush()
+        return self._total.copy()
+
+    def __getstate__(self) -> tuple[int, int, int, NDArray[np.int64]]:
+        """Pickle the lower triangle of the symmetric sum, a few kilobytes."""
+        self._flush()
+        return self.columns, self.limit, self.records, self._total[np.tril_indices(self.columns)]
+
+    def __setstate__(self, state: tuple[int, int, int, NDArray[np.int64]]) -> None:
+        columns, limit, records, lower = state
+        self.__init__(columns, limit=limit)  # type: ignore[misc]
+        self.records = records
+        self._total[np.tril_indices(columns)] = lower
+        self._total += np.tril(self._total, -1).T
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._total += self._floats.astype(np.int64)
+            self._floats[...] = 0.0
+            self._pending = 0
+
+    def _check(self, records: int) -> None:
+        if records * self.limit**2 > _INT64:
+            raise DataError(
+                f"sums of more than {_INT64 // self.limit**2:,} records at this resolution do not fit into 64 bits; "
+                "declare the number of records beforehand, so that a coarser resolution is chosen."
+            )
+
+
+class WeightedSum:
+    """Running ``sum weight S`` over matrices S of int64, exact below 2^107."""
+
+    def __init__(self, size: int) -> None:
+        self.limbs = np.zeros((3, size, size), np.int64)
+
+    def add(self, matrix: NDArray[np.int64], weight: int) -> None:
+        """Add a matrix times a weight of at most `UNIT`."""
+        low, middle, high = self.limbs
+        low += (matrix & _MASK) * weight
+        middle += (matrix >> _LIMB & _MASK) * weight
+        high += (matrix >> 2 * _LIMB) * weight
+        self._carry()
+
+    def add_square(self, places: Sequence[int], amount: int) -> None:
+        """Add `amount`, which is not negative, to all entries in the rows and columns `places`."""
+        where = np.ix_(places, places)
+        for limb, digits in zip(
+            self.limbs, (amount & _MASK, amount >> _LIMB & _MASK, amount >> 2 * _LIMB), strict=True
+        ):
+            limb[where] += digits
+        self._carry()
+
+    def merge(self, other: WeightedSum) -> None:
+        """Add another sum."""
+        self.limbs += other.limbs
+        self._carry()
+
+    def _carry(self) -> None:
+        low, middle, high = self.limbs
+        middle += low >> _LIMB
+        low &= _MASK
+        high += middle >> _LIMB
+        middle &= _MASK
+
+    def value(self) -> Floats:
+        """The sum over `UNIT`, rounded once up to 2^-20; exactly as an int64 is rounded if it is one."""
+        low, middle, high = self.limbs
+        rest = middle << _LIMB | low  # below 2^44
+        whole = (high << 2 * _LIMB - BITS) + (rest >> BITS)
+        fraction = (rest & (UNIT - 1)) * 2.0**-BITS
+        return np.asarray((whole >> 31) * 2.0**31 + ((whole & (2**31 - 1)) + fraction))
+
+
+class PeopleSum:
+    """Running ``sum weight q q'`` over integer vectors q, independent of order and partition.
+
+    Parameters
+    ----------
+    columns : int
+        Length of the vectors.
+    limit : int
+        Bound on the absolute value of each entry, as for `GramSum`.
+    person : Person
+        Determines the weights from the numbers of rows.
+
+    Examples
+    --------
+    >>> total = PeopleSum(1, limit=10, person=Person("id"))
+    >>> total.add(np.array([[2.0], [4.0], [1.0]]), np.array([2, 2, 1]))  # (4 + 16)/2 + 1
+    >>> total.value().tolist(), total.records
+    ([[11.0]], 3)
+    """
+
+    def __init__(self, columns: int, *, limit: int, person: Person) -> None:
+        self.columns, self.limit, self.person = columns, limit, person
+        self.records = 0
+        self._total = WeightedSum(columns)
+        self._waiting: dict[int, GramSum] = {}
+
+    def add(self, block: Floats, counts: NDArray[np.int64]) -> None:
+        """Add the rows of a block, integers of at most `limit`; `counts` says how many rows the person of each has.
+
+        Rows with a count of 0 are left out.
+        """
+        for count, piece in _pieces(block, counts):
+            if not count:
+                continue
+            if count not in self._waiting:
+                if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
+                    self._weigh()
+                self._waiting[count] = GramSum(self.columns, limit=self.limit)
+            waiting = self._waiting[count]
+            step = waiting.rows_at_once
+            for start in range(0, len(piece), step):
+                waiting.add(piece[start : start + step])
+                if waiting.records > step:
+                    self._weigh_one(count)
+                    waiting = self._waiting[count] = GramSum(self.columns, limit=self.limit)
+            self.records += len(piece)
+
+    def add_public(self, places: Sequence[int], weight: int) -> None:
+        """Add a public record with `limit` in the given places and zeros elsewhere, with a weight in units."""
+        self._total.add_square(places, weight * self.limit**2)
+
+    def merge(self, other: PeopleSum) -> None:
+        """Add another sum with the same columns and limit."""
+        if (other.columns, other.limit, other.person) != (self.columns, self.limit, self.person):
+            raise ParameterError("sums must have the same columns, limit and person to be merged.")
+        other._weigh()
+        self._total.merge(other._total)
+        self.records += other.records
+
+    def limbs(self) -> NDArray[np.int64]:
+        """The sum so far in units of ``1/UNIT``, as digits to the base 2^22: of shape (3, columns, columns).
+
+        Only the last digits, those of the highest value, are negative or exceed the base.
+        """
+        self._weigh()
+        return self._total.limbs
+
+    def value(self) -> Floats:
+        """The sum so far, of shape (columns, columns)."""
+        self._weigh()
+        return self._total.value()
+
+    def _weigh_one(self, count: int) -> None:
+        weight = int(self.person.weights(np.array([count]), UNIT)[0])
+        self._total.add(self._waiting.pop(count).value(), weight)
+
+    def _weigh(self) -> None:
+        for count in list(self._waiting):
+            self._weigh_one(count)
+
+    def __getstate__(self) -> dict[str, object]:
+        self._weigh()
+        return self.__dict__
+
+
+def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Each count with the places of its rows, in their order; counts of 0 are left out."""
+    order, ordered = _sorted(counts)
+    for first, last in _runs(ordered):
+        if ordered[first]:
+            yield int(ordered[first]), order[first:last]
+
+
+def _sorted(counts: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The order of rows by their counts, and the counts in that order."""
+    few = bool(len(counts)) and int(counts.max()) < 1 << 16  # small integers are sorted in linear time
+    order = np.argsort(counts.astype(np.uint16) if few else counts, kind="stable")
+    return order, counts[order]
+
+
+def _runs(ordered: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """First place of each run of equal numbers, and the place after its last."""
+    ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)] if len(ordered) else []
+    return zip([0, *ends[:-1]], ends, strict=True) if ends else iter(())
+
+
+def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Floats]]:
+    """The rows of a block by their counts."""
+    if not len(counts):
+        return
+    least, most = int(counts.min()), int(counts.max())
+    if least == most:
+        yield least, block
+        return
+    order, ordered = _sorted(counts)
+    # Along its contiguous axis, which is several times faster.
+    rows = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
+    for first, last in _runs(ordered):
+        yield int(ordered[first]), rows[first:last]
+
+
+def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:
+    """The weight that rounding takes from people, who have one each, in units: it is given to a public record.
+
+    Parameters
+    ----------
+    counts, people : int64 arrays
+        How many people have how many rows.
+    person : Person
+        For whom each person counts once.
+    """
+    left = UNIT - counts * person.weights(counts, UNIT)
+    return sum(a * b for a, b in zip(left.tolist(), people.tolist(), strict=True))

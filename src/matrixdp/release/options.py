@@ -1,0 +1,331 @@
+"""The questions that a release can answer, and the one table of its options. Imports nothing that is slow to import.
+
+Options of the command line, fields of the studio's form and of its API, and the checks of a `Request` are made from
+`OPTIONS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from matrixdp.errors import ParameterError, show
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that can be asked of a table, with its words on a form."""
+
+    title: str
+    hint: str
+
+
+QUESTIONS = {
+    "everything": Question(
+        "Everything", "means, shares, tables and correlations of all chosen columns, in one release"
+    ),
+    "means": Question("Means", "means of numbers and shares of levels"),
+    "table": Question("A table of counts", "by two categories"),
+    "moments": Question("Means and second moments", "the matrix itself, for your own analysis"),
+    "covariance": Question("Covariances", "of columns of numbers, in their units"),
+    "correlation": Question("Correlations", "of columns of numbers"),
+    "components": Question("Principal components", "of standardised numbers"),
+    "regression": Question("A regression", "of one number on other columns"),
+    "second-moment": Question("Second moments", "the matrix itself, about the middle of the bounds"),
+    "identity": Question("A noisy data set", "every record with noise"),
+    "gram": Question("A kernel matrix", "of similarities between records"),
+    "adjacency": Question("Adjacency matrix", "of a graph"),
+    "laplacian": Question("Laplacian", "of a graph"),
+    "counts": Question("Counts", "of pairs of two categories"),
+}
+SUMMARIES = ("means", "table", "everything")  # always answered by the moments of a table
+MATRICES = ("covariance", "correlation")
+MODELS = ("components", "regression")
+GRAPHS = ("adjacency", "laplacian")
+ANSWERED = (*SUMMARIES, *MATRICES, *MODELS)  # by what follows from the moments of a table
+GROUPED = (*SUMMARIES, *MATRICES)  # can be asked for each level of some categories
+FITTED = ("means", "covariance", "correlation", "components", "regression")  # an adaptive fit can answer, too
+PER_RECORD = ("identity", "gram")  # whose answers have a row for each record
+METHODS = ("auto", "adaptive", "plain")
+CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
+NEIGHBOURS = ("replace", "add-remove")
+KERNELS = ("gaussian", "laplacian")
+MISSING = ("error", "midpoint")
+_LONGEST = 20_000  # characters of a text, such as a list of columns
+_LARGEST_WEIGHT = 1e12
+_LEAST_SHARE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of a request.
+
+    Attributes
+    ----------
+    name : str
+        Of the field of `Request`.
+    kind : 'number', 'integer', 'choice', 'name', 'names', 'weights', 'text' or 'file'
+        'names' are several, separated by commas; 'weights' are ``NAME=NUMBER,...``.
+    help : str
+    default : optional
+    required : bool
+    choices : tuple of str
+        Of a 'choice'.
+    flag : str
+        Its name on the command line and in JSON, where it is not `name`.
+    metavar : str
+        What stands for its value in help.
+    questions : tuple of str
+        Those that take it; by default all.
+    at_least, at_most, above, below : float
+        Limits of a number.
+    """
+
+    name: str
+    kind: str
+    help: str
+    default: Any = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    flag: str = ""
+    metavar: str = ""
+    questions: tuple[str, ...] = ()
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+
+    @property
+    def public_name(self) -> str:
+        """Its name on the command line, without the dashes in front, and in JSON."""
+        return self.flag or self.name
+
+    def parse(self, value: Any) -> Any:
+        """The value of a field of `Request`, from a text or from JSON; a `ParameterError` names the option.
+
+        Examples
+        --------
+        >>> OPTION["columns"].parse("age, bmi"), OPTION["records"].parse("120"), OPTION["importance"].parse("bmi=2")
+        (('age', 'bmi'), 120, (('bmi', 2.0),))
+        """
+        if self.kind in ("number", "integer"):
+            return self._parse_number(value)
+        if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
+            raise self.error(f"must be printable text of up to {_LONGEST:,} characters, got {show(value)}.")
+        if self.choices and value not in self.choices:
+            raise self.error(f"must be one of {', '.join(self.choices)}, got {show(value)} instead.")
+        if self.kind == "names":
+            return split_names(value)
+        return self._parse_weights(value) if self.kind == "weights" else value
+
+    def write(self, value: Any) -> str:
+        """The text that `parse` reads as `value`."""
+        if self.kind == "names":
+            return ",".join(value)
+        if self.kind == "weights":
+            return ",".join(f"{name}={_write_number(weight)}" for name, weight in value)
+        return _write_number(value) if isinstance(value, float) else str(value)
+
+    def error(self, message: str) -> ParameterError:
+        """An error about this option; `message` follows its name."""
+        return ParameterError(f"«{self.name}» {message}")
+
+    def _parse_number(self, value: Any) -> int | float:
+        whole = self.kind == "integer"
+        try:
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                raise ValueError
+            number = int(value) if whole and not isinstance(value, float) else float(value)
+            if not math.isfinite(number) or (whole and number != int(number)) or abs(number) > 1e15:
+                raise ValueError
+        except (ValueError, OverflowError):
+            raise self.error(f"must be a {'whole ' * whole}number, got {show(value)} instead.") from None
+        return int(number) if whole else number
+
+    def _parse_weights(self, text: str) -> tuple[tuple[str, float], ...]:
+        pairs = []
+        for part in text.split(","):
+            name, mark, value = part.rpartition("=")
+            if not mark or not name.strip():
+                raise self.error(f"must be NAME=NUMBER,..., got {part!r} instead.")
+            try:
+                pairs.append((name.strip(), float(value)))
+            except ValueError:
+                raise self.error(f"of {name.strip()} must be a number, got {value!r} instead.") from None
+        return tuple(pairs)
+
+
+OPTIONS = (
+    Option(
+        name="question", flag="query", kind="choice", choices=tuple(QUESTIONS), required=True, help="What to release."
+    ),
+    Option(name="epsilon", kind="number", required=True, above=0, help="Privacy loss, greater than 0."),
+    Option(
+        name="delta",
+        kind="number",
+        required=True,
+        above=0,
+        below=1,
+        help="Probability of a larger loss; choose it well below 1/records.",
+    ),
+    Option(
+        name="records",
+        kind="integer",
+        at_least=1,
+        help="Public number of records. [default: from the schema; release can also count the rows]",
+    ),
+    Option(
+        name="neighbours",
+        kind="choice",
+        choices=NEIGHBOURS,
+        help="Whether one record (or person) is replaced, or comes and goes. [default: replace; add-remove for graphs]",
+    ),
+    Option(
+        name="person",
+        kind="name",
+        metavar="COLUMN",
+        help="Protect each person with all their rows: the column that says whose a row is. [default: protect rows]",
+    ),
+    Option(
+        name="rows",
+        flag="rows-per-person",
+        kind="integer",
+        at_least=1,
+        metavar="K",
+        help="Let each row count, up to K rows a person. [default: each person counts once]",
+    ),
+    Option(
+        name="importance",
+        kind="weights",
+        metavar="NAME=NUMBER,...",
+        at_least=1 / _LARGEST_WEIGHT,
+        at_most=_LARGEST_WEIGHT,
+        help="Weight of a feature's squared error, relative to its range; 1 for features that are not named.",
+    ),
+    Option(
+        name="directions",
+        kind="file",
+        default="standard",
+        metavar="standard|learned|FILE",
+        help="Axes of the noise: the features; principal directions, learned privately in the units of the data (for "
+        "features with similar ranges); or a NPY or CSV file.",
+    ),
+    Option(
+        name="directions_share",
+        kind="number",
+        default=0.2,
+        at_least=_LEAST_SHARE,
+        at_most=1 - _LEAST_SHARE,
+        help="Share of the budget that is spent on learning directions.",
+    ),
+    Option(
+        name="calibration",
+        kind="choice",
+        choices=CALIBRATIONS,
+        default="exact",
+        help="How the size of the noise is determined; all but 'exact' are the paper's.",
+    ),
+    Option(name="columns", kind="names", metavar="NAME,...", help="Columns of the schema to release. [default: all]"),
+    Option(
+        name="by",
+        kind="names",
+        metavar="NAME,...",
+        questions=GROUPED,
+        help="Categories: the same for each of their levels, for the same epsilon. For everything, means, table, "
+        "covariance and correlation.",
+    ),
+    Option(
+        name="cells",
+        kind="names",
+        metavar="ROWS,COLUMNS",
+        help="The two columns that --query table and counts tabulate.",
+    ),
+    Option(name="points", kind="file", help="Public points for --query gram: a table or a NPY file."),
+    Option(name="kernel", kind="choice", choices=KERNELS, default="gaussian", help="Kernel of --query gram."),
+    Option(
+        name="bandwidth",
+        kind="number",
+        default=1.0,
+        help="Bandwidth of the kernel, in units of half the width of the bounds.",
+    ),
+    Option(
+        name="method",
+        kind="choice",
+        choices=METHODS,
+        default="auto",
+        questions=FITTED,
+        help="For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
+        "one that is expected to be more accurate.",
+    ),
+    Option(
+        name="target",
+        kind="name",
+        metavar="NAME",
+        questions=("regression",),
+        help="The number that --query regression explains.",
+    ),
+    Option(
+        name="on",
+        kind="names",
+        metavar="NAME,...",
+        questions=("regression",),
+        help="The columns that explain it. [default: all others]",
+    ),
+    Option(
+        name="missing",
+        kind="choice",
+        choices=MISSING,
+        default="error",
+        help="Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
+    ),
+    Option(
+        name="id",
+        flag="request",
+        kind="name",
+        help="An id. A second run with the same id and options returns the same release at no cost.",
+    ),
+)
+OPTION = {option.name: option for option in OPTIONS}
+
+
+def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(OPTION)) -> dict[str, Any]:
+    """Fields of a `Request`, from texts or JSON content by the names of the command line; empty texts are left out.
+
+    Raises a `ParameterError` for the first mistake; `allowed` are the fields that may be given.
+
+    Examples
+    --------
+    >>> parse_options({"query": "means", "epsilon": "1", "delta": 1e-6, "columns": "age,bmi", "by": ""})
+    {'question': 'means', 'epsilon': 1.0, 'delta': 1e-06, 'columns': ('age', 'bmi')}
+    """
+    known = {name_option(option.name): option for option in OPTIONS if option.name in set(allowed)}
+    for name in values:
+        if name not in known:
+            raise ParameterError(f"{show(name)} is not an option of a release; those are {', '.join(known)}.")
+    given = {known[name].name: value for name, value in values.items() if value not in (None, "")}
+    for option in known.values():
+        if option.required and option.name not in given:
+            raise option.error("must be given.")
+    return {name: OPTION[name].parse(value) for name, value in given.items()}
+
+
+def name_option(name: str) -> str:
+    """The name of an option in JSON, by its name in a `Request`.
+
+    Examples
+    --------
+    >>> name_option("question"), name_option("rows"), name_option("columns")
+    ('query', 'rows_per_person', 'columns')
+    """
+    return OPTION[name].public_name.replace("-", "_") if name in OPTION else name
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Names that are separated by commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _write_number(value: float) -> str:
+    return repr(value).removesuffix(".0")

@@ -1,0 +1,571 @@
+"""`plan`: the design or the fit that answers a request, and what it costs. Reads no private data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matrixdp.adaptive.method import MethodChoice, choose_method
+from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.checks import check_integer
+from matrixdp.design import Allocation, Design, make_design, optimal
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.columns import Columns
+from matrixdp.domain.person import Person
+from matrixdp.domain.schema import MAX_SIDE
+from matrixdp.errors import MatrixDPError, ParameterError, show
+from matrixdp.gdp import share_mu
+from matrixdp.ledger import Event, Gaussian
+from matrixdp.privacy import Neighbours, Unit
+from matrixdp.queries import (
+    Adjacency,
+    ContingencyTable,
+    GramMatrix,
+    Identity,
+    Laplacian,
+    MatrixQuery,
+    Moments,
+    SecondMoment,
+    TableMoments,
+)
+from matrixdp.queries.base import parse_records
+from matrixdp.records import read_array
+from matrixdp.records.arrays import load_npy
+from matrixdp.records.files import open_files
+from matrixdp.records.opening import make_engine
+from matrixdp.records.records import StoredRecords
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.charging import Price, describe_design, digest, list_options, list_read_options
+from matrixdp.release.options import FITTED, GRAPHS, MATRICES, METHODS, MODELS, PER_RECORD, SUMMARIES
+from matrixdp.release.request import Request
+from matrixdp.release.result import Release
+from matrixdp.release.sample import make_sample_release
+from matrixdp.serialise import to_json_content
+from matrixdp.types import Floats
+
+_MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
+_GRAPHS: dict[str, type[Adjacency | Laplacian]] = {"adjacency": Adjacency, "laplacian": Laplacian}
+_NUMBERS: dict[str, type[Moments | SecondMoment | Identity]] = {
+    "moments": Moments,
+    "covariance": Moments,
+    "correlation": Moments,
+    "second-moment": SecondMoment,
+    "identity": Identity,
+}
+_MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
+_MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
+_RECIPES = {"means": "covariance", "correlation": "regression"}  # where a question has no settings of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What answers a request. Made by `plan`, without the data.
+
+    Attributes
+    ----------
+    request : Request
+    records : int or None
+        Public number of records; None for a graph.
+    query : MatrixQuery
+        What is released; for an adaptive fit, the moments that it fits, with the target of a regression last.
+    design : Design or None
+        Of a plain release; None for an adaptive fit. Where directions are to be learned, one with other directions and
+        the same cost.
+    choice : MethodChoice or None
+        The method, and why; None for a question that has only one.
+    """
+
+    request: Request
+    records: int | None
+    query: MatrixQuery
+    design: Design | None
+    choice: MethodChoice | None
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether an adaptive fit answers."""
+        return self.design is None
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the numbers of an adaptive fit."""
+        assert isinstance(self.query, Moments)  # of an adaptive fit
+        return self.query.bounds
+
+    @property
+    def recipe(self) -> str:
+        """The settings of an adaptive fit."""
+        return find_recipe(self.request.question)
+
+    @property
+    def targets(self) -> int:
+        """Number of last columns that a regression explains."""
+        return int(self.request.question == "regression" and self.request.target is not None)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        return self.query.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects."""
+        return self.query.protected_unit
+
+    @property
+    def public_number(self) -> bool:
+        """Whether the number of records is public; where it is private, `records` is an estimate of it."""
+        return self.query.public_number
+
+    @property
+    def public_progress(self) -> bool:
+        """Whether it may be shown how many records were read: that of a person's rows is private, too."""
+        return self.records is not None and self.public_number and self.query.count_word != "people"
+
+    @property
+    def event(self) -> Event:
+        """What the ledger is charged with in all, with directions that are learned."""
+        if self.design is None or self.request.learned:
+            return Gaussian(self.request.privacy.mu)
+        return self.design.event
+
+    @property
+    def learning_mu(self) -> float | None:
+        """What learning the directions costs, if they are learned."""
+        request = self.request
+        return share_mu(request.privacy.mu, request.directions_share) if request.learned else None
+
+    @property
+    def in_files(self) -> bool:
+        """Whether the release is a noisy data set that is too large for memory, and is written as files."""
+        return isinstance(self.query, Identity) and self.entries > _MAX_IN_MEMORY
+
+    @property
+    def entries(self) -> int:
+        """Number of entries of the release."""
+        if self.design is None:
+            return self.bounds.size**2
+        height, width = self.query.shape
+        return height * width
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """What was asked for, for the ledger, with a hash of all inputs."""
+        if self.design is not None:
+            return describe_design(self.design)
+        request, query, person = self.request, self.query, self.query.person
+        who = () if person is None else (person,)  # as before there were people in such a release
+        inputs = (self.bounds, request.privacy, request.question, self.records, str(query.neighbours), self.targets)
+        return {
+            "query": "covariance",
+            "method": "adaptive",
+            "aim": request.question,
+            "shape": [self.bounds.size, self.bounds.size],
+            "epsilon": request.privacy.epsilon,
+            "delta": request.privacy.delta,
+            "inputs": digest((*inputs, *who)),
+        }
+
+    def price(self, data: Any, design: Design | None = None) -> Price:
+        """What the release costs, and all its public options; `design` is the one with learned directions, if any."""
+        request, made = self.request, design or self.design
+        if made is not None:
+            options = {**list_options(made, data, clip=request.clip, missing=request.missing), **request.aims}
+            return Price(made.event, self.neighbours, self.unit, describe_design(made), options)
+        names = self.bounds.names
+        options = {
+            "method": "adaptive",
+            "aim": request.question,
+            "target": names[-1] if self.targets and names is not None else None,
+            "bounds": to_json_content(self.bounds),
+            "records": self.records,
+            "neighbours": str(self.neighbours),
+            "person": to_json_content(self.query.person),
+            "epsilon": request.privacy.epsilon,
+            "delta": request.privacy.delta,
+            "clip": True,
+            "missing": "error",
+            "reading": list_read_options(data),
+            **request.aims,
+        }
+        return Price(self.event, self.neighbours, self.unit, self.description, options)
+
+    def sample(self) -> Release | AdaptiveRelease:
+        """A made-up release of the same shape, to try whether it can be shown. Reads no data."""
+        if self.design is not None:
+            return Release(self.query.finish(np.zeros(self.query.shape)), self.design)
+        asked = self.bounds, self.request.privacy, self.records or 0, self.neighbours
+        return make_sample_release(*asked, aim=self.request.question, person=self.query.person)
+
+    def with_directions(self, directions: Floats) -> Design:
+        """The design with directions that were learned."""
+        return make_request_design(self.request, self.query, directions)
+
+    def at(self, epsilon: float) -> Plan:
+        """The same plan at another epsilon, by the same method."""
+        request = replace(self.request, epsilon=epsilon)
+        design = None if self.design is None else make_request_design(request, self.query, self.design.given_directions)
+        return replace(self, request=request, design=design)
+
+
+def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
+    """Plan a release.
+
+    Parameters
+    ----------
+    request : Request
+    count : callable, optional
+        Counts the records, or the people where each counts once; called only where their number is public and neither
+        the request nor its schema has it.
+
+    Raises
+    ------
+    ParameterError
+        With the `parameter` that must be changed, if no release can be made.
+
+    Privacy
+    -------
+    Reads no data, except for the number of records where it is public. The method depends on public numbers alone.
+    """
+    records = find_records(request, count)
+    choice = _choose_method(request, records)
+    if choice is not None and choice.method == "adaptive":
+        assert records is not None  # only graphs have none
+        query = Moments(_fit_bounds(request), records, neighbours=request.relation, person=request.whose)
+        return Plan(request, records, query, None, choice)
+    made = make_query(request, records)
+    if not request.learned:
+        return Plan(request, records, made, make_request_design(request, made), choice)
+    if request.question not in _NUMBERS or made.neighbours is not Neighbours.REPLACE or made.person is not None:
+        raise ParameterError(
+            f"«directions» learned is for {', '.join(_NUMBERS)}, with replace neighbours and without «person». Leave "
+            "it out, or give a file."
+        )
+    found = Plan(request, records, made, make_request_design(request, made, np.eye(made.features)), choice)
+    if found.in_files:
+        raise ParameterError(
+            f"«directions» learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
+            "moments, and pass them as a file."
+        )
+    return found
+
+
+def find_records(request: Request, count: Callable[[], int] | None = None) -> int | None:
+    """Public number of records, from the request, the schema or, where it is public, `count()`; None for a graph."""
+    if request.records is not None:
+        check_integer(request.records, "«records»", at_least=1)
+    if request.question in GRAPHS:
+        return None
+    records: int | None = request.schema.records if request.records is None else request.records
+    if records is not None:
+        return records
+    if count is None:
+        counted = "people" if request.counts_people else "records"
+        raise ParameterError(f"«records» must be given, or records in the schema: the public number of {counted}.")
+    if request.whose is not None and request.whose.rows is not None and request.question not in PER_RECORD:
+        raise ParameterError(
+            "«records» must be given with «rows»: a public estimate of the number of rows that count, since the true "
+            "number is private."
+        )
+    if request.relation is Neighbours.ADD_REMOVE:
+        raise ParameterError(
+            "«records» must be given for add-remove neighbours: a public estimate of the number of records, since the "
+            "true number is private."
+        )
+    return count()
+
+
+def _choose_method(request: Request, records: int | None) -> MethodChoice | None:
+    """The method and why; None for a question that has only one."""
+    request.check_model()
+    if request.question not in FITTED:
+        return None
+    number = parse_records(records)
+    reason = _find_need_of_plain(request)
+    if reason and request.method == "adaptive":
+        raise ParameterError(f"«method» must be auto or plain here. {reason}")
+    if reason:
+        return MethodChoice("plain", reason)
+    features = len(request.choose_numbers().numbers)
+    mu, person = request.privacy.mu, request.whose
+    return choose_for(request.question, request.method, features=features, records=number, mu=mu, person=person)
+
+
+def _find_need_of_plain(request: Request) -> str:
+    """Why only a plain release can answer, in a sentence; empty if an adaptive fit can as well."""
+    if request.by is not None:
+        return "Groups (by) are released together, by a plain release of the moments of each."
+    columns = request.choose_columns()
+    if columns.categories and request.question not in MATRICES:
+        return "The table has categories, which a plain release of its moments can use."
+    if any(column.missing for column in columns):
+        return "The table has missing values, which a plain release of its moments can use."
+    if request.missing != "error":
+        return "Missing values are replaced by the middle of their bounds, which only a plain release does."
+    if not request.clip:
+        return "Records outside of their bounds are errors (clip=False), which only a plain release checks."
+    given = {"importance": request.importance is not None, "directions": not request.standard}
+    for name in [name for name, found in given.items() if found] + ["calibration"] * (request.calibration != "exact"):
+        return f"{name} shapes the noise of a plain release."
+    return ""
+
+
+def choose_for(
+    question: str, method: str, *, features: int, records: int, mu: float, person: Person | None = None
+) -> MethodChoice:
+    """The method for numbers without missing values: the one that was requested, or the better one by a public rule.
+
+    Parameters
+    ----------
+    question : one of `matrixdp.release.options.FITTED`
+    method : 'auto', 'adaptive' or 'plain'
+    features, records : int
+        Public numbers.
+    mu : float
+        Gaussian differential privacy of the whole release.
+    person : Person, optional
+        Whose rows are protected together: `records` are then people, or rows that count.
+
+    Examples
+    --------
+    >>> choose_for("correlation", "auto", features=4, records=442, mu=0.5).method
+    'adaptive'
+    >>> choose_for("correlation", "plain", features=4, records=442, mu=0.5)
+    MethodChoice(method='plain', reason='It was requested.')
+    """
+    if question not in FITTED:
+        raise ParameterError(f"«question» must be one of {', '.join(FITTED)}, got {show(question)} instead.")
+    if method not in METHODS:
+        raise ParameterError(f"«method» must be one of {', '.join(METHODS)}, got {show(method)} instead.")
+    if method != "auto":
+        return MethodChoice(method, "It was requested.")
+    if question == "means":
+        return MethodChoice(
+            "plain", "Means need no learned directions: a plain release has half of its budget for them."
+        )
+    if person is None:
+        return choose_method(features, records, mu, find_recipe(question))
+    counted = "people" if person.rows is None else "rows"
+    return choose_method(features, records, mu / person.most, find_recipe(question), counted)
+
+
+def find_recipe(question: str) -> str:
+    """The settings of an adaptive fit that serve a question best."""
+    return question if question in SETTINGS else _RECIPES[question]
+
+
+def _fit_bounds(request: Request) -> Bounds:
+    """Bounds of the numbers that an adaptive fit uses; the target of a regression is the last one."""
+    bounds: Bounds = request.schema.bounds(request.choose_numbers())
+    if bounds.size > MAX_SIDE:
+        raise ParameterError(
+            f"«question» {request.question} must have at most {MAX_SIDE:,} columns, got {bounds.size:,} instead; the "
+            f"matrix is held in memory. Choose some with «columns», or remove columns from {request.schema.path}."
+        )
+    return bounds if request.target is None else bounds.move_last(request.target)
+
+
+def make_query(request: Request, records: int | None) -> MatrixQuery:
+    """The query of a plain release."""
+    schema = request.schema
+    with refuse_extremes():
+        if request.question in GRAPHS:
+            return _make_graph_query(request)
+        assert records is not None  # only graphs have none
+        if _is_table(request):
+            return _make_table_query(request, records)
+        query = _make_record_query(request, records)
+    height, width = query.shape
+    if request.question not in PER_RECORD and max(height, width) > MAX_SIDE + 1:
+        raise ParameterError(
+            f"«question» {request.question} must have at most {MAX_SIDE:,} rows and columns, got "
+            f"{max(height, width):,} instead; the matrix is held in memory. Remove columns from {schema.path}."
+        )
+    return query
+
+
+def _make_graph_query(request: Request) -> Adjacency | Laplacian:
+    graph, whose = request.schema.graph, request.whose
+    assert whose is None  # of a graph
+    if graph is None:
+        raise ParameterError(f"{request.schema.path}: a graph needs [graph] with its public nodes.")
+    return _GRAPHS[request.question](
+        len(graph.nodes),
+        graph.weight,
+        node_names=graph.nodes,
+        neighbours=request.relation,
+        unit=graph.unit,
+        max_degree=graph.max_degree,
+    )
+
+
+def _is_table(request: Request) -> bool:
+    """Whether the moments of a table answer.
+
+    For covariances and correlations they have less noise than `Moments` have, but neither directions nor a radius.
+    """
+    if request.question in (*SUMMARIES, *MODELS):
+        return True
+    if request.question not in MATRICES:
+        return False
+    if request.by is not None or any(column.missing for column in request.choose_columns()):
+        return True
+    plain = request.standard and request.calibration == "exact" and request.schema.radius is None
+    return plain and 1 < len(request.choose_numbers().numbers) <= _MOST_NUMBERS
+
+
+def _make_record_query(request: Request, records: int) -> MatrixQuery:
+    common: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
+    if request.question == "counts":
+        rows, columns = (request.schema.pair_levels(name) for name in request.parse_cells())
+        return ContingencyTable(rows, columns, records, **common)
+    bounds = request.require_complete(request.choose_numbers())
+    if request.question == "gram":
+        points = read_points(request.points, bounds.names or ())
+        return GramMatrix(bounds, records, points, kernel=request.kernel, bandwidth=request.bandwidth, **common)
+    if request.kind != "matrix":
+        return Moments.for_covariance(bounds, records, **common)
+    return _NUMBERS[request.question](bounds, records, **common)
+
+
+def _make_table_query(request: Request, records: int) -> TableMoments:
+    """The moments of the columns that the question needs."""
+    schema = request.schema
+    if schema.radius is not None:
+        raise ParameterError(
+            f"{schema.path}: radius must be removed for «question» {request.question}; it is for moments of numbers "
+            "that are not missing."
+        )
+    if records < 2:
+        raise ParameterError(f"«records» must be at least 2 for «question» {request.question}, got {records} instead.")
+    by = tuple(request.by or ())
+    columns = _choose_table_columns(request, by)
+    if request.question == "means" and not columns.numbers:
+        raise ParameterError(
+            f"{schema.path}: no column holds numbers, and «question» means needs one. For categories use «question» "
+            "everything, or «question» table."
+        )
+    try:
+        return TableMoments(
+            columns,
+            records,
+            by,
+            neighbours=request.relation,
+            person=request.whose,
+            mean_share=_MEAN_SHARES.get(request.question),
+            importance=request.weigh(columns.without(by).names),
+        )
+    except ParameterError as error:
+        raise (error if error.parameter in ("by", "importance") else error.within(schema.path)) from None
+
+
+def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
+    """The columns of the query, those of the groups among them."""
+    schema = request.schema
+    for name in by:
+        schema.choose([name], "«by»")
+        schema.category(name)
+    if request.question == "table":
+        if request.columns is not None:
+            raise ParameterError("«columns» must be left out for «question» table: «cells» names its columns.")
+        cells = request.parse_cells()
+        for name in cells:
+            schema.category(name)
+            if name in by:
+                raise ParameterError(f"«by» must name other columns than «cells», got {show(name)} in both.")
+        columns = schema.require_columns()
+        return Columns(tuple(columns[name] for name in (*by, *cells)))
+    if request.question in MODELS:
+        return request.choose_columns()
+    if request.question in MATRICES:
+        request.choose_numbers()
+    if request.columns is None:
+        return request.choose_columns()
+    found: Columns = schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
+    return found
+
+
+def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:
+    """The design for a query; `learned` are the directions that were learned, if any."""
+    request.check_share()
+    if isinstance(query, TableMoments):
+        for name, given in (("directions", not request.standard), ("calibration", request.calibration != "exact")):
+            if given:
+                raise ParameterError(
+                    f"«{name}» must be {'standard' if name == 'directions' else 'exact'!r} for «question» "
+                    f"{request.question} of this schema: the noise of a table follows from its columns. Use "
+                    "«importance» to weigh them."
+                )
+        with refuse_extremes():
+            return make_design(query, request.privacy)
+    directions = learned if request.standard or request.learned else read_matrix(request.directions, "directions")
+    with refuse_extremes():
+        return make_design(
+            query,
+            request.privacy,
+            allocation=_weigh_features(request, query, directions),
+            directions=directions,
+            calibration=request.calibration,
+            share=1 - request.directions_share if request.learned else 1.0,
+        )
+
+
+def _weigh_features(request: Request, query: MatrixQuery, directions: Floats | None) -> Allocation | None:
+    """The allocation for weights of squared errors relative to the range, 1 for features that are not named."""
+    if request.importance is None:
+        return None
+    names = query.names if directions is None and query.names else tuple(map(str, range(query.features)))
+    weights = np.ones(query.features)
+    for name, weight in request.weigh(names):
+        weights[names.index(name)] = weight
+    return optimal(weights / query.extent(directions) ** 2)
+
+
+@contextmanager
+def refuse_extremes() -> Iterator[None]:
+    """Raise a `ParameterError` where arithmetic fails; for queries, designs and reports that are made without data."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except MatrixDPError:
+        raise
+    except (ArithmeticError, ValueError) as error:
+        raise ParameterError(
+            "no design can be made with these options; one of them is too large or too small. Check «epsilon», "
+            "«delta», «records», «importance», «directions_share» and «bandwidth», and the bounds in the schema.",
+            parameter="epsilon",
+        ) from error
+
+
+def read_points(points: Any, names: Sequence[str]) -> Floats | None:
+    """Public points, of shape (points, features): an array, a table with the columns `names`, or a NPY file."""
+    if points is None or not isinstance(points, str | Path):
+        return None if points is None else np.asarray(points, np.float64)
+    if Path(points).suffix.lower() == ".npy":
+        return read_matrix(points, "points")
+    try:
+        found = read_array(StoredRecords(open_files(points), make_engine(None)).select(names), len(names), names)
+        return np.asarray(found, np.float64)
+    except MatrixDPError as error:
+        raise ParameterError(f"«points»: {error}") from None
+
+
+def read_matrix(source: Any, option: str) -> Floats:
+    """A public matrix: an array, a NPY file, or a CSV file without a header; `option` named the file."""
+    if not isinstance(source, str | Path):
+        return np.asarray(source, np.float64)
+    path = Path(source)
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.array(load_npy(path), np.float64)
+        return np.loadtxt(path, delimiter=",", ndmin=2, dtype=np.float64)
+    except OSError as error:
+        raise ParameterError(f"«{option}»: {path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, TypeError, OverflowError):
+        raise ParameterError(f"«{option}»: {path} must be a NPY file, or a CSV file of numbers only.") from None

@@ -1,0 +1,316 @@
+"""`Request`: everything public that decides a release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+from matrixdp.checks import check_flag, check_integer, check_number
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.columns import Columns, YesNo
+from matrixdp.domain.person import Person
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import as_schema
+from matrixdp.errors import ParameterError, show
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.release.options import (
+    ANSWERED,
+    GRAPHS,
+    OPTION,
+    OPTIONS,
+    PER_RECORD,
+    Option,
+    parse_options,
+)
+
+_SHOWN = 6  # names in a message
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """What is released, of which table, and with which guarantee. `matrixdp.release.options` explains the fields.
+
+    Parameters
+    ----------
+    schema : Schema, or what `domain.schema_file.as_schema` takes: columns, a dict, or the path of a file
+        What is public about the table.
+    question : str
+        One of `matrixdp.release.options.QUESTIONS`.
+    epsilon, delta : float
+        The guarantee.
+    columns, by, cells, on : sequences of str, optional
+    target : str, optional
+    records : int, optional
+        Public number of records; by default that of the schema.
+    neighbours : 'replace' or 'add-remove', optional
+    person : str, optional
+        The column that says whose a row is; by default that of the schema.
+    rows : int, optional
+        How many rows of a person count.
+    method : 'auto', 'adaptive' or 'plain'
+    importance : mapping from names to weights, optional
+    directions : 'standard', 'learned', path of a file, or array of shape (m, m)
+    directions_share : float
+    calibration, kernel : str
+    bandwidth : float
+    points : path of a file, or array of shape (points, m), optional
+    missing : 'error' or 'midpoint'
+    clip : bool
+        Move records into their bounds; otherwise one outside is an error.
+    id : str, optional
+        Request id: a later request with the same id and options returns the stored release, without a charge.
+    """
+
+    schema: Schema
+    question: str
+    epsilon: float
+    delta: float
+    columns: Sequence[str] | None = None
+    by: Sequence[str] | None = None
+    cells: Sequence[str] | None = None
+    target: str | None = None
+    on: Sequence[str] | None = None
+    records: int | None = None
+    neighbours: str | None = None
+    person: str | None = None
+    rows: int | None = None
+    method: str = "auto"
+    importance: Any = None
+    directions: Any = "standard"
+    directions_share: float = 0.2
+    calibration: str = "exact"
+    kernel: str = "gaussian"
+    bandwidth: float = 1.0
+    points: Any = None
+    missing: str = "error"
+    clip: bool = True
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.schema is not None:  # a stored request gets its schema later
+            self._set("schema", as_schema(self.schema))
+        for name in ("columns", "by", "cells", "on"):
+            self._set(name, _as_names(name, getattr(self, name)))
+        if isinstance(self.importance, Mapping):
+            self._set("importance", tuple(self.importance.items()))
+        check_flag(self.clip, "clip")
+        for option in OPTIONS:
+            if option.choices:
+                _check_choice(option, getattr(self, option.name))
+        self._refuse_unused()
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def parse(cls, schema: Schema, values: Mapping[str, Any]) -> Self:
+        """A request from texts or JSON content, by the names of the command line."""
+        return cls(schema=schema, **parse_options(values))
+
+    def to_options(self) -> dict[str, Any]:
+        """All fields that differ from their defaults, as texts and numbers, by the names of the command line."""
+        defaults = {field.name: field.default for field in fields(self)}
+        given = {option.name: getattr(self, option.name) for option in OPTIONS}
+        return {
+            OPTION[name].public_name: value if isinstance(value, int | float) else OPTION[name].write(value)
+            for name, value in given.items()
+            if value is not defaults[name] and value != defaults[name]
+        }
+
+    def _refuse_unused(self) -> None:
+        """Raise a `ParameterError` for an option that the question has no use for."""
+        if self.columns is not None and (self.question in GRAPHS or self.question == "counts"):
+            raise ParameterError(f"«columns» must be left out for «question» {self.question}.")
+        for option in OPTIONS:
+            if (
+                option.questions
+                and self.question not in option.questions
+                and getattr(self, option.name) != option.default
+            ):
+                raise ParameterError(
+                    f"«{option.name}» must be left out for «question» {self.question}; it is for "
+                    f"{', '.join(option.questions)}."
+                )
+
+    @cached_property
+    def privacy(self) -> Privacy:
+        """The whole budget."""
+        return Privacy(self.epsilon, self.delta)
+
+    @property
+    def learned(self) -> bool:
+        """Whether directions are learned from the data, for a share of the budget."""
+        return isinstance(self.directions, str) and self.directions == "learned"
+
+    @property
+    def standard(self) -> bool:
+        """Whether the axes of the noise are the features."""
+        return isinstance(self.directions, str) and self.directions == "standard"
+
+    @property
+    def kind(self) -> str:
+        """What is shown: the released 'matrix', or what the question names if it follows from the matrix."""
+        return self.question if self.question in ANSWERED else "matrix"
+
+    @property
+    def aims(self) -> dict[str, str | list[str]]:
+        """What is computed from the released matrix, for the ledger; empty for the matrix itself."""
+        if self.kind == "matrix":
+            return {}
+        aims = {"aim": self.question, "target": self.target, "on": None if self.on is None else list(self.on)}
+        return {name: value for name, value in aims.items() if value is not None}
+
+    @property
+    def relation(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        default = Neighbours.ADD_REMOVE if self.question in GRAPHS else Neighbours.REPLACE
+        return Neighbours.parse(self.neighbours or default)
+
+    @cached_property
+    def whose(self) -> Person | None:
+        """The column of ids and how its rows count, or None where records are protected."""
+        if self.question in GRAPHS:
+            if self.person is not None or self.rows is not None:
+                raise ParameterError(
+                    f"«person» must be left out for «question» {self.question}: to protect a node, write unit = "
+                    '"node" and max_degree in [graph] of the schema.'
+                )
+            return None
+        schema, given, rows = self.schema, self.schema.person, self.rows
+        if self.person is not None and given is not None and self.person != given.column:
+            raise ParameterError(
+                f"«person» must be {given.column!r}, as {schema.path} says in [person], got {self.person!r} instead. "
+                "Leave it out, or change the schema."
+            )
+        column = self.person if given is None else given.column
+        if rows is not None:
+            check_integer(rows, "«rows»", at_least=1)
+        if column is None:
+            if rows is not None:
+                raise ParameterError("«person» must be given with «rows»: the column that says whose a row is.")
+            return None
+        if given is not None and given.rows is not None:
+            if rows not in (None, given.rows):
+                raise ParameterError(
+                    f"«rows» must be {given.rows}, as {schema.path} says in [person], got {rows} instead. Leave it "
+                    "out, or change the schema."
+                )
+            rows = given.rows
+        if schema.columns is not None and column in schema.columns.names:
+            raise ParameterError(
+                f"{schema.path}: column {column!r} says whose each row is, and cannot be released as well. Remove it "
+                "from the columns.",
+                parameter="person",
+            )
+        return Person(column, rows)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether the public number of records is one of people."""
+        return self.whose is not None and self.whose.rows is None and self.question not in PER_RECORD
+
+    def parse_cells(self) -> tuple[str, str]:
+        """The two columns of a table of counts."""
+        names = tuple(self.cells or ())
+        if len(names) != 2 or not all(names) or names[0] == names[1]:
+            raise ParameterError(
+                f"«cells» must name two different columns, as in «cells» smoker,outcome, for «question» "
+                f"{self.question}."
+            )
+        return names[0], names[1]
+
+    def choose_columns(self) -> Columns:
+        """The columns that were chosen, or those of a regression; by default all of the schema."""
+        if self.question != "regression" or self.on is None:
+            return self._choose(self.columns, "columns")
+        if self.columns is not None:
+            raise ParameterError("«columns» must be left out with «on», which names the columns of a regression.")
+        return self._choose([*self.on, *([] if self.target is None else [self.target])], "on")
+
+    def choose_numbers(self) -> Columns:
+        """The columns that were chosen, all of which must hold numbers; those of `by` are not counted."""
+        columns, schema = self.choose_columns(), self.schema
+        category = next((column for column in columns.categories if column.name not in (self.by or ())), None)
+        if category is not None:
+            kind = "yes/no" if isinstance(category, YesNo) else "a category"
+            numbers = ",".join(column.name for column in columns.numbers[:_SHOWN])
+            choice = (
+                f"choose columns of numbers («columns» {numbers})" if columns.numbers else "describe columns of numbers"
+            )
+            raise ParameterError(
+                f"{schema.path}: column {category.name!r} is {kind}, which «question» {self.question} cannot use: "
+                f"{choice}, or release all columns together («question» everything).",
+                parameter="columns",
+            )
+        if not columns.numbers:
+            raise ParameterError(
+                f"{schema.path}: «question» {self.question} needs a column of numbers besides those of «by»."
+            )
+        return columns
+
+    def require_complete(self, columns: Columns) -> Bounds:
+        """Bounds of columns of numbers, none of which may be missing."""
+        for column in columns:
+            if column.missing:
+                raise ParameterError(
+                    f"{self.schema.path}: column {column.name!r} may be missing, which «question» {self.question} "
+                    "cannot use: use «question» everything, means, covariance or correlation, or remove missing = "
+                    "true; a missing value is then an error, unless «missing» midpoint is given.",
+                    parameter="columns",
+                )
+        bounds: Bounds = self.schema.bounds(columns)
+        return bounds
+
+    def _choose(self, names: Sequence[str] | None, option: str) -> Columns:
+        found: Columns = self.schema.choose(names, f"«{option}»")
+        return found
+
+    def check_model(self) -> None:
+        """Raise unless target and predictors are those of a regression, where one is asked for."""
+        if self.question != "regression":
+            return
+        if self.target is None:
+            raise ParameterError("«target» must be given for «question» regression: the number that is explained.")
+        columns = self.choose_columns()
+        self._choose([self.target], "target")
+        features = self.on or [name for name in columns.names if name != self.target]
+        if not features or self.target in features:
+            raise ParameterError("«on» must name at least one column, and not the «target».")
+        if self.target not in [column.name for column in columns.numbers]:
+            raise ParameterError(f"«target» must be a column of numbers, got {show(self.target)} instead.")
+
+    def check_share(self) -> None:
+        """Raise unless the share of the budget for directions is possible, where they are learned."""
+        if self.learned:
+            option = OPTION["directions_share"]
+            share = self.directions_share
+            check_number(share, "«directions_share»", at_least=option.at_least, at_most=option.at_most)
+
+    def weigh(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+        """The weights of columns, which must be among `names`."""
+        option = OPTION["importance"]
+        pairs: tuple[tuple[str, float], ...] = tuple(self.importance or ())
+        for name, weight in pairs:
+            if name not in names:
+                known = ", ".join(names[:20])
+                raise option.error(f"must be NAME=NUMBER,... with names among {known}; got {name!r} instead.")
+            if not option.at_least <= weight <= option.at_most:
+                raise option.error(
+                    f"must be positive, from {option.at_least:g} to {option.at_most:g}, for every feature."
+                )
+        return pairs
+
+
+def _as_names(name: str, value: Any) -> tuple[str, ...] | None:
+    if value is None or isinstance(value, tuple):
+        return value
+    if isinstance(value, str):
+        raise ParameterError(f"«{name}» must be a list of columns, got a text instead.")
+    return tuple(value)
+
+
+def _check_choice(option: Option, value: Any) -> None:
+    if (value is not None or option.required) and value not in option.choices:
+        raise option.error(f"must be one of {', '.join(option.choices)}, got {show(value)} instead.")

@@ -1,0 +1,362 @@
+"""`run`: from a plan and private records to a release that was charged once; and the release of a single design."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from matrixdp.adaptive.moment import prepare_fit
+from matrixdp.checks import check_flag
+from matrixdp.design.design import Design, check_design
+from matrixdp.domain.clipping import check_missing
+from matrixdp.errors import DataError, RequestPendingError
+from matrixdp.ledger import Ledger, Receipt
+from matrixdp.ledger.request import Difference, changed_request_error
+from matrixdp.mechanisms.mechanism import check_stream, draw_answer, prepare
+from matrixdp.noise import Stream
+from matrixdp.queries import TableMoments
+from matrixdp.records import Blocks, as_records, is_out_of_core, require_rereadable, with_ids
+from matrixdp.records.files import Files
+from matrixdp.records.graphs import read_graph, read_pairs
+from matrixdp.records.opening import make_engine
+from matrixdp.records.people import number_of_people
+from matrixdp.records.records import CountTask, StoredRecords
+from matrixdp.records.tables import count_rows
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.charging import Account, Paid, Price, design_price, list_options, make_once, open_account
+from matrixdp.release.dataset import DatasetRelease, write_dataset
+from matrixdp.release.directions import PrincipalDirections, principal_directions
+from matrixdp.release.options import GRAPHS
+from matrixdp.release.plan import Plan
+from matrixdp.release.reading import read_release
+from matrixdp.release.request import Request
+from matrixdp.release.result import Release, require_same_release
+
+DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A release, and whether it was charged.
+
+    Attributes
+    ----------
+    release : Release, AdaptiveRelease or DatasetRelease
+    plan : Plan
+    receipt : Receipt or None
+        Of the charge that paid for the release now; None if it was stored before, or nothing was charged.
+    directions : PrincipalDirections or None
+        Directions that were learned for the release.
+    """
+
+    release: Release | AdaptiveRelease | DatasetRelease
+    plan: Plan
+    receipt: Receipt | None = None
+    directions: PrincipalDirections | None = None
+
+    @property
+    def charged(self) -> bool:
+        """Whether the release was charged now; a request that is repeated is charged once."""
+        return self.receipt is not None
+
+
+def run(
+    plan: Plan,
+    records: Any,
+    account: Account | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    workers: Any = None,
+    progress: Callable[[int], object] | None = None,
+    rehearse: Callable[[Release | AdaptiveRelease], object] | None = None,
+    ready: Callable[[], object] | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> Outcome:
+    """Read private records, charge the account, draw noise, and return the release.
+
+    Parameters
+    ----------
+    plan : Plan
+    records : Files, or what the query takes
+        `Files` are opened as the question needs them.
+    account : Account, optional
+        What pays, under the id of the request. Without one, nothing keeps the total that is spent.
+    out : path, optional
+        The folder of a noisy data set, which `plan.in_files` needs.
+    force : bool
+        Replace an existing folder.
+    workers : int, str or distributed.Client, optional
+        Who reads `Files`; as for `open_records`.
+    progress : callable, optional
+        Called with the number of records of each part of `Files` that was read.
+    rehearse : callable, optional
+        Called with a made-up release before anything is read, so that what cannot be shown fails before the charge.
+    ready : callable, optional
+        Called when data and parameters have been checked, before the charge.
+    stream, simulation
+        For simulations only, as for `release`.
+
+    Privacy
+    -------
+    `plan.request.privacy` for `plan.neighbours`, all steps together. Errors in data and parameters are raised before
+    anything is charged, and the charge is committed before the first random bit is drawn.
+    """
+    check_stream(stream, simulation=simulation)
+    account = None if account is None else replace(account, request=plan.request.id)
+    new = account is None or not check_budget(plan, account)
+    if rehearse is not None and new:
+        rehearse(plan.sample())
+    data = open_data(plan, records, workers=workers, progress=progress)
+    noise: dict[str, Any] = {"ready": ready, "stream": stream, "simulation": simulation}
+    if plan.adaptive:
+        paid = _release_fit(plan, data, account, **noise)
+        return Outcome(paid.release, plan, paid.receipt)
+    if plan.in_files:
+        assert out is not None  # as of a data set in files
+        assert plan.design is not None
+        paid = write_dataset(plan.design, data, account, out, missing=plan.request.missing, force=force, **noise)
+        return Outcome(paid.release, plan, paid.receipt)
+    learned = _learn_directions(plan, data, account, stream, simulation) if plan.request.learned else None
+    design = plan.design if learned is None else plan.with_directions(learned.directions)
+    assert design is not None  # of a plain release
+    request = plan.request
+    paid = release_design(design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise)
+    return Outcome(paid.release, plan, paid.receipt, learned)
+
+
+def check_budget(plan: Plan, account: Account) -> bool:
+    """Whether the request was charged before; a `LedgerError` if it was not, and the budget does not cover it."""
+    before = _was_charged(account)
+    learned = plan.request.learned and _was_charged(account, DIRECTIONS)
+    if before and plan.request.learned and not learned:  # directions would be charged before it is refused
+        changed = Difference("directions", "given", "learned")
+        raise changed_request_error(account.dataset, account.request, "", [changed])
+    if not before:
+        account.ledger.whatif(account.dataset, plan.design or plan, allowance=account.allowance)
+        if plan.request.learned and not learned:
+            account.ledger.whatif(account.dataset, plan, allowance=account.allowance)
+    return before
+
+
+def _was_charged(account: Account, suffix: str = "") -> bool:
+    """Whether a request is stored or pending; the release compares its options, and waits for it."""
+    try:
+        request = account.request
+        return request is not None and account.ledger.stored(account.dataset, request + suffix) is not None
+    except RequestPendingError:
+        return True
+
+
+def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callable[[int], object] | None = None) -> Any:
+    """The private data as the query of a plan takes them; `Files` must have its columns."""
+    if not isinstance(records, Files):
+        return records
+    data: Any
+    request, query = plan.request, plan.query
+    ids = () if query.person is None else (query.person.column,)
+    if request.question in GRAPHS:
+        assert request.schema.graph is not None  # otherwise there is no query
+        data = read_graph(records, request.schema.graph.nodes)
+    elif request.question == "counts":
+        cells = request.parse_cells()
+        data = read_pairs(records, {name: request.schema.pair_levels(name) for name in cells})
+        if ids:
+            (found,) = records.read_columns(ids, as_text=True)
+            data = with_ids(data, list(found))
+    else:
+        columns = query.columns.names if isinstance(query, TableMoments) else query.names
+        records.require([*(columns or ()), *ids])
+        return StoredRecords(records, make_engine(workers), progress=progress)
+    blocks = as_records(data)
+    assert isinstance(blocks, Blocks)  # they are in memory
+    return replace(blocks, read_options=records.read_options)
+
+
+def count_units(request: Request, records: Any) -> int:
+    """The public number of people where each counts once, otherwise that of the records.
+
+    Raises a `DataError` if there are none.
+    """
+    rows = records.count() if isinstance(records, Files) else count_rows_of(records, request)
+    if rows == 0:
+        found = f"{records.place} has no records." if isinstance(records, Files) else ""
+        raise DataError(found or "data must have at least one record.")
+    if not request.counts_people:
+        return rows
+    whose = request.whose
+    assert whose is not None  # as people count
+    if isinstance(records, Files):
+        records.require([whose.column])
+        records = StoredRecords(records, make_engine(None))
+    return number_of_people(as_records(records), whose, rows=rows)
+
+
+def count_rows_of(data: Any, request: Request) -> int:
+    """The number of records in memory, or in parts, of which one column is read."""
+    if not is_out_of_core(data):
+        return count_rows(data)
+    columns = request.choose_columns().names
+    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(CountTask()))
+
+
+def _release_fit(
+    plan: Plan,
+    data: Any,
+    account: Account | None,
+    *,
+    ready: Callable[[], object] | None,
+    stream: Stream | None,
+    simulation: bool,
+) -> Paid:
+    """Charge and make the adaptive fit of a plan."""
+    assert plan.choice is not None  # of an adaptive fit
+    choice, question = plan.choice, plan.request.question
+    options: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
+    return make_once(
+        account,
+        lambda: plan.price(data),
+        read=_read_fit,
+        prepare=lambda: prepare_fit(
+            data,
+            plan.bounds,
+            plan.request.privacy,
+            aim=plan.recipe,
+            targets=plan.targets,
+            stream=stream,
+            simulation=simulation,
+            **options,
+        ),
+        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), choice, question),
+        ready=ready,
+    )
+
+
+def _read_fit(text: str) -> AdaptiveRelease:
+    found = read_release(text)
+    assert isinstance(found, AdaptiveRelease)  # the ledger has compared its description
+    return found
+
+
+def _learn_directions(
+    plan: Plan, data: Any, account: Account | None, stream: Stream | None, simulation: bool
+) -> PrincipalDirections:
+    """Private principal directions, for their share of the budget."""
+    request, query = plan.request, plan.query
+    paying: dict[str, Any] = {}
+    if account is not None:
+        name = None if account.request is None else account.request + DIRECTIONS
+        paying = {"ledger": account.ledger, "dataset": account.dataset, "request": name, "allowance": account.allowance}
+    return principal_directions(
+        data,
+        query.bounds,  # type: ignore[attr-defined]
+        request.privacy,
+        records=plan.records or 0,
+        share=request.directions_share,
+        missing=request.missing,
+        stream=stream,
+        simulation=simulation,
+        **paying,
+    )
+
+
+def release(
+    design: Design,
+    data: Any,
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    allowance: str | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> Release:
+    """Release the answer of a design's query on private data.
+
+    Parameters
+    ----------
+    design : Design
+    data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
+        Arrays on a GPU (CuPy, PyTorch, JAX) are summed there; a noisy data set stays there (`Release.to_host`).
+    clip : bool
+        Move records into their bounds; otherwise one outside is an error.
+    missing : 'error' or 'midpoint'
+        Whether NaN and infinity raise an error or are replaced with the midpoint of their bounds.
+    ledger : Ledger or path, optional
+        Where the release is charged, before its first random bit is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+    request : str, optional
+        Request id. A later call with the same id and the same options returns the stored release, without a charge and
+        without reading the data: after a correction of the data, use a new id. With another design, `clip`, `missing`
+        or way to read the data, it is refused with a `LedgerError` that names what differs. If another process releases
+        the same request, its release is waited for (`Ledger.wait`).
+    allowance : str, optional
+        The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
+    stream : Stream, optional
+        For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
+    simulation : bool
+        Must be True if a stream is given. The release is permanently marked as a simulation.
+
+    Privacy
+    -------
+    `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
+    from random bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the
+    cumulative privacy loss is not tracked.
+    """
+    check_stream(stream, simulation=simulation)
+    check_design(design)
+    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    paid = release_design(design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation)
+    released: Release = paid.release
+    return released
+
+
+def release_design(
+    design: Design,
+    data: Any,
+    account: Account | None,
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    aims: Mapping[str, Any] = MappingProxyType({}),
+    ready: Callable[[], object] | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> Paid:
+    """`release` for an account; `aims` are further public options, which a repeat of the request must have again."""
+    check_design(design)
+    check_flag(clip, "clip")
+    check_missing(missing)
+
+    def find_price() -> Price:
+        assert account is not None  # otherwise there is no price
+        return design_price(design, account, lambda: {**list_options(design, data, clip=clip, missing=missing), **aims})
+
+    def read(text: str) -> Release:
+        assert account is not None  # otherwise nothing is stored
+        released = Release.from_json(text)
+        require_same_release(released, design, missing, account)
+        return released
+
+    def make(prepared: Any, _: Receipt | None) -> Release:
+        noisy = draw_answer(design, prepared, stream, simulation=simulation)
+        return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing)
+
+    with np.errstate(all="ignore"):  # a warning could reveal private data
+        return make_once(
+            account,
+            find_price,
+            read=read,
+            prepare=lambda: prepare(design, data, clip=clip, missing=missing),
+            make=make,
+            ready=ready,
+        )

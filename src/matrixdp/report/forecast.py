@@ -1,0 +1,117 @@
+"""Errors that a release is expected to have, for data as a schema describes them. Reads no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from matrixdp.adaptive.forecast import Description, Forecast, forecast
+from matrixdp.answers.moments import correlation, covariance
+from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.schema import Schema
+from matrixdp.errors import ParameterError
+from matrixdp.queries import Moments, TableMoments
+from matrixdp.release.plan import Plan, refuse_extremes
+from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers, make_model
+from matrixdp.types import Floats
+
+KINDS = {
+    "friendly": "Gaussian numbers",
+    "typical": "the mean over six shapes of data",
+    "hostile": "the shape with the largest error",
+}
+EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_NO_ERROR = 1e-100  # of the diagonal of a correlation
+
+
+def describe_data(schema: Schema, bounds: Bounds) -> Description:
+    """Description of the columns that `bounds` name; what the schema does not guess is typical of tables."""
+    usual, width, guesses = Description(), 2 * bounds.halfwidths, schema.guesses
+    spread, position = (np.full(bounds.size, value, dtype=np.float64) for value in (usual.spread, usual.position))
+    for index, name in enumerate(bounds.names or ()):
+        if name in guesses.means:
+            position[index] = (guesses.means[name] - bounds.lower[index]) / width[index]
+        if name in guesses.stds:
+            spread[index] = guesses.stds[name] / width[index]
+    correlated = usual.correlation if guesses.correlation is None else guesses.correlation
+    return Description(np.minimum(spread, 0.5), np.clip(position, 0.0, 1.0), correlated)
+
+
+def describe_moments(schema: Schema, bounds: Bounds) -> Floats:
+    """Mean and second moment of the described data, as `Moments` releases them, of shape (m + 1, m + 1)."""
+    mean, spread = describe_data(schema, bounds).moments(bounds.size)
+    centre = np.concatenate([[1.0], mean])
+    moments = np.multiply.outer(centre, centre)
+    moments[1:, 1:] += spread
+    scale = np.concatenate([[1.0], bounds.halfwidths])
+    return np.asarray(moments * np.multiply.outer(scale, scale))
+
+
+def vary_epsilon(plan: Plan) -> Iterator[Plan]:
+    """The same plan at smaller and larger epsilons."""
+    for factor in EPSILON_FACTORS:
+        try:
+            yield plan if factor == 1.0 else plan.at(plan.request.epsilon * factor)
+        except ParameterError:  # an epsilon for which no design can be made
+            continue
+
+
+def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:
+    """What a report shows of all records, and of all groups in one table, with predicted errors.
+
+    `data` is 'friendly', 'typical' or 'hostile': what is assumed where the schema has no guess.
+    """
+    request = plan.request
+    assert plan.design is not None  # of the moments of a table
+    found = TableForecast(plan.design, request.schema.guesses, data)
+    if request.kind in MODELS:
+        on = None if request.on is None else list(request.on)
+        return [make_model(found, request.kind, request.target, on)[0]]  # how much a regression explains has no error
+    return list(make_answers(found, request.kind, groups=False))
+
+
+def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
+    """Error of every entry that a report of a plain release would show, and the names of rows and columns.
+
+    For a covariance or correlation it depends on the data; the prediction is for data as the schema expects.
+    """
+    kind, design, query = plan.request.kind, plan.design, plan.query
+    assert design is not None  # of a plain release
+    rows, columns = query.entry_names
+    if kind == "matrix" or kind in SUMMARIES:
+        return design.std, rows, columns
+    if isinstance(query, TableMoments):
+        found = next(one.estimate for one in list_predictions(plan) if one.name == kind)
+        return found.std, found.rows, found.columns
+    assert isinstance(query, Moments)
+    read = covariance if kind == "covariance" else correlation
+    return read(describe_moments(plan.request.schema, query.bounds), design).std, rows[1:], columns[1:]
+
+
+def judged_by(question: str) -> str:
+    """The numbers whose errors are predicted for a fit: components and regressions follow from correlations."""
+    return question if question in ("means", "covariance") else "correlation"
+
+
+def forecast_fit(plan: Plan) -> Forecast:
+    """Errors of an adaptive fit, by simulation."""
+    assert plan.records is not None  # of an adaptive fit
+    with refuse_extremes():
+        return forecast(
+            plan.bounds,
+            plan.records,
+            plan.request.privacy,
+            description=describe_data(plan.request.schema, plan.bounds),
+            aim=plan.recipe,
+            neighbours=plan.neighbours,
+            person=plan.query.person,
+        )
+
+
+def read_forecast(plan: Plan, found: Forecast, kind: str) -> Floats:
+    """The errors by which a fit is judged, of shape (1, m) for means and (m, m) otherwise; `kind` is one of `KINDS`."""
+    shown = judged_by(plan.request.question)
+    values = np.atleast_2d(getattr(getattr(found, kind), "mean_std" if shown == "means" else f"{shown}_std"))
+    return np.where(values > _NO_ERROR, values, 0.0)

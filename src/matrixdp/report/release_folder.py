@@ -1,0 +1,279 @@
+"""A release as a folder: rehearsed before the charge, made, written, and moved to its place when it is complete."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matrixdp.errors import ChargedError, LedgerError, ParameterError, RequestPendingError
+from matrixdp.queries import TableMoments
+from matrixdp.records.files import Files
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.charging import Account
+from matrixdp.release.dataset import MANIFEST, DatasetRelease
+from matrixdp.release.output_folder import OutputFolder
+from matrixdp.release.plan import Plan, refuse_extremes
+from matrixdp.release.result import Release
+from matrixdp.release.run import DIRECTIONS, Outcome, run
+from matrixdp.report.content import ReportContent, make_content
+from matrixdp.report.dates import show_date
+from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.guarantee import LedgerSummary
+from matrixdp.report.release_page import DATASET_PAGE, render_dataset
+
+_MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
+_MOST_FILES = 3  # that a report names
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseFolder:
+    """A release that was written.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    files : tuple of str
+        Names of its files.
+    ledger : LedgerSummary or None
+        The account after the release.
+    content : ReportContent or None
+        What the report shows; None for a noisy data set in files.
+    problem : str
+        Why the page of a data set, which is complete, could not be written; empty if it was.
+    """
+
+    outcome: Outcome
+    files: tuple[str, ...]
+    ledger: LedgerSummary | None
+    content: ReportContent | None = None
+    problem: str = ""
+
+
+def write_release(
+    plan: Plan,
+    source: Files,
+    out: str | os.PathLike[str],
+    account: Account | None = None,
+    *,
+    force: bool = False,
+    workers: Any = None,
+    progress: Callable[[int], object] | None = None,
+    ready: Callable[[], object] | None = None,
+) -> ReleaseFolder:
+    """Release a plan from files, and write the folder `out`, which appears when it is complete.
+
+    Parameters
+    ----------
+    plan : Plan
+    source : Files
+    out : path
+        A new or empty folder.
+    account, force, workers, progress, ready
+        As for `matrixdp.release.run.run`.
+
+    Raises
+    ------
+    ChargedError
+        For any error after the charge; it says what was spent, and how to get the release.
+
+    Privacy
+    -------
+    That of `run`. A made-up release is written for trial, so that what cannot be written fails before the charge.
+    """
+    account = None if account is None else replace(account, request=plan.request.id)
+    left = 0.0
+    if account is not None:
+        left = account.ledger.remaining(account.dataset, allowance=account.allowance).epsilon
+    reading: dict[str, Any] = {"workers": workers, "progress": progress, "ready": ready}
+    if plan.in_files:
+        with explain_charge(plan, account, out):
+            outcome = run(plan, source, account, out=out, force=force, **reading)
+            ledger = _summarise(account, left, charged=outcome.charged)
+        return _write_page(source, outcome, ledger)
+    with OutputFolder(out, force=force) as folder, explain_charge(plan, account), np.errstate(all="ignore"):
+
+        def show(outcome: Outcome, ledger: LedgerSummary | None = None) -> ReportContent:
+            return _make_content(plan, source, account, outcome, ledger)
+
+        def rehearse(sample: Release | AdaptiveRelease) -> None:
+            if plan.entries <= _MAX_REHEARSED:
+                with refuse_extremes():
+                    rehearse_folder(show(Outcome(sample, plan)), folder.drafts)
+
+        outcome = run(plan, source, account, rehearse=rehearse, **reading)
+        content = show(outcome, _summarise(account, left, charged=outcome.charged))
+        directions = None if outcome.directions is None else outcome.directions.release.to_json()
+        return ReleaseFolder(outcome, tuple(_write(content, folder, directions)), content.ledger, content)
+
+
+def _write(content: ReportContent, folder: OutputFolder, directions: str | None) -> Sequence[str]:
+    """Write the folder of a release, with learned directions if there are any; returns the names of its files."""
+    try:
+        if directions is not None:
+            (folder.path / "directions.json").write_text(directions, encoding="utf-8")
+        files = write_folder(content, folder.path)
+        folder.finish()
+    except OSError as error:
+        raise ParameterError(f"out: {folder.place} cannot be written: {error.strerror or error}.") from None
+    return files
+
+
+def _make_content(
+    plan: Plan, source: Files, account: Account | None, outcome: Outcome, ledger: LedgerSummary | None
+) -> ReportContent:
+    """A release, ready to be shown."""
+    request, notes = plan.request, []
+    if plan.choice is not None and plan.choice.method == "plain":
+        notes.append(f"By a plain release. {plan.choice.reason}")
+    if outcome.directions is not None:
+        notes.append(
+            f"The directions were learned from the same data in a separate release (directions.json), which spent "
+            f"μ = {outcome.directions.mu:.6g}, {request.directions_share:.0%} of the budget; both together are "
+            f"({request.epsilon:g}, {request.delta:.3g})-differentially private."
+        )
+    on = None if request.on is None else list(request.on)
+    assert not isinstance(outcome.release, DatasetRelease)  # which has a page of its own
+    content = make_content(
+        outcome.release, request.kind, ledger=ledger, notes=tuple(notes), target=request.target, on=on
+    )
+    table, written = _name_origin(source, account)
+    variables = request.parse_cells() if request.question == "counts" else content.variables
+    return _add_dates(replace(content, table=table, written=written, variables=variables), plan)
+
+
+def _name_origin(source: Files, account: Account | None) -> tuple[str, str]:
+    """The name of a data set in the ledger, or else of its files, and the time."""
+    names = [place.name for place in source.roots or [Path(file.place) for file in source.files]]
+    more = len(names) - _MOST_FILES
+    files = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
+    now = datetime.now(UTC)
+    return files if account is None else account.dataset, f"{now.day} {now:%B %Y, %H:%M} UTC"
+
+
+def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
+    """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
+    query = content.mechanism.query
+    names = query.columns.names if isinstance(query, TableMoments) else query.names or ()
+    means = dict(_find_means(content))
+    dates, found = [], []
+    for rule in plan.request.schema.rules.dates:
+        if rule.name in names:
+            shown = show_date(rule, *means.get(rule.name, (float("nan"), 0.0)))
+            ending = f"; its mean is {shown}" if shown else ""
+            found.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
+            dates.append(rule)
+    return replace(content, units=tuple(found), dates=tuple(dates))
+
+
+def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Means of all records with their standard deviations, by name."""
+    for answer in content.answers:
+        estimate = answer.estimate
+        if answer.name == "means" and not answer.group:
+            place = estimate.columns.index("mean")
+            for name, value, std in zip(estimate.rows, estimate.value[:, place], estimate.std[:, place], strict=True):
+                yield name, (float(value), float(std))
+    if (mean := content.mean) is not None:
+        for name, value, std in zip(content.feature_names, mean.value[:, 0], mean.std[:, 0], strict=True):
+            yield name, (float(value), float(std))
+
+
+def _write_page(source: Files, outcome: Outcome, ledger: LedgerSummary | None) -> ReleaseFolder:
+    """Write the page of a data set, which is complete and stays so if this fails."""
+    released = outcome.release
+    assert isinstance(released, DatasetRelease)
+    account = None if ledger is None else ledger.dataset
+    table, written = _name_origin(source, None)
+    page = render_dataset(released, ledger=ledger, table=account or table, written=written)
+    files = (*released.files, DATASET_PAGE, MANIFEST)
+    try:
+        (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
+        return ReleaseFolder(outcome, files, ledger, problem=problem)
+    return ReleaseFolder(outcome, files, ledger)
+
+
+def _summarise(account: Account | None, left: float, *, charged: bool) -> LedgerSummary | None:
+    """The state of the ledger after a release."""
+    if account is None:
+        return None
+    ledger, dataset, allowance = account.ledger, account.dataset, account.allowance
+    total: Any
+    if allowance is None:
+        total = next(found.privacy for found in ledger.datasets() if found.dataset == dataset)
+    else:
+        total = next(found for found in ledger.allowances(dataset) if found.name == allowance)
+    head = ledger.head
+    return LedgerSummary(
+        path=str(ledger.path),
+        dataset=dataset,
+        epsilon=total.epsilon,
+        delta=total.delta,
+        left_before=left,
+        left_after=ledger.remaining(dataset, allowance=allowance).epsilon,
+        entry=head.entry,
+        hash=head.hash,
+        allowance=allowance,
+        charged=charged,
+    )
+
+
+@contextmanager
+def explain_charge(plan: Plan, account: Account | None, folder: str | os.PathLike[str] | None = None) -> Iterator[None]:
+    """Add to an error after the charge what was spent, and how to get the release; `folder` is that of a data set."""
+    if account is None:
+        yield
+        return
+    before = account.ledger.head.entry
+    try:
+        yield
+    except RequestPendingError:  # another process was charged
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        try:
+            recovery = _describe_recovery(plan, account, before, folder)
+        except LedgerError:
+            recovery = "The budget may be spent; matrixdp ledger history shows it."
+        if not recovery:
+            raise
+        raise ChargedError(error, recovery) from error
+
+
+def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | os.PathLike[str] | None) -> str:
+    """What was charged after an entry, and how to get the release; empty if nothing was charged."""
+    charges = [charge for charge in account.ledger.history(account.dataset) if charge.entry > before]
+    request = account.request
+    if request is None:
+        description = plan.description
+        charged = any(charge.request is None and charge.description == description for charge in charges)
+        return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
+    states = {charge.request: charge.released for charge in charges}
+    if states.get(request):
+        return f"The budget is spent, and the ledger has the release: run again with --request {request}, at no cost."
+    if request in states and _has_dataset(folder, request):
+        return (
+            f"The budget is spent, and the data set in {folder} is complete: run again with the same --request and "
+            "--out, at no cost."
+        )
+    if request in states:
+        return "The budget is spent, and the release is lost. Running again with a new request is charged again."
+    if states.get(request + DIRECTIONS):
+        return f"The directions are charged and stored: run again with --request {request}."
+    return ""
+
+
+def _has_dataset(folder: str | os.PathLike[str] | None, request: str) -> bool:
+    """Whether the folder has the data set of the request."""
+    try:
+        return folder is not None and DatasetRelease.open(folder).request == request
+    except ParameterError:
+        return False
