@@ -9,6 +9,7 @@
     ├── MissingExtraError   (ImportError)   an optional dependency is not installed
     ├── MechanismError      (RuntimeError)  a mechanism returned a result that its registration does not cover
     ├── EngineError         (RuntimeError)  a cluster cannot be reached, or lost its workers
+    ├── ChargedError                        an error after a release was charged, with how to get the release
     └── LedgerError         (RuntimeError)  the ledger cannot be read, written or trusted
         ├── BudgetExceededError             a release would overdraw its data set's total
         └── RequestPendingError             a request was charged before, and its release is not stored yet
@@ -98,7 +99,7 @@ class ParameterError(MatrixDPError, ValueError):
     def __init__(self, message: str = "", *, parameter: str = "") -> None:
         super().__init__(word_options(message))
         found = _OPTION.search(message)
-        self.parameter = found[1] if found and not parameter else parameter
+        self.parameter = found[1] if found and not parameter else parameter.strip("«»")
         self.template = message
 
     def within(self, place: object) -> "ParameterError":
@@ -143,7 +144,7 @@ class RequestPendingError(LedgerError):
     receipt: Any = None
 
 
-class ChargedError(Exception):
+class ChargedError(MatrixDPError):
     """An error after the charge of a release.
 
     Parameters
