@@ -11,9 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from matrixdp.adaptive.measure import Measurements
-from matrixdp.adaptive.plan import box_ratio, box_share, find_final_ball, for_targets, plan_final_moment
+from matrixdp.adaptive.plan import (
+    box_ratio,
+    box_share,
+    find_final_ball,
+    find_first_radius,
+    for_targets,
+    plan_final_moment,
+)
 from matrixdp.adaptive.postprocess import Fitted, finish_box, finish_learned, finish_single, finish_targets
-from matrixdp.adaptive.radius import find_first_radius
 from matrixdp.adaptive.settings import Settings
 from matrixdp.types import Floats
 
