@@ -12,7 +12,7 @@ from matrixdp.domain.columns import Category, Column, Columns, Number
 from matrixdp.domain.schema import Schema
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import Adjacency, Laplacian, MatrixQuery, Moments, SecondMoment, TableMoments
-from matrixdp.release.covariance_release import find_recipe
+from matrixdp.release.adaptive_release import find_recipe
 from matrixdp.release.plan import Plan
 from matrixdp.report.forecast import describe_data
 from matrixdp.studio.spec import ReleaseSpec
@@ -74,7 +74,7 @@ def _write_fit(spec: ReleaseSpec, schema: Schema, plan: Plan, privacy: str, data
         f'found = forecast(bounds, {plan.records}, privacy, description=expected, aim="{find_recipe(spec.query)}"'
         f"{who})",
         "print(found.typical.correlation_std)  # by simulation, no data so far",
-        f'# release = mdp.release_covariance(mdp.open_records({data}), bounds, privacy, aim="{spec.query}", '
+        f'# release = mdp.release_table(mdp.open_records({data}), bounds, privacy, aim="{spec.query}", '
         f"records={plan.records}{who}, {account})",
     ]
     return "\n".join(lines) + "\n"
@@ -149,7 +149,7 @@ def _write_allocation(design: Design) -> str:
     fields = dict(design.allocation.to_fields()) if hasattr(design.allocation, "to_fields") else {}
     if fields.get("rule") != "optimal" or fields.get("values") is None:
         return ""
-    return f", allocation=mdp.optimal({list(map(float, fields['values']))!r})"
+    return f", allocation=mdp.allocations.optimal({list(map(float, fields['values']))!r})"
 
 
 def _break_lines(words: list[str]) -> str:
