@@ -163,16 +163,11 @@ _HOMES = {
     "matrixdp.studio.client": ("Studio",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_PACKAGES = {
-    **{
-        name: f"matrixdp.{name}"
-        for name in ("adaptive", "answers", "audit", "baselines", "datasets", "design", "domain")
-    },
-    **{name: f"matrixdp.{name}" for name in ("errors", "estimators", "gdp", "ledger", "mechanisms", "noise", "paper")},
-    **{name: f"matrixdp.{name}" for name in ("privacy", "queries", "records", "release", "report", "sensitivity")},
-    "allocations": "matrixdp.design.allocations",
-    "serialise": "matrixdp.serialise",
-}
+_PACKAGES = frozenset(
+    {"adaptive", "allocations", "answers", "audit", "baselines", "datasets", "design", "domain", "errors", "gdp"}
+    | {"estimators", "ledger", "mechanisms", "noise", "paper", "privacy", "queries", "records", "release", "report"}
+    | {"sensitivity", "serialise"}
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -182,10 +177,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    if name == "allocations":
-        return import_module("matrixdp.design.allocations")
     raise AttributeError(f"module 'matrixdp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES, "allocations"})
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -237,7 +237,14 @@ def read_charges():
 def test_python(aim, method):
     target = {"target": "stay"} if aim == "regression" else {}
     released = mdp.release_table(
-        make_records(), BOUNDS, PRIVACY, aim=aim, method=method, stream=mdp.Stream(seed=3), simulation=True, **target
+        make_records(),
+        BOUNDS,
+        PRIVACY,
+        question=aim,
+        method=method,
+        stream=mdp.Stream(seed=3),
+        simulation=True,
+        **target,
     )
     fit = released.regression("stay")
     answers = {

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from matrixdp.release.sample import make_sample_release
 
 import matrixdp as mdp
 from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
+from matrixdp.release.adaptive_release import make_sample_release
 from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.answer_charts import draw_answer
 from matrixdp.studio.result_page import KINDS, ask, list_choices, read_question, show_cells, to_python
