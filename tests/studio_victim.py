@@ -17,7 +17,8 @@ from matrixdp.studio.worker import Runner, release_request
 from studio_site import CURATOR, read_settings
 
 # What a release imports when it needs it; imported here, so that not every fork does.
-for _name in ("pandas", "pyarrow.csv", "pyarrow.parquet", "matrixdp.cli.actions.release", "matrixdp.studio.forecasts"):
+_LATE = ("pandas", "pyarrow.csv", "pyarrow.parquet", "matrixdp.report.release_folder", "matrixdp.studio.forecasts")
+for _name in _LATE:
     import_module(_name)
 
 

@@ -99,7 +99,7 @@ class ParameterError(MatrixDPError, ValueError):
     def __init__(self, message: str = "", *, parameter: str = "") -> None:
         super().__init__(word_options(message))
         found = _OPTION.search(message)
-        self.parameter = found[1] if found and not parameter else parameter
+        self.parameter = found[1] if found and not parameter else parameter.strip("«»")
         self.template = message
 
     def within(self, place: object) -> "ParameterError":

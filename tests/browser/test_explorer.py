@@ -96,8 +96,8 @@ def test_answers_and_files_can_be_downloaded(open_page, site):
 def test_hidden_answers_say_why(open_page, site):
     page = open_page(ANALYST)
     page.goto(f"{site.noisy}/explore?kind=correlation")
-    expect(page.locator(".reason").first).to_have_text("hidden by noise")
-    expect(page.get_by_text("A dash: noise hides the answer")).to_be_visible()
+    expect(page.locator("td.note").first).to_have_text("hidden by noise")
+    expect(page.get_by_text("Words in place of a number")).to_be_visible()
     check_page(page)
 
 

@@ -11,11 +11,12 @@ from browser.checks import AXE
 from matrixdp.audit import attack, measure
 from matrixdp.audit.page import describe_attack, describe_measurement, render_audit
 from matrixdp.domain.file_rules import DateRule
-from matrixdp.paper import noise_figure
-from matrixdp.paper.html_page import Section, page
-from matrixdp.paper.report_table import ReportTable
+from matrixdp.paper.figures import draw_noise
+from matrixdp.paper.report import make_page, show_picture
+from matrixdp.paper.tables import ReportTable
 from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
+from matrixdp.report.page import Block, Section, fold, render_page
 from matrixdp.report.release_page import render_dataset
 from matrixdp.report.stylesheet import DARK, LIGHT
 
@@ -105,9 +106,10 @@ def other_pages(folder):
     columns = {"method": "Method", "error": "Measured", "verdict": "Verdict"}
     rows = [{"group": "a", "method": "MVG-1", "error": 0.23, "verdict": "reproduced"}]
     table = ReportTable("exp1", "Exp. I: regression", columns, rows, ("A note.",), groups={"a": "As in the paper"})
-    parts = [table, noise_figure.draw(folder, 0)]
-    sections = [Section("exp1", "Exp. I", parts), Section("more", "Sweeps", [replace(table, name="more")], folded=True)]
-    yield "paper", page(facts={"Trials": "2"}, results=["One result."], sections=sections, simulated=True)
+    parts = [Block("words", table), show_picture(draw_noise(folder, 0))]
+    more = fold("Show", Block("words", replace(table, name="more")))
+    sections = [Section("Exp. I", parts, anchor="exp1"), Section("Sweeps", [more], anchor="more")]
+    yield "paper", render_page(make_page(["Trials: 2"], ["One result."], sections, simulated=True))
 
 
 @pytest.fixture(scope="module")

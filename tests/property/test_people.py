@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.domain.person import Person
-from matrixdp.queries.people import UNIT, weight_left
+from matrixdp.queries.sums import UNIT, weight_left
 from nightly import examples
 from property.test_rounding import apart
 

@@ -69,7 +69,7 @@ def run(person, kind, aim, pairs=None, epsilon=8.0):
     [
         ("covariance", 8, {"Query", "BoxMoments"}),
         ("components", 8, {"Query"}),
-        ("regression", 0.3, {"Query", "BoxMoments"}),
+        ("regression", 0.05, {"BoxMoments"}),
     ],
 )
 @pytest.mark.parametrize("kind", ["replace", "add-remove"])
@@ -80,8 +80,8 @@ def test_no_step_of_a_fit_exceeds_its_claim(person, kind, aim, epsilon, kinds):
     reached = {}
     for step in (step for one in found for step in one.steps):
         reached[step.query] = max(reached.get(step.query, 0.0), step.distance / step.claim)
-    traced = kind == "replace" and person is ONCE
-    assert reached.keys() == kinds | {"TracedMoments" if traced else "BallMoments"}
+    ball = "TracedMoments" if kind == "replace" and person is ONCE else "BallMoments"
+    assert reached.keys() == (kinds | {ball} if "Query" in kinds else kinds)
     assert min(reached.values()) > 0.9
 
 
@@ -128,6 +128,6 @@ BROKEN = {
 def test_broken_fits_are_found(name, monkeypatch):
     place, attribute, broken, person = BROKEN[name]
     monkeypatch.setattr(place, attribute, broken)
-    pair = table(np.zeros(D)), table(*[CORNER] * 40, parts=4)
+    pair = table(np.zeros(D)), table(*[CORNER] * 40, parts=2)
     (found,) = run(person, "replace", "covariance", [pair])
     assert any(step.distance > 1.01 * step.claim for step in found.steps), str(found)

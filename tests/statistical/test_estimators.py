@@ -12,7 +12,7 @@ import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive.coordinates import LEVELS
-from matrixdp.adaptive.fit import Task, choose_strategy, fit_moment
+from matrixdp.adaptive.fit import Purpose, choose_strategy, fit_moment
 from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
@@ -30,7 +30,7 @@ def audit(first, second, privacy, settings, seed):
 
     def fit(records):
         budget = fit_budget.FitBudget(privacy, Neighbours.REPLACE)
-        return fit_moment(PrivateMeasurements(records, budget, len(records)), Task(settings))
+        return fit_moment(PrivateMeasurements(records, budget, len(records)), Purpose(settings))
 
     def losses(data, other):
         return np.array([replay(fit, data, other, claim=privacy, seed=seed * RUNS + i).loss for i in range(RUNS)])
@@ -51,7 +51,7 @@ def test_the_claim_holds_and_a_third_of_the_noise_is_caught(case):
         grid_records(box, np.vstack([np.array(record), others]), LEVELS) for record in ([[1, -1]], [[1, 1]])
     )
     budget = fit_budget.FitBudget(PRIVACY, Neighbours.REPLACE)
-    strategy = choose_strategy(PrivateMeasurements(first, budget, len(first)), Task(settings))
+    strategy = choose_strategy(PrivateMeasurements(first, budget, len(first)), Purpose(settings))
     assert strategy == ("ball" if case == "one step" else "learned")
     assert audit(first, second, PRIVACY, settings, seed=1) <= PRIVACY.epsilon
     broken = mdp.Privacy(mdp.gdp.gdp_epsilon(mu=3 * PRIVACY.mu, delta=PRIVACY.delta), PRIVACY.delta)

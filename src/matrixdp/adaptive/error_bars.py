@@ -1,7 +1,7 @@
 """Error bars of a private moment: noise, clipping, shrinkage and learned steps together, from private answers alone.
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
-simulated records of six families (`record_families`) that have the private mean and covariance: once as they are, and
+simulated records of six families (`simulation`) that have the private mean and covariance: once as they are, and
 twice with means and variances raised until the *fit* has about the private ones. An error bar is the root mean square
 of the errors of the three worst families or the noise, whichever is larger. In squares, it adds half of the smaller
 one, what was taken from a covariance because it may be noise, and what a few records at the end of their bounds
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matrixdp.adaptive.measure import SimulatedRecords
-from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.simulation import (
+    FAMILIES,
     FitOptions,
     SimulatedErrors,
     Statistics,
@@ -28,6 +28,7 @@ from matrixdp.adaptive.simulation import (
     read_off,
     sampling_errors,
     simulate_errors,
+    simulate_records,
     simulated_number,
 )
 from matrixdp.display import short_repr

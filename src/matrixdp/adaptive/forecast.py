@@ -1,6 +1,6 @@
 """What the errors of a private moment will be for data that are described in public, before any of them is read.
 
-By simulation of the fit itself, on records of the families in `record_families` that match the description. The errors
+By simulation of the fit itself, on records of the families in `simulation` that match the description. The errors
 of a fit depend on the shape of the data, which a description does not tell, so the forecast is a range.
 """
 
@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.error_bars import MomentErrors
-from matrixdp.adaptive.record_families import FAMILIES
 from matrixdp.adaptive.records import check_features
 from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.simulation import FitOptions, simulate_errors
+from matrixdp.adaptive.simulation import FAMILIES, FitOptions, simulate_errors
 from matrixdp.answers.described_table import factor_loadings
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds

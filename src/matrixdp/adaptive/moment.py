@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.adaptive.budget import FitBudget, Step
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
-from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.checks import check_integer
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
@@ -226,7 +227,7 @@ class PreparedFit:
         budget = self.budget
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
-            fitted = fit_moment(measure, Task(settings_for(self.aim), self.basis, self.targets))
+            fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
         return PrivateMoment(
             fitted=fitted,
             bounds=self.bounds,
@@ -300,3 +301,50 @@ def public_records(records: Any, found: int, neighbours: Neighbours, person: Per
     public = parse_records(records)
     check_domain(found, public, Neighbours.ADD_REMOVE)
     return public
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components as rows, of shape (k, m), and the variance along each, of shape (k,)."""
+
+    components: Floats
+    variances: Floats
+    ratios: Floats
+
+    __repr__ = short_repr
+
+
+class _Covariance(Protocol):
+    @property
+    def covariance(self) -> Floats: ...
+
+
+def principal_components(moment: _Covariance, count: int | float | None = None) -> Components:
+    """Principal components of a private moment, in the data's units; post-processing.
+
+    Parameters
+    ----------
+    moment : PrivateMoment
+        Fitted with ``aim='components'``.
+    count : int, float or None
+        Number of components, share of the variance that they must explain, or None for all.
+    """
+    values, vectors = np.linalg.eigh(moment.covariance)
+    values, rows = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+    signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
+    total = float(values.sum())
+    ratios = values / total if total > 0 else np.full(values.size, 1 / values.size)
+    k = check_count(count, values.size)
+    if isinstance(k, float):
+        k = min(int(np.searchsorted(np.cumsum(ratios), k)) + 1, values.size)
+    return Components((rows * signs[:, None])[:k], values[:k], ratios[:k])
+
+
+def check_count(count: Any, size: int) -> int | float:
+    """Validated number of components from 1 to `size`, or share of the variance strictly between 0 and 1."""
+    if count is None:
+        return size
+    if isinstance(count, float | np.floating) and 0 < count < 1:
+        return float(count)
+    rule = f"an integer from 1 to {size}, or a share strictly between 0 and 1"
+    return check_integer(count, "n_components", at_least=1, at_most=size, rule=rule)

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates, limbs_to_digits, multiply, to_digits, to_floats
 from matrixdp.device import is_device_block, load_cupy
 from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.clipping import square_lengths
 from matrixdp.domain.person import Person
-from matrixdp.domain.row_arithmetic import square_lengths
 from matrixdp.errors import ParameterError
-from matrixdp.noise import GramSum
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
 from matrixdp.queries.moment_sums import MomentSum, levels
-from matrixdp.queries.people import UNIT, PeopleSum
+from matrixdp.queries.sums import UNIT, GramSum, PeopleSum
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats
@@ -324,7 +323,7 @@ class PrivateRecords:
         """Result and number of rows of each part."""
         if isinstance(self.source, GridBlock):
             return iter([(task(self.grid, [self.source]), len(self.source.steps))])
-        return self.source.map(_Reading(self.grid, task))
+        return self.source.map(_GridTask(self.grid, task))
 
     def _check_rows(self, rows: int) -> None:
         if self.grid.people is not None:
@@ -389,7 +388,7 @@ _Task = Callable[[Grid, Iterable[GridBlock]], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class _Reading:
+class _GridTask:
     """A task on blocks of data, which are put on the grid; also counts their rows."""
 
     grid: Grid

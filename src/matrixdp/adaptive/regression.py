@@ -9,14 +9,92 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.adaptive.posterior import Posterior, posterior_coefficients
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.noise_law import robust_spread
 from matrixdp.checks import check_integer
 from matrixdp.types import Floats
 
 DRAWS = 300  # of the noise, for error bars: their own error is about 4%
+_EXPLAINED = np.array([0.0, 1 / 64, 1 / 16, 1 / 4, 1.0])  # shares of the target's variance, equally likely
+_ROUNDS = 3  # fixed-point iterations: the noise depends on the coefficients
+_TINY = float(np.finfo(float).tiny) ** 0.5
+_HIDDEN = 1.5  # standard deviations of the noise that a hidden variance counts as
 _MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior mean of coefficients, and what shrinkage may have taken from them.
+
+    Attributes
+    ----------
+    coefficients : float64 array of shape (m,)
+    shrinkage : float64 array of shape (m, m)
+        Mean square of what shrinkage takes from the coefficients, for coefficients from the prior.
+    """
+
+    coefficients: Floats
+    shrinkage: Floats
+
+
+def posterior_coefficients(
+    gram: Floats,
+    cross: Floats,
+    shape: Floats,
+    *,
+    target: tuple[Floats, float],
+    variance: float,
+    std: float,
+    records: float,
+) -> Posterior:
+    """Posterior mean of the coefficients b in ``cross = gram b + noise``.
+
+    In coordinates in which the noise of `gram` is isotropic, the prior of the coefficients is Gaussian with one
+    variance, for which they explain a share of the target's variance on average. The shares, from none to all, are
+    averaged with their likelihood given `cross`. The noise of `gram` adds ``s^2 |b - a|^2``
+    to the variance ``s^2 l`` of `cross`, for a and l given in `target`, and sampling adds the residual variance over
+    the number of records. So the coefficients are close to zero where `cross` may be noise alone.
+
+    Parameters
+    ----------
+    gram, cross : float64 arrays of shape (m, m) and (m,)
+        Positive semidefinite covariance of the features, and their noisy covariances with the target.
+    shape : float64 array of shape (m, m)
+        Shape of the noise among the features (`Fitted.noise_shape`).
+    target : float64 array of shape (m,) and float
+        Shape of the noise between features and target, and of the target alone.
+    variance : float
+        Variance of the target.
+    std : float
+        Standard deviation of the noise off the diagonal, in coordinates in which it is isotropic.
+    records : float
+        Infinite where coefficients of these records are wanted, not of the population that they are a sample of.
+
+    Examples
+    --------
+    >>> options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": 10**6}
+    >>> cross = np.array([0.5, 0.0])
+    >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).coefficients.round(3).tolist()
+    [0.5, 0.0]
+    >>> bool(posterior_coefficients(np.eye(2), cross, np.eye(2), std=1.0, **options).coefficients[0] < 0.2)
+    True
+    """
+    values, turn = _isotropic_directions(gram, shape)
+    values = np.maximum(values, _TINY)
+    seen, centre = cross @ turn, target[0] @ turn
+    own = max(target[1] - float(centre @ centre), 0.0)
+    priors = _EXPLAINED[:, None] * (max(variance, _TINY) / values.sum())
+    found, kept = np.zeros(values.size), np.zeros(values.size)
+    for _ in range(_ROUNDS):
+        noise = std**2 * (own + float(((centre - found) ** 2).sum())) + values * variance / records
+        spread = priors * values**2 + noise + _TINY**2
+        evidence = -0.5 * (seen**2 / spread + np.log(spread)).sum(axis=1)
+        weights = np.exp(evidence - evidence.max())
+        kept = (weights / weights.sum()) @ (priors * values / spread)
+        found = kept * seen
+    evenly = max(variance, _TINY) / values.size / (values + std)
+    lost = np.maximum(float(priors[-1, 0]), evenly) * (1 - kept * values) ** 2
+    return Posterior(np.asarray(turn @ found), np.asarray((turn * lost) @ turn.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +131,18 @@ class JointMoment:
         """The mean in its own units, of shape (d,)."""
         return np.asarray(self.middle + self.half * self.mean)
 
+    def penalty(self, features: int, alpha: float) -> Floats:
+        """Ridge penalty on the first features in scaled units, a diagonal matrix of shape (m, m)."""
+        with np.errstate(over="ignore"):
+            return np.diag(np.minimum(alpha / self.records / self.half[:features] ** 2, _MOST_PENALTY))
+
     def regress(self, features: int, *, alpha: float = 0.0) -> list[Posterior]:
         """Posterior coefficients of each target on the first features, in scaled units."""
         m, shape = features, self.noise_shape
         seen = nearest_of_same_trace(self.covariance)
-        with np.errstate(over="ignore"):
-            penalty = np.diag(np.minimum(alpha / self.records / self.half[:m] ** 2, _MOST_PENALTY))
         return [
             posterior_coefficients(
-                seen[:m, :m] + penalty,
+                seen[:m, :m] + self.penalty(m, alpha),
                 self.covariance[:m, k],
                 shape[:m, :m],
                 target=(shape[:m, k], float(shape[k, k])),
@@ -164,3 +245,46 @@ def _draw_moments(moment: PrivateMoment) -> Iterator[tuple[Floats, Floats]]:
         noise = (noise + noise.T) * (fitted.noise_std / np.sqrt(2))
         mean = fitted.mean + of_mean * (root @ rng.standard_normal(len(root)))
         yield mean, fitted.unshrunk + root @ noise @ root.T
+
+
+def hidden_std(joint: JointMoment, slopes: Floats, target: int = 0, *, alpha: float = 0.0) -> Floats:
+    """Standard deviations of an intercept and slopes that noise leaves open, of shape (m + 1,), the intercept first.
+
+    New draws of the noise about a private moment, and records simulated from it, do not show what lies in directions
+    that noise hides, as it does for features that are nearly collinear: there, a slope may be anything that the
+    variance of the target allows. Along each direction in which the noise is isotropic, with variance v and noise n in
+    the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance p of the slope would let it
+    explain the target alone. A hidden variance, which may be anything from zero to ``2 s sqrt(m)`` for noise of
+    standard deviation s, counts as `_HIDDEN` s.
+
+    Parameters
+    ----------
+    joint : JointMoment
+    slopes : float64 array of shape (m,)
+        In the data's units.
+    target : int
+        Which of the targets they are for.
+    alpha : float
+        Ridge penalty, as for `solve_regression`.
+    """
+    m = slopes.size
+    own, half, shape = m + target, joint.half, joint.noise_shape
+    seen = nearest_of_same_trace(joint.covariance)
+    values, turn = _isotropic_directions(seen[:m, :m] + joint.penalty(m, alpha), shape[:m, :m])
+    scaled = np.linalg.solve(turn, slopes * half[:m] / half[own])
+    centre = shape[:m, own] @ turn
+    apart = max(float(shape[own, own]) - float(centre @ centre), 0.0)
+    noise = joint.noise_std**2 * (apart + float(((centre - scaled) ** 2).sum()))
+    prior = max(float(seen[own, own]), _TINY) / np.maximum(values, _HIDDEN * joint.noise_std)
+    variances = 1 / (np.square(np.maximum(values, 0.0)) / max(noise, _TINY) + 1 / prior)
+    spread = (turn * variances) @ turn.T * half[own] ** 2 / np.multiply.outer(half[:m], half[:m])
+    location = joint.location[:m]
+    return np.asarray(np.sqrt(np.append(location @ spread @ location, np.diagonal(spread))))
+
+
+def _isotropic_directions(gram: Floats, shape: Floats) -> tuple[Floats, Floats]:
+    """Variances along directions in which noise of a given shape is isotropic, and the directions as columns."""
+    lengths, axes = np.linalg.eigh(shape)
+    whiten = axes / np.sqrt(np.maximum(lengths, max(float(lengths[-1]) * 1e-15, _TINY)))
+    values, vectors = np.linalg.eigh(whiten.T @ gram @ whiten)
+    return values, whiten @ vectors

@@ -23,8 +23,8 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import MatrixQuery, Query
-from matrixdp.queries.people import rows_by_count
-from matrixdp.records import Records, as_records, to_array
+from matrixdp.queries.sums import rows_by_count
+from matrixdp.records import as_records, to_array
 from matrixdp.records.people import People
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
@@ -128,47 +128,36 @@ def prepare_scales(
     who = Person.parse(person)
     budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        totals = _sum_records(data, bounds) if who is None else _sum_people(data, bounds, who)
+        totals = _sum_rows(data, bounds, who)
     public = public_records(records, totals.count, budget.neighbours)
     query = _query(bounds.size, public, budget.neighbours, who)
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
     return PreparedScales(totals, query, bounds, budget, public)
 
 
-def _sum_records(data: Any, bounds: Bounds) -> _Totals:
-    totals = sum(as_records(data).select(bounds.names).map(_TotalTask(bounds)), _Totals.empty(bounds.size))
-    _check_rows(totals.count)
-    return totals
-
-
-def _sum_people(data: Any, bounds: Bounds, person: Person) -> _Totals:
-    """Sums over people of the means over their rows, each rounded once."""
-    if person.rows is not None:
+def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> _Totals:
+    """Sums over people of the means over their rows, each rounded once; a record is a person with one row."""
+    if person is not None and person.rows is not None:
         raise ParameterError("person must count once here, got rows instead. Give the name of the column alone.")
-    parts, people = read_people(data, bounds, person)
-    _check_rows(int(people.rows.sum()))
-    found = _sum_by_count(parts, people, bounds)
-    people.check_rows(sum(totals.count for totals in found.values()))
+    parts, people = (
+        (as_records(data).select(bounds.names), None) if person is None else read_people(data, bounds, person)
+    )
+    found: dict[int, _Totals] = {}
+    for partial in parts.map(_TotalTask(bounds, people)):
+        for count, totals in partial.items():
+            found[count] = totals if count not in found else found[count] + totals
+    rows = sum(totals.count for totals in found.values())
+    if rows > _MOST_RECORDS:
+        raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
+    if people is None:
+        return found.get(1, _Totals(0, np.zeros(bounds.size), np.zeros(bounds.size)))
+    people.check_rows(rows)
 
     def mean(name: str) -> Floats:
         sums = [[Fraction(int(value), count) for value in getattr(found[count], name)] for count in found]
         return np.array([float(sum(column)) for column in zip(*sums, strict=True)])
 
     return _Totals(len(people.rows), mean("values"), mean("squares"))
-
-
-def _sum_by_count(parts: Records, people: People, bounds: Bounds) -> dict[int, _Totals]:
-    """Sums over the rows of people with each number of rows, by that number."""
-    found: dict[int, _Totals] = {}
-    for partial in parts.map(_ByCount(people, bounds)):
-        for count, totals in partial.items():
-            found[count] = found.get(count, _Totals.empty(bounds.size)) + totals
-    return found
-
-
-def _check_rows(rows: int) -> None:
-    if rows > _MOST_RECORDS:
-        raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
 
 
 def _query(size: int, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
@@ -207,42 +196,26 @@ class _Totals:
     values: NDArray[Any]
     squares: NDArray[Any]
 
-    @classmethod
-    def empty(cls, size: int) -> _Totals:
-        return cls(0, np.zeros(size, np.int64), np.zeros(size, np.int64))
-
     def __add__(self, other: _Totals) -> _Totals:
         return _Totals(self.count + other.count, self.values + other.values, self.squares + other.squares)
 
 
 @dataclass(frozen=True, eq=False)
 class _TotalTask:
+    """Sums the rows of people with each number of rows, by that number; all have one where there are no people."""
+
     bounds: Bounds
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> _Totals:
-        total = _Totals.empty(self.bounds.size)
-        for block in blocks:
-            array = to_array(block, self.bounds.size, self.bounds.names)
-            steps = self.bounds.quantise(array, _LEVELS).astype(np.int64)
-            total += _Totals(len(steps), steps.sum(axis=0), np.square(steps).sum(axis=0))
-        return total
-
-
-@dataclass(frozen=True, eq=False)
-class _ByCount:
-    """Sums the rows of people with each number of rows."""
-
-    people: People
-    bounds: Bounds
+    people: People | None = None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> dict[int, _Totals]:
         found: dict[int, _Totals] = {}
         for block in blocks:
-            data, counts = self.people.split(block)
+            data, counts = (block, None) if self.people is None else self.people.split(block)
             array = np.asarray(to_array(data, self.bounds.size, self.bounds.names))
-            for count, rows in rows_by_count(counts):
-                totals = _TotalTask(self.bounds)(number, [array[rows]])
-                found[count] = found.get(count, _Totals.empty(self.bounds.size)) + totals
+            for count, rows in [(1, slice(None))] if counts is None else rows_by_count(counts):
+                steps = self.bounds.quantise(array[rows], _LEVELS).astype(np.int64)
+                totals = _Totals(len(steps), steps.sum(axis=0), np.square(steps).sum(axis=0))
+                found[count] = totals if count not in found else found[count] + totals
         return found
 
 

@@ -2,21 +2,29 @@
 
 The strategies of a fit run on plain arrays with simulated noise (`SimulatedMeasurements`): no query is designed, and
 nothing is released.
+
+A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
+the shape. Families of records in [-1, 1]^d cover the shapes that tables have, from friendly to hostile: Gaussian
+features, a few long records, features skewed to either side, rare values at the end of the bounds, and groups. A
+feature whose variance does not fit between its bounds in such a shape has many of its values at the bounds, as features
+with two values have.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.record_families import simulate_records
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours, Privacy
@@ -27,6 +35,11 @@ if TYPE_CHECKING:
 
 _NUMBERS = 60_000  # of simulated records times features
 _LEAST_RECORDS = 2_000
+_LONG_SHARE, _LONG_TIMES = 0.03, 7.0  # of records that are longer than the others, and how much longer
+_LOG_STD = 1.0  # of log-normal features: a skewness of 6
+_GROUPS = np.array([0.55, 0.25, 0.15, 0.05])  # shares of the records
+_CLOSE = 0.02  # share of a variance that clipping to the box may take
+_WITHIN = 0.2  # share of the variance within groups, in the directions that separate them
 
 Statistics = dict[str, Floats]
 
@@ -93,7 +106,7 @@ def simulate_errors(
     Parameters
     ----------
     family : str
-        Of `record_families`.
+        A key of `FAMILIES`.
     mean, covariance : float64 arrays of shape (d,) and (d, d)
         Of the records, scaled to [-1, 1].
     options : FitOptions
@@ -118,7 +131,7 @@ def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random
     mu = options.privacy.mu / most_rows(options.person)
     measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, options.person)
     with np.errstate(all="ignore"):
-        return fit_moment(measure, Task(settings_for(options.aim), options.basis))
+        return fit_moment(measure, Purpose(settings_for(options.aim), options.basis))
 
 
 def likeliest(fitted: Fitted) -> Floats:
@@ -212,3 +225,164 @@ def sampling_errors(records: Floats, count: float, units: Floats) -> Statistics:
 
 def _mean_product(left: Floats, right: Floats) -> Floats:
     return np.asarray(left.T @ right / len(left))
+
+
+def gaussian_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Gaussian records."""
+    return mean + rng.standard_normal((count, mean.size)) @ _root(covariance)
+
+
+def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Gaussian records of which a few are much longer than the others, in all features."""
+    lengths = np.where(rng.random((count, 1)) < _LONG_SHARE, _LONG_TIMES, 1.0)
+    lengths /= math.sqrt(1 - _LONG_SHARE + _LONG_SHARE * _LONG_TIMES**2)
+    return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
+
+
+def skewed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Log-normal features, with their tail on the side where the bounds are further away."""
+    return _lognormal(mean, covariance, _far_side(mean), count, rng)
+
+
+def opposed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Log-normal features, with their tail on the side where the bounds are closer."""
+    return _lognormal(mean, covariance, -_far_side(mean), count, rng)
+
+
+def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Features with two values, the rarer one at the further bound."""
+    std, correlation = _split(covariance)
+    side = _far_side(mean)
+    reach = 1 - side * mean  # to the bound on that side
+    share = std**2 / (std**2 + reach**2)
+    normal = _correlated(np.multiply.outer(side, side) * correlation, count, rng)
+    ranks = count - 1 - np.argsort(np.argsort(normal, axis=0), axis=0)
+    rare = ranks < np.maximum(np.round(count * share), 1)
+    common = np.divide(std**2, reach, out=np.zeros_like(std), where=reach > 0)
+    return mean + side * np.where(rare, reach, -common)
+
+
+def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Four groups of unequal size, apart along the leading directions."""
+    leading = min(mean.size, len(_GROUPS) - 1)
+    scores = _group_scores()[:, :leading]
+    white = rng.standard_normal((count, mean.size))
+    groups = rng.choice(len(_GROUPS), count, p=_GROUPS)
+    white[:, -leading:] *= math.sqrt(_WITHIN)
+    white[:, -leading:] += math.sqrt(1 - _WITHIN) * scores[groups]
+    return mean + white @ _root(covariance)
+
+
+Family = Callable[[Floats, Floats, int, np.random.Generator], Floats]
+FAMILIES: dict[str, Family] = {
+    "Gaussian": gaussian_records,
+    "long": long_records,
+    "skewed": skewed_records,
+    "opposed": opposed_records,
+    "rare": rare_records,
+    "grouped": grouped_records,
+}
+
+
+def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Records of one family within [-1, 1]^d, of shape (count, d), with the given means and variances.
+
+    Variances beyond what is possible in the box at these means are lowered to it.
+
+    Parameters
+    ----------
+    family : str
+        A key of `FAMILIES`.
+    mean, covariance : float64 arrays of shape (d,) and (d, d)
+    count : int
+    rng : numpy Generator
+
+    Examples
+    --------
+    >>> records = simulate_records("rare", np.zeros(1), np.full((1, 1), 0.01), 10_000, np.random.default_rng(0))
+    >>> bool((records == 1).any()), len(np.unique(records))
+    (True, 2)
+    """
+    records = FAMILIES[family](mean, covariance, count, rng)
+    return fit_into_box(records, mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), rng)
+
+
+def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Generator) -> Floats:
+    """Records within [-1, 1]^d with this mean and standard deviation of each feature.
+
+    Values are clipped. What that takes from a variance is restored by moving some values to the bounds, those above a
+    threshold to the upper one and the others to the lower one.
+
+    Parameters
+    ----------
+    records : float64 array of shape (n, d)
+    mean, std : float64 arrays of shape (d,)
+        At most ``sqrt(1 - mean^2)`` is possible for the standard deviation.
+    rng : numpy Generator
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> records = fit_into_box(rng.normal(size=(10_000, 1)), np.array([0.6]), np.array([0.7]), rng)
+    >>> records.mean().round(1).item(), records.std().round(1).item(), np.abs(records).max().item()
+    (0.6, 0.7, 1.0)
+    """
+    own, std = records.std(axis=0), np.minimum(std, np.sqrt(np.maximum(1 - mean**2, 0.0)))
+    shape = (records - records.mean(axis=0)) / np.where(own > 0, own, 1.0)
+    result = np.clip(mean + std * shape, -1.0, 1.0)
+    square, wanted = (result**2).mean(axis=0), std**2 + mean**2
+    for k in np.flatnonzero(wanted - square > _CLOSE * std**2):
+        moved = (wanted[k] - square[k]) / (1 - square[k])
+        upper = (1 + (mean[k] - (1 - moved) * result[:, k].mean()) / moved) / 2  # share of those moved
+        chosen = rng.random(len(result)) < moved
+        above = shape[chosen, k]
+        if above.size:
+            result[chosen, k] = np.where(above > np.quantile(above, np.clip(1 - upper, 0.0, 1.0)), 1.0, -1.0)
+    return np.asarray(result)
+
+
+def _lognormal(mean: Floats, covariance: Floats, side: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Features with the tail of a log-normal law on the side given by a sign."""
+    std, correlation = _split(covariance)
+    most = math.exp(_LOG_STD**2)
+    wanted = np.multiply.outer(side, side) * correlation
+    latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
+    normal = _correlated(latent, count, rng)
+    values = (np.exp(_LOG_STD * normal) - math.sqrt(most)) / math.sqrt(most * (most - 1))
+    return np.asarray(mean + side * std * values)
+
+
+def _root(covariance: Floats) -> Floats:
+    """A matrix R with ``R'R`` equal to the covariance; the last row belongs to the leading direction."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+
+def _split(covariance: Floats) -> tuple[Floats, Floats]:
+    """Standard deviations, and correlations with ones on the diagonal."""
+    std = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    safe = np.where(std > 0, std, 1.0)
+    correlation = np.clip(covariance / np.multiply.outer(safe, safe), -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return std, correlation
+
+
+def _far_side(mean: Floats) -> Floats:
+    """Sign of the direction in which the bounds are further away, of shape (d,)."""
+    return np.where(mean > 0, -1.0, 1.0)
+
+
+def _correlated(correlation: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Standard Gaussian numbers with about these correlations, of shape (count, d)."""
+    possible = nearest_of_same_trace(correlation)
+    size = np.sqrt(np.maximum(np.diagonal(possible), np.finfo(float).tiny))
+    return np.asarray(rng.standard_normal((count, len(size))) @ _root(possible) / size)
+
+
+def _group_scores() -> Floats:
+    """One row a group: mean zero and identity covariance over the groups."""
+    shares = _GROUPS
+    centred = np.eye(len(shares))[:, :-1] - shares[:-1]
+    covariance = np.diag(shares[:-1]) - np.multiply.outer(shares[:-1], shares[:-1])
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(centred @ (vectors / np.sqrt(values)))

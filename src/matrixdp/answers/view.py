@@ -73,7 +73,8 @@ class MomentView:
     @property
     def bounds(self) -> Bounds | None:
         """Of the numbers."""
-        return self.query.bounds if isinstance(self.query, Moments) else self.query.used.bounds
+        bounds: Bounds | None = self.query.number_bounds
+        return bounds
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
@@ -161,8 +162,7 @@ def view_moments(matrix: Floats, design: Design, group: Any = None, by: Sequence
         )
     if group is not None:
         raise ParameterError("group must be left out: groups are those of TableMoments with by.", parameter="group")
-    names = query.bounds.names or tuple(map(str, range(query.bounds.size)))
-    return MomentView(matrix, query, SidesLaw(design), {name: Place(i, 0) for i, name in enumerate(names, start=1)})
+    return MomentView(matrix, query, SidesLaw(design), query.places)
 
 
 def _view_table(

@@ -228,9 +228,21 @@ class Design:
         """Exactly calibrated noise that is the same in every direction, for comparison."""
         if self.calibration == "exact" and not self.directional and self.structure is None:
             return self
+        return self.remade(allocation=isotropic(), directions=None, calibration="exact")
+
+    def remade(self, **changes: Any) -> Design:
+        """The design that `make_design` makes of the same options but for `changes`."""
         from matrixdp.design.builder import make_design
 
-        return make_design(self.query, self.privacy, share=self.share, allocation=isotropic())
+        options = {
+            "privacy": self.privacy,
+            "allocation": self.allocation,
+            "directions": self.given_directions,
+            "calibration": self.calibration,
+            "share": self.share,
+            "structured": self.structure is not None,
+        }
+        return make_design(self.query, **{**options, **changes})
 
     @property
     def gain(self) -> float:
@@ -249,14 +261,7 @@ class Design:
             return self.rmse
         if calibration != "exact" and gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:
             return None
-        from matrixdp.design.builder import make_design
-
-        options: dict[str, Any] = {
-            "allocation": self.allocation,
-            "directions": self.given_directions,
-            "share": self.share,
-        }
-        return make_design(self.query, self.privacy, calibration=calibration, **options).rmse
+        return self.remade(calibration=calibration, structured=True).rmse
 
     @property
     def directions(self) -> Floats | None:

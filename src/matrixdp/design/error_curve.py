@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import to_floats
-from matrixdp.design.builder import make_design
 from matrixdp.design.design import Design
 from matrixdp.display import format_number, load_pandas, render_card, render_note, render_table, short_repr
 from matrixdp.errors import ParameterError
@@ -90,8 +89,7 @@ def error_curve(design: Design, epsilons: ArrayLike | None = None) -> ErrorCurve
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import Identity
+    >>> from matrixdp import Bounds, Identity, make_design
     >>> design = make_design(Identity(Bounds([0], [1]), records=100), Privacy(epsilon=1, delta=1e-6))
     >>> error_curve(design, [0.5, 1, 2]).rmse.round(2).tolist()
     [8.06, 4.22, 2.23]
@@ -123,12 +121,4 @@ def _change_epsilon(design: Design, epsilon: float) -> Design:
     privacy = Privacy(epsilon, design.privacy.delta)
     if privacy == design.privacy:
         return design
-    return make_design(
-        design.query,
-        privacy,
-        allocation=design.allocation,
-        directions=design.given_directions,
-        calibration=design.calibration,
-        share=design.share,
-        structured=design.structure is not None,
-    )
+    return design.remade(privacy=privacy)

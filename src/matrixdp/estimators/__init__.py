@@ -4,12 +4,10 @@ The functions behind them are in `matrixdp.adaptive`; `docs/adaptive.md` describ
 guarantee.
 """
 
-from matrixdp.estimators.base import PrivateEstimator, RepeatedFitWarning
-from matrixdp.estimators.covariance import PrivateCovariance
+from matrixdp.estimators.base import MomentEstimator, PrivateEstimator, RepeatedFitWarning
+from matrixdp.estimators.covariance import PrivateCovariance, PrivatePCA
 from matrixdp.estimators.discriminant import PrivateLinearDiscriminant
 from matrixdp.estimators.kernel import PrivateKernelRidge
-from matrixdp.estimators.moment_estimator import MomentEstimator
-from matrixdp.estimators.pca import PrivatePCA
 from matrixdp.estimators.regression import PrivateLinearRegression, PrivateRidge
 from matrixdp.estimators.scaler import PrivateScaler
 

@@ -1,21 +1,23 @@
-"""Base class of the estimators: parameters, input validation, and the guarantee that a fit reports."""
+"""Base classes of the estimators: parameters, input validation, fits, and the guarantee that a fit reports."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.display import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns
+from matrixdp.domain.columns import Column, Columns
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
@@ -24,15 +26,20 @@ from matrixdp.estimators.inputs import (
     check_array,
     check_same_length,
     is_read_in_parts,
+    joint_bounds,
     parse_bounds,
     to_numbers,
 )
-from matrixdp.estimators.table_fit import TableFit
+from matrixdp.estimators.table_fit import TableFit, fit_table
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, describe_guarantee
-from matrixdp.records import Records, as_records, choose_columns, require_rereadable
+from matrixdp.records import Blocks, Records, as_records, choose_columns, require_rereadable, with_ids
+from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
+from matrixdp.records.records import MappedRecords
+from matrixdp.release.charging import release_fit
 from matrixdp.release.notebook import SIMULATION
+from matrixdp.types import Floats
 
 try:
     from sklearn.base import BaseEstimator
@@ -46,6 +53,14 @@ class RepeatedFitWarning(UserWarning):
 
     Scores on private records are not private either: no budget covers them.
     """
+
+
+def _level_of_caller() -> int:
+    """How many calls lie between a function of this package and the code that called the package."""
+    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # scikit-learn reads the parameters from the generated __init__
@@ -172,7 +187,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
                 "have no guarantee at all; fit once, or compare settings with simulation=True on data that need none.",
                 RepeatedFitWarning,
-                stacklevel=4,  # the caller of `fit`
+                stacklevel=_level_of_caller(),
             )
 
     def _repr_html_inner(self) -> str:
@@ -294,3 +309,181 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _feature_bounds(self) -> Bounds:
         return parse_bounds(self._box(), self.n_features_in_, "bounds")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MomentEstimator(PrivateEstimator):
+    """Base class of the estimators that are computed from one private moment.
+
+    Parameters that are not listed here are those of `PrivateEstimator`.
+
+    With ``bounds=Columns(...)`` the features are the numbers of a table and an indicator for each level of a category.
+    If numbers may be missing, the moment is one release of `TableMoments`, and means and covariances are those of the
+    records that have the values.
+
+    Parameters
+    ----------
+    directions : 'learned', 'standard' or array_like of shape (m, m)
+        Along which the final noise is shaped; a matrix has orthonormal columns, for features scaled to [-1, 1]. Not
+        used where numbers may be missing.
+
+    Attributes
+    ----------
+    expanded_names_ : array of str
+        Names of the features of a fit to a table: those of numbers, and "column=level".
+    release_ : Release
+        The moments of a table whose numbers may be missing, from which further answers follow at no cost.
+
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`.
+    """
+
+    directions: Any = "learned"
+
+    def _expanded(self, *, reference: bool) -> ExpandedColumns | None:
+        """The features of a table with categories or missing values; None for numbers alone."""
+        columns = self._table_columns
+        return None if columns is None else ExpandedColumns(columns, reference)
+
+    def _fit_features(self, X: Any, aim: str, check: Callable[[int], Any] | None = None) -> PrivateMoment | TableFit:
+        """Spend the budget on a moment of the features, of numbers or of a table.
+
+        `check` is called with their number before anything is spent.
+        """
+        features, ids = self._expanded(reference=False), self._read_ids(X)
+        X = self._validate_features(X) if features is None else X
+        if check is not None:
+            check(self.n_features_in_ if features is None else len(features.names))
+        if features is None:
+            return self._fit_moment(X, self._feature_bounds(), aim, ids=ids)
+        return self._fit_described(X, aim, features)
+
+    def _fit_described(
+        self,
+        X: Any,
+        aim: str,
+        features: ExpandedColumns,
+        last: ExpandedColumns | None = None,
+        values: Mapping[str, Any] | None = None,
+        *,
+        targets: int = 0,
+        **design: Any,
+    ) -> PrivateMoment | TableFit:
+        """Spend the budget on a moment of a table's features, and perhaps of the columns that follow them.
+
+        Records are expanded, and fitted like numbers. Where numbers may be missing, or people have several rows, it is
+        one release of the moments of a table.
+
+        Parameters
+        ----------
+        X
+            As given to `fit`.
+        aim : str
+        features, last : ExpandedColumns
+        values : mapping of str, optional
+            The columns of `last`, unless the records are outside of memory.
+        targets : int
+            Number of last columns that a regression predicts.
+        design
+            Options of `TableMoments`.
+        """
+        if not features.complete or self.person is not None:
+            return self._fit_table(X, features, () if last is None else tuple(last.columns), values, **design)
+        parts = [features] if last is None else [features, last]
+        bounds = features.bounds if last is None else joint_bounds(features.bounds, last.bounds)
+        return self._fit_moment(self._read_expanded(X, parts, values), bounds, aim, features, targets=targets)
+
+    def _read_expanded(
+        self, X: Any, parts: Sequence[ExpandedColumns], values: Mapping[str, Any] | None = None
+    ) -> Records:
+        """Records of a table, expanded block by block.
+
+        Parameters
+        ----------
+        X
+            As given to `fit`.
+        parts : sequence of ExpandedColumns
+            The features, and perhaps the targets.
+        values : mapping of str, optional
+            Columns of the targets, unless the records are outside of memory.
+        """
+        if is_read_in_parts(X):
+            columns = Columns([column for part in parts for column in part.columns])
+            return MappedRecords(_select(X, columns), ExpandBlock(tuple(parts)))
+        records = ExpandedRecords({**read_table(X, parts[0].columns), **(values or {})}, parts)
+        return Blocks(records.blocks)
+
+    def _fit_moment(
+        self,
+        records: Floats | Records,
+        bounds: Bounds,
+        aim: str,
+        features: ExpandedColumns | None = None,
+        ids: Any = None,
+        targets: int = 1,
+    ) -> PrivateMoment:
+        """Spend the budget on a private moment, and set the attributes of the guarantee.
+
+        `features` are those of a table; its records are expanded. `ids` say whose rows records in memory are. `targets`
+        is the number of last columns that a regression predicts.
+        """
+        records = records if ids is None else with_ids(records, ids)
+        options, account = self._fit_options(), self._account_options()
+        self._warn_if_repeated()
+        prepared = prepare_fit(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
+        prepared.warn()
+        moment: PrivateMoment = release_fit(prepared, **account)
+        self._set_guarantee(moment)
+        self._set_expanded(features)
+        self.__dict__.pop("release_", None)  # of an earlier fit
+        return moment
+
+    def _fit_table(
+        self,
+        X: Any,
+        features: ExpandedColumns,
+        targets: Sequence[Column] = (),
+        values: Mapping[str, Any] | None = None,
+        **design: Any,
+    ) -> TableFit:
+        """Spend the budget on the moments of a table with missing numbers, and set the attributes of the guarantee."""
+        columns = Columns((*features.columns, *targets))
+        options = self._fit_options() | self._account_options()
+        data: Any
+        if is_read_in_parts(X):
+            data = _select(X, columns, self.person)
+        else:
+            ids = {} if self.person is None else {self.person: self._read_ids(X)}
+            data = {**read_table(X, features.columns), **(values or {}), **ids}
+        self._warn_if_repeated()
+        release = fit_table(data, columns, **options, **design)
+        fit = TableFit(release, features, tuple(column.name for column in targets))
+        self._set_guarantee(fit)
+        self._set_expanded(features, fit.mean)
+        self.release_ = release
+        return fit
+
+    def _set_expanded(self, features: ExpandedColumns | None, fill: Floats | None = None) -> None:
+        self._features, self._fill = features, fill
+        if features is None:
+            self.__dict__.pop("expanded_names_", None)  # of an earlier fit
+            return
+        self._set_features(len(features.columns.names), features.columns.names)
+        self.expanded_names_ = np.array(features.names, dtype=object)
+
+    def _apply(self, X: Any, function: Callable[[Floats], Floats]) -> Floats:
+        """Result of a function on records X, with the features that the fit had."""
+        features = self._features
+        if features is None:
+            return function(self._validate_features(X, reset=False))
+        if is_read_in_parts(X):
+            raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
+        return features.apply(X, function, fill=self._fill)
+
+
+def _select(X: Any, columns: Columns, person: str | None = None) -> Records:
+    """The described columns of records outside of memory, and the ids of people."""
+    ids = () if person is None else (person,)
+    texts = (*(column.name for column in columns.categories), *ids)
+    return require_rereadable(as_records(X)).select((*columns.names, *ids), texts=texts)

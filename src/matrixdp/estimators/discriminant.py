@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from matrixdp.adaptive.discriminant import LinearDiscriminant, solve_discriminant
 from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.adaptive.regression import joint_moment
+from matrixdp.adaptive.regression import JointMoment, joint_moment
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
-from matrixdp.errors import ParameterError
-from matrixdp.estimators.class_labels import encode_labels, parse_classes, read_labels
+from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import (
     check_same_length,
     check_targets_apart,
@@ -28,10 +30,11 @@ from matrixdp.estimators.inputs import (
     parse_target_names,
     unused_name,
 )
-from matrixdp.estimators.moment_estimator import MomentEstimator
+from matrixdp.estimators.table_fit import TableFit
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
 
+_LEAST = 1e-6  # of the share of variance that is within the classes
 _MEAN_SHARE = 0.05  # of the constant in the moments of a table: the classes have means of their own
 
 
@@ -40,7 +43,7 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     """Private linear discriminant analysis (LDA), a classifier, from one private moment of features and classes.
 
     Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
-    are `private_moment` and `matrixdp.adaptive.discriminant.solve_discriminant`.
+    are `private_moment` and `solve_discriminant`.
 
     Parameters
     ----------
@@ -100,17 +103,10 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
         else:
             features = features or ExpandedColumns(self._require_columns(), reference=True)
             classes, target, values = self._read_table_labels(X, y, features.columns)
-            if self._is_expanded(features):
-                records = self._read_expanded(X, [features, target], values)
-                box = joint_bounds(features.bounds, target.bounds)
-                moment = self._fit_moment(records, box, "regression", features, targets=0)
-                found = _solve(moment, len(features.names))
-            else:
-                m, column = len(features.names), target.columns.columns[0]
-                importance = {column.name: max(1.0, len(features.columns.names) / 4)}
-                shares = {"importance": importance, "mean_share": _MEAN_SHARE}
-                fit = self._fit_table(X, features, [column], values, **shares)
-                found = solve_discriminant(fit.joint, m, fit.mean_std[m:])
+            importance = {target.columns.names[0]: max(1.0, len(features.columns.names) / 4)}
+            shares: dict[str, Any] = {"importance": importance, "mean_share": _MEAN_SHARE}
+            fit = self._fit_described(X, "regression", features, target, values, **shares)
+            found = _solve(fit, len(features.names))
         self._set_discriminant(classes, found)
         return self
 
@@ -180,7 +176,141 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             return np.asarray(np.log(self.predict_proba(X)))
 
 
-def _solve(moment: PrivateMoment, features: int) -> LinearDiscriminant:
+def _solve(moment: PrivateMoment | TableFit, features: int) -> LinearDiscriminant:
+    if isinstance(moment, TableFit):
+        return solve_discriminant(moment.joint, features, moment.mean_std[features:])
     joint = replace(joint_moment(moment), sample_size=math.inf)
     fitted = moment.fitted
     return solve_discriminant(joint, features, fitted.mean_std[features:], learned=fitted.learned)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDiscriminant:
+    """Scores ``coefficients @ x + intercepts`` of the classes, and what they follow from; all in the data's units.
+
+    Attributes
+    ----------
+    coefficients : float64 array of shape (classes, m)
+    intercepts : float64 array of shape (classes,)
+    means : float64 array of shape (classes, m)
+    covariance : float64 array of shape (m, m)
+        Within the classes; positive semidefinite.
+    priors : float64 array of shape (classes,)
+    """
+
+    coefficients: Floats
+    intercepts: Floats
+    means: Floats
+    covariance: Floats
+    priors: Floats
+
+
+def solve_discriminant(
+    joint: JointMoment, features: int, share_std: Floats, *, learned: bool = True
+) -> LinearDiscriminant:
+    """Linear discriminant analysis by regression of the indicators of the classes on the features; post-processing.
+
+    With B the coefficients of that regression, P the shares of the classes and M their means about the overall mean,
+    ``S^-1 M = B P^-1``, S being the covariance. That within the classes is ``W = S - M P M'``, hence ``W^-1 M = S^-1 M
+    (I - P M' S^-1 M)^-1``. B is a posterior mean, so that directions that noise hides get no weight, and where it hides
+    all of them the largest class is predicted. Without noise this is the usual discriminant analysis.
+
+    Parameters
+    ----------
+    joint : JointMoment
+        Its last columns are the indicators of all classes, or of the second class where there are two.
+    features : int
+    share_std : float64 array
+        Standard deviation of the noise in the mean of each indicator, scaled as `joint`.
+    learned : bool
+        Whether the covariance can be used; without it all coefficients are zero.
+    """
+    m, half = features, joint.half[:features]
+    slopes = np.array([one.coefficients for one in joint.regress(m)]) if learned else np.zeros((share_std.size, m))
+    scale = joint.half[m:, None]
+    shares, slopes = joint.location[m:], slopes * scale
+    cross = joint.covariance[m:, :m] * scale if learned else np.zeros_like(slopes)
+    stds = share_std * joint.half[m:]
+    if len(shares) == 1:
+        shares = np.array([1 - shares[0], shares[0]])
+        slopes, cross, stds = np.vstack([-slopes, slopes]), np.vstack([-cross, cross]), np.tile(stds, 2)
+    floor = np.maximum(stds, 0.5 / joint.records)
+    priors = np.maximum(shares, floor)
+    priors = priors / priors.sum()
+    divide = priors / (priors**2 + stds**2)  # one over a share, smaller where noise hides it
+    total = nearest_of_same_trace(joint.covariance[:m, :m])
+    directions = slopes * divide[:, None]
+    root = np.sqrt(priors)
+    sizes = np.multiply.outer(root, root)
+    explained = directions @ total @ directions.T * sizes
+    noise = np.sqrt(m) * joint.noise_std * (directions @ joint.noise_shape[:m, :m] @ directions.T) * sizes
+    values, vectors = np.linalg.eigh(np.eye(len(root)) - explained + noise)
+    inverse = (vectors / np.clip(values, _LEAST, 1.0)) @ vectors.T
+    coefficients = (inverse * root / root[:, None]) @ directions
+    lengths = np.diagonal(inverse - np.eye(len(root))) / priors
+    apart = cross * divide[:, None]
+    means = joint.mean[:m] + apart
+    covariance = nearest_of_same_trace(total - (apart.T * priors) @ apart)
+    coefficients = coefficients / half
+    intercepts = np.log(priors) - lengths / 2 - coefficients @ joint.location[:m]
+    return LinearDiscriminant(
+        coefficients,
+        intercepts,
+        joint.middle[:m] + half * means,
+        covariance * np.multiply.outer(half, half),
+        priors,
+    )
+
+
+def parse_classes(classes: Any, y: Any, *, simulation: bool) -> NDArray[Any]:
+    """The public classes in ascending order; only in a simulation they may be taken from the labels y."""
+    if classes is None:
+        if not simulation:
+            raise ParameterError(
+                "classes must be given, as a list of all labels that y may have: they are public and never taken from "
+                "the data. Only with simulation=True they are those of y."
+            )
+        check_classification_targets(y)
+        found = np.unique(y)
+    else:
+        labels = list(classes) if isinstance(classes, Iterable) and not isinstance(classes, str | bytes) else []
+        found = np.asarray(labels) if _are_alike(labels) else np.empty(0)
+        if found.ndim != 1 or not len(found):
+            raise ParameterError(
+                f"classes must be a list of labels, all texts or all numbers, got {show(classes)} instead."
+            )
+        if len(np.unique(found)) != len(found):
+            raise ParameterError("classes must be different from each other; one is given twice.")
+        found = np.sort(found)
+    if len(found) < 2:
+        raise ParameterError(f"classes must be at least two, got {len(found)} class instead.")
+    return np.asarray(found)
+
+
+def _are_alike(labels: list[Any]) -> bool:
+    texts = [isinstance(label, str) for label in labels]
+    return all(texts) or (
+        not any(texts) and all(isinstance(label, Real | np.bool_) and label == label for label in labels)
+    )
+
+
+def read_labels(y: Any) -> NDArray[Any]:
+    """Labels of records in memory, of shape (n,)."""
+    if y is None:
+        raise DataError("the estimator requires y to be passed, but the target y is None.")
+    found = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    return np.asarray(column_or_1d(found, warn=True))
+
+
+def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Position of each label among the classes, of shape (n,)."""
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        found = np.array([known.get(label, -1) for label in y.tolist()], np.intp)
+    except TypeError:  # a label that cannot be hashed
+        found = np.array([-1])
+    if (found < 0).any():
+        raise DataError(
+            "y has a label that is missing or not among the classes. Add it to classes, or leave such records out."
+        )
+    return found

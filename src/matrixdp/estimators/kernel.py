@@ -13,8 +13,8 @@ from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
+from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import is_read_in_parts, joint_bounds, parse_bounds, parse_target_names
-from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats
 

@@ -10,12 +10,12 @@ from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.adaptive.hidden_directions import hidden_std
 from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.adaptive.regression import joint_moment, regression_std, solve_regression
+from matrixdp.adaptive.regression import hidden_std, joint_moment, regression_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_number
 from matrixdp.domain.columns import Columns, Number
+from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import (
     check_same_length,
     check_targets_apart,
@@ -26,7 +26,6 @@ from matrixdp.estimators.inputs import (
     read_targets,
     unused_name,
 )
-from matrixdp.estimators.moment_estimator import MomentEstimator
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
@@ -98,14 +97,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
             moment = self._fit_moment(table, bounds, "regression", ids=ids, targets=count)
         else:
             targets, values, single = self._read_table_targets(X, y, features.columns)
-            if self._is_expanded(features):
-                last = ExpandedColumns(Columns(targets), reference=False)
-                table = self._read_expanded(X, [features, last], values)
-                bounds = joint_bounds(features.bounds, last.bounds)
-                moment = self._fit_moment(table, bounds, "regression", features, targets=last.bounds.size)
-            else:
-                moment = self._fit_table(X, features, targets, values)
-            count = len(targets)
+            last, count = ExpandedColumns(Columns(targets), reference=False), len(targets)
+            moment = self._fit_described(X, "regression", features, last, values, targets=count)
         if isinstance(moment, TableFit):
             coefficients, intercepts = moment.joint.coefficients(len(moment.features.names), alpha=alpha)
         else:

@@ -14,7 +14,7 @@ from matrixdp.device import load_cupy
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
-from matrixdp.noise.cuda_draws import Target, draw_on_device
+from matrixdp.noise.indexed_draws import Target, draw_on_device
 from matrixdp.queries.base import check_count
 from matrixdp.queries.cuda_sums import device_records, raise_unusable
 from matrixdp.queries.identity import Identity

@@ -74,7 +74,7 @@ def draw_gaussian(
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
     if is_on_device(out):
-        from matrixdp.noise.cuda_draws import fill_on_device  # which needs this module
+        from matrixdp.noise.indexed_draws import fill_on_device  # which needs this module
 
         assert out is not None
         fill_on_device(stream, bits, out)

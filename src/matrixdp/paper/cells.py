@@ -1,12 +1,18 @@
-"""Cells: the trials of one row at one setting, run, checked, and stored so that an interrupted run can resume."""
+"""Cells: the trials of one row at one setting, run, checked and stored, and the best setting of each row.
+
+An interrupted run resumes from what is stored. The best setting is chosen by the mean error over the trials, as the
+paper reports it: this uses the test error, so it is optimistic, and on private data it would cost budget; the paper
+says so in a footnote, and the report repeats it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,17 +22,24 @@ import numpy as np
 
 from matrixdp.datasets import load_table
 from matrixdp.noise import Stream
-from matrixdp.paper import component, covariance, directions, gains, regression, regression_beyond, subspace
-from matrixdp.paper.experiment import registered_rows
-from matrixdp.paper.files import write_atomically
-from matrixdp.paper.guarantee import check_guarantee
-from matrixdp.paper.rows import Row
+from matrixdp.paper import component, covariance, gains, regression
+from matrixdp.paper.experiment import Row, Summary, registered_rows, summarise
+from matrixdp.paper.mechanisms import check_guarantee
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file under a temporary name and rename it, so that an interruption leaves no partial file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text(text, "utf-8")
+    part.replace(path)
+
+
 _FORMAT = 1
 PART_ROWS: dict[str, Callable[[], list[Row]]] = {
-    "exp1": lambda: regression.rows() + regression_beyond.rows() + registered_rows({"records": regression.EXPERIMENT}),
+    "exp1": lambda: regression.rows() + regression.rows_beyond() + registered_rows({"records": regression.EXPERIMENT}),
     "exp2": lambda: (
         component.rows()
         + component.rows_beyond()
@@ -37,9 +50,9 @@ PART_ROWS: dict[str, Callable[[], list[Row]]] = {
         + covariance.rows_beyond()
         + registered_rows({"records": covariance.NOISY_RECORDS, "second-moment": covariance.MOMENT})
     ),
-    "subspace": subspace.rows,
-    "directions": directions.rows,
-    "gains": gains.rows,
+    "subspace": regression.rows_projected,
+    "directions": gains.direction_rows,
+    "gains": gains.gain_rows,
 }
 DATA = {
     "exp1": ("liver",),
@@ -148,3 +161,56 @@ def load_result(cell: Cell, folder: Path) -> CellResult | None:
 def store_result(result: CellResult, folder: Path) -> None:
     """Store a result in its file."""
     write_atomically(folder / result.cell.path, result.to_json())
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best setting and variant of a row.
+
+    Attributes
+    ----------
+    row : Row
+    setting : str
+        The setting and variant as text.
+    values : float64 array of shape (trials,)
+    epsilon : float or None
+        What it cost at the column's delta.
+    tried : int
+        Number of settings times variants.
+    """
+
+    row: Row
+    setting: str
+    values: Floats
+    epsilon: float | None
+    tried: int
+
+    @property
+    def summary(self) -> Summary:
+        """Mean and half its interval."""
+        return summarise(self.values)
+
+
+def select_best(part: str, results: Sequence[CellResult]) -> dict[str, Best]:
+    """The best setting and variant of each row of a part, by key."""
+    found: dict[str, Best] = {}
+    for result in results:
+        row = part_rows(part)[result.cell.row]
+        best = best_variant(row, result)
+        known = found.get(row.key)
+        if known is None or best.values.mean() < known.values.mean():
+            found[row.key] = best
+    return found
+
+
+def best_variant(row: Row, result: CellResult) -> Best:
+    """The best variant of the trials at one setting."""
+    means = result.values.mean(axis=0)
+    index = int(means.argmin())
+    words = [*(f"{name} {_value(value)}" for name, value in row.settings[result.cell.setting].items())]
+    words += [row.variants[index]] if row.variants[index] else []
+    return Best(row, ", ".join(words), result.values[:, index], result.epsilon, len(row.settings) * len(row.variants))
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

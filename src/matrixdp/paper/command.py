@@ -1,19 +1,138 @@
-"""Run the experiments and write the report."""
+"""Run the experiments, in parallel and with progress, and write the report."""
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import TextIO
 
 from matrixdp.checks import check_integer
-from matrixdp.errors import MissingExtraError, ParameterError, install_hint
-from matrixdp.paper.build_report import Run, write_report
-from matrixdp.paper.cells import DATA, origins, part_cells, part_rows
-from matrixdp.paper.report_table import SIMULATED
-from matrixdp.paper.runner import run_cells
+from matrixdp.errors import ParameterError
+from matrixdp.paper.cells import (
+    DATA,
+    Cell,
+    CellResult,
+    load_result,
+    part_cells,
+    part_rows,
+    run_cell,
+    store_result,
+)
+from matrixdp.paper.report import Run, write_report
+from matrixdp.paper.tables import SIMULATED, is_simulated
 from matrixdp.release.registry import load_plugins
+
+
+class Progress:
+    """One line with the number of finished steps and the time left; rewritten in place on a terminal.
+
+    Parameters
+    ----------
+    total : int
+        Number of steps.
+    out : text stream, optional
+        Standard error by default.
+    """
+
+    def __init__(self, total: int, out: TextIO | None = None) -> None:
+        self._total, self._done, self._fresh = total, 0, 0
+        self._out = sys.stderr if out is None else out
+        self._started = self._spoken = time.monotonic()
+
+    def step(self, what: str, *, stored: bool = False) -> None:
+        """Count a step; `stored` if it came from an earlier run, so that it does not count towards the speed."""
+        self._done += 1
+        self._fresh += not stored
+        now = time.monotonic()
+        terminal = self._out.isatty()
+        if not terminal and self._done < self._total and now - self._spoken < 5.0:
+            return
+        self._spoken = now
+        left = self._total - self._done
+        time_left = f", about {_duration((now - self._started) / self._fresh * left)} left" if self._fresh else ""
+        line = f"[{self._done}/{self._total}] {what}{time_left if left else ''}"
+        self._out.write(f"\r\x1b[K{line[:110]}" if terminal else f"{line}\n")
+        if terminal and not left:
+            self._out.write("\n")
+        self._out.flush()
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    *,
+    processes: int = 2,
+    out: TextIO | None = None,
+    plugins: Sequence[str] = (),
+) -> list[CellResult]:
+    """Results of all cells, in their order; those already in `folder` are not run again.
+
+    Worker processes import the modules in `plugins` first, as the caller must have done.
+    """
+    progress = Progress(len(cells), out)
+    found: dict[Cell, CellResult] = {}
+    for cell in cells:
+        stored = load_result(cell, folder)
+        if stored is not None:
+            found[cell] = stored
+            progress.step(_name(cell), stored=True)
+    missing = [cell for cell in cells if cell not in found]
+    fresh = _serial(missing) if processes == 1 or len(missing) < 2 else _parallel(missing, processes, plugins)
+    for result in fresh:
+        store_result(result, folder)
+        found[result.cell] = result
+        progress.step(_name(result.cell))
+    return [found[cell] for cell in cells]
+
+
+def _serial(missing: Sequence[Cell]) -> Iterable[CellResult]:
+    """Results one after the other, on one thread, which is fastest for small matrices."""
+    from threadpoolctl import threadpool_limits
+
+    for cell in missing:
+        with threadpool_limits(1):
+            result = run_cell(cell)
+        yield result
+
+
+def _parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -> Iterable[CellResult]:
+    """Results as they come. Processes are spawned, not forked, so that no thread's lock is copied."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_start_worker, initargs=(list(plugins),)
+    ) as pool:
+        waiting: set[Future[CellResult]] = {pool.submit(run_cell, cell) for cell in missing}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker(plugins: list[str]) -> None:
+    """One thread each, which is faster than two; interruptions are handled by the parent."""
+    from threadpoolctl import threadpool_limits
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(1)
+    load_plugins(plugins)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.part}: {part_rows(cell.part)[cell.row].label}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
 
 PARTS = ("exp1", "exp2", "exp3", "gains", "directions", "runtime", "subspace", "readings", "pictures", "claims")
 DEFAULT_FOLDER = Path("matrixdp-paper")
@@ -67,7 +186,6 @@ def reproduce(
     check_integer(trials, "trials", at_least=2, rule="an integer of at least 2, since an error bar needs two trials")
     for name, value, least in (("seed", seed, 0), ("processes", processes, 1)):
         check_integer(value, name, at_least=least, rule=f"an integer of at least {least}")
-    _require_extra()
     load_plugins(plugins)
     part_rows.cache_clear()
     out = Path(out)
@@ -91,13 +209,5 @@ def _chosen(parts: Sequence[str]) -> list[str]:
 
 def _warn_of_simulated_data(parts: Sequence[str], out: TextIO) -> None:
     """Warn before the run, not only in the report, that the data are not the published ones."""
-    if any("simulated" in origins(part) for part in parts):
+    if is_simulated(*parts):
         out.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")
-
-
-def _require_extra() -> None:
-    try:
-        import matplotlib  # noqa: F401
-        import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(f"the experiments need scikit-learn and matplotlib. {install_hint('paper')}") from None

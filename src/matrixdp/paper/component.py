@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +17,30 @@ from matrixdp.baselines.exponential import draw_directions
 from matrixdp.datasets import load_table
 from matrixdp.design import make_design, optimal
 from matrixdp.domain.bounds import Bounds
-from matrixdp.paper.experiment import Experiment
+from matrixdp.paper.experiment import Experiment, Row, Setting
 from matrixdp.paper.mechanisms import CALIBRATIONS, design_simulation, mvg
-from matrixdp.paper.rows import Row, Setting
-from matrixdp.paper.spectrum import Spectrum, components, true_spectrum
 from matrixdp.queries import SecondMoment
 from matrixdp.types import Floats
+
+
+class Spectrum(NamedTuple):
+    """Records of shape (n, m), their second moment about the origin, and its eigenvalues, the largest first."""
+
+    records: Floats
+    moment: Floats
+    values: Floats
+
+
+def true_spectrum(records: Floats) -> Spectrum:
+    """What the error of components is measured against."""
+    moment = records.T @ records / len(records)
+    return Spectrum(records, moment, np.asarray(np.linalg.eigvalsh(moment)[::-1], np.float64))
+
+
+def components(moment: Floats) -> Floats:
+    """Eigenvectors as columns, the largest eigenvalue's first, of shape (m, m)."""
+    return np.linalg.eigh(moment)[1][:, ::-1]
+
 
 ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
 IMPORTANT = ("rss_anchor1", "rss_anchor4")

@@ -12,15 +12,13 @@ from functools import cache, partial
 
 import numpy as np
 
-from matrixdp.datasets import CATALOGUE, load_table
-from matrixdp.datasets.table import scale_to_unit
+from matrixdp.datasets import CATALOGUE, load_table, scale_to_unit
 from matrixdp.design import optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import draw_normal
-from matrixdp.paper.experiment import Experiment
+from matrixdp.paper.component import Spectrum, components, true_spectrum
+from matrixdp.paper.experiment import Experiment, Row, Setting
 from matrixdp.paper.mechanisms import CALIBRATIONS, mvg
-from matrixdp.paper.rows import Row, Setting
-from matrixdp.paper.spectrum import Spectrum, components, true_spectrum
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours, Unit
-from matrixdp.sensitivity import Sensitivity
+from matrixdp.records import Records
+from matrixdp.records.people import People, count_people
+from matrixdp.sensitivity import RowsChange, Sensitivity
 from matrixdp.types import Floats
 
 _MOST_RECORDS = 1 << 50
@@ -333,3 +335,53 @@ def require_replace(query: MatrixQuery, why: str) -> None:
     """Raise a `ParameterError` unless the neighbours are 'replace'; `why` completes the sentence."""
     if query.neighbours is not Neighbours.REPLACE:
         raise ParameterError(f"neighbours must be 'replace' for {why}")
+
+
+def person_change(query: MatrixQuery, change: Callable[[Neighbours], Sensitivity]) -> Sensitivity:
+    """The changes that one unit of a query can make.
+
+    Parameters
+    ----------
+    query : MatrixQuery
+    change : callable
+        The changes that one record can make, by the neighbours.
+
+    Privacy
+    -------
+    A person who counts once changes the answer no further than one record: their part is a convex combination of
+    records of the domain, and distances are convex in both. Where rows count, see `RowsChange`.
+    """
+    one = change(query.neighbours)
+    if query.person is None or query.person.rows is None:
+        return one
+    return RowsChange(one, change(Neighbours.ADD_REMOVE), query.person.rows)
+
+
+def find_people(records: Records, query: MatrixQuery, number: int, *, most: int) -> Iterator[People]:
+    """Yield the people in the records, shard by shard; before the last one their number is checked.
+
+    Parameters
+    ----------
+    records : Records
+    query : MatrixQuery
+        With a person.
+    number : int
+        The public number of people, or of rows that count.
+    most : int
+        Where that number is private, the largest one of the domain.
+    """
+    assert query.person is not None
+    found = 0
+    for people in count_people(records, query.person, number):
+        found += int(np.minimum(people.rows, query.person.most).sum())
+        if people.shard == people.shards - 1:
+            if query.public_number:
+                if found != number:
+                    raise ParameterError(
+                        f"records must be the number of people in column {query.person.column!r}, {found}, "
+                        f"got {number} instead."
+                    )
+            elif found > most:
+                what = "people" if query.person.rows is None else "rows that count"
+                raise DataError(f"a data set must have at most {most} {what}; give a larger public number of records.")
+        yield people

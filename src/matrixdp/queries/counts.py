@@ -15,8 +15,8 @@ from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, parse_person, parse_records
-from matrixdp.queries.people import BITS, find_people, person_change
+from matrixdp.queries.base import MatrixQuery, find_people, parse_person, parse_records, person_change
+from matrixdp.queries.sums import BITS
 from matrixdp.records import Records, as_records, is_columnar
 from matrixdp.records.people import People, changed
 from matrixdp.records.tables import column_names, library_of

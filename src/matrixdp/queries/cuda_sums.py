@@ -1,7 +1,7 @@
 """Exact moments of records and tables on a GPU: the integers of `moment_sums` and `table_sums`, bit for bit.
 
 Records are put on the grid of their bounds by one kernel (`sums.cu`), which reads them once, and multiplied as whole
-numbers in float64 by cuBLAS. As in `noise.sums`, every partial sum is an integer below 2^53, so the products are exact
+numbers in float64 by cuBLAS. As in `sums.py`, every partial sum is an integer below 2^53, so the products are exact
 in any order. Categories of a table may lie on the device as integers, or in the memory of the host as strings; either
 way a value has the code that `records.table_columns` gives it.
 """

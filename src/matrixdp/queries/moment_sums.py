@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
-from matrixdp.noise.sums import GramSum
 from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
-from matrixdp.queries.people import PeopleSum
+from matrixdp.queries.sums import GramSum, PeopleSum
 from matrixdp.records import is_columnar, to_array, to_columns
 from matrixdp.records.people import People
 from matrixdp.types import Floats

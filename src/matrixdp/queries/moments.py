@@ -18,11 +18,11 @@ from matrixdp.domain.bounds import Bounds, check_centre
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.table_noise import CONSTANT, VALUE, Place, TableLayout
+from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, parse_person
+from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, parse_person, person_change
 from matrixdp.queries.moment_sums import MomentTask
-from matrixdp.queries.people import find_people, person_change, weight_left
+from matrixdp.queries.sums import weight_left
 from matrixdp.records import as_records
 from matrixdp.records.people import changed
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic
@@ -323,20 +323,16 @@ class Moments(_BoundedMoments):
         """Features without the constant."""
         return self.bounds.size
 
-    @cached_property
-    def layout(self) -> TableLayout:
-        """A constant and values, as for a table of numbers."""
-        return TableLayout((CONSTANT, *[VALUE] * self.features), tuple(range(self.features + 1)))
+    @property
+    def number_bounds(self) -> Bounds:
+        """Bounds of the features."""
+        return self.bounds
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """Place of each feature in z, by its name."""
-        return {name: Place(place, 0) for place, name in enumerate(self.entry_names[1]) if place}
-
-    @property
-    def counted(self) -> bool:
-        """True if the number of records is private."""
-        return not self.public_number
+        """Place of each feature in z, by its name or number."""
+        names = self.names or tuple(map(str, range(self.features)))
+        return {name: Place(place, 0) for place, name in enumerate(names, start=1)}
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

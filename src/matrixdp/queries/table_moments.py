@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
 from matrixdp.display import short_repr
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
@@ -122,6 +123,11 @@ class TableMoments(MomentQuery):
         if not rest:
             raise ParameterError("«by» must leave at least one column to describe each group by.")
         return Columns(tuple(rest))
+
+    @property
+    def number_bounds(self) -> Bounds | None:
+        """Bounds of the numbers, None if there are none."""
+        return self.used.bounds
 
     @cached_property
     def layout(self) -> TableLayout:

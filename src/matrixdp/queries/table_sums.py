@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
-from matrixdp.noise.sums import GramSum
 from matrixdp.queries.cuda_sums import device_table, sums_on_device
 from matrixdp.queries.level_sums import Codes, LevelSums, SortedRows, code_type, join_codes
 from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.people import PeopleSum
+from matrixdp.queries.sums import GramSum, PeopleSum
 from matrixdp.records.people import People
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats

@@ -12,14 +12,19 @@ from typing import Any
 
 from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, DateRule, FileRules
 from matrixdp.errors import DataError
+from matrixdp.records.tables import is_text_type
 
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 
 
 def apply_rules(rules: FileRules, batch: Any) -> Any:
     """A record batch with null in place of the words for missing values, and numbers in place of dates."""
+    import pyarrow as pa
+
     for i, name in enumerate(batch.schema.names):
         column = batch.column(i)
+        if pa.types.is_string_view(column.type):  # as polars writes them; few functions of Arrow take them
+            column = column.cast(pa.large_string())
         if rules.missing_words is not None:
             column = _without_words(column, rules.missing_words)
         rule = rules.date(name)
@@ -76,7 +81,7 @@ def _without_words(column: Any, words: Sequence[str]) -> Any:
 
     encoded = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not words:
+    if not is_text_type(kind) or not words:
         return column
     values = column.dictionary if encoded else column
     missing = compute.is_in(values, pa.array(words, kind))
@@ -119,7 +124,7 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
         return pa.nulls(len(column), pa.int64())
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if is_text_type(column.type):
         return _parse_dates(rule, column).cast(pa.int64())
     fits = pa.types.is_time if rule.origin is None else _is_date
     if not fits(column.type):

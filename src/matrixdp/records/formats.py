@@ -9,6 +9,7 @@ from typing import Any
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, MissingExtraError, install_hint
+from matrixdp.records.tables import is_text_type
 
 BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
@@ -202,5 +203,4 @@ class FeatherReader(TableReader):
 
 
 def _is_text(kind: Any) -> bool:
-    types = pyarrow().types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
+    return is_text_type(kind) or bool(pyarrow().types.is_binary(kind))

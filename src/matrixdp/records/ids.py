@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import IdentifiedBlock
-from matrixdp.records.tables import column_names, is_columnar, library_of
+from matrixdp.records.tables import column_names, is_columnar, is_text_type, library_of
 
 _MOST_BYTES = 1 << 12  # of a text; longer ones are digested first
 _HIGH = np.uint64(0xFFFFFFFF00000000)
@@ -226,7 +226,7 @@ class IdHash:
             return self._array(np.asarray(ids.to_numpy(zero_copy_only=False)))
         if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
             raise self._wrong_type()
-        if _is_text(kind):
+        if is_text_type(kind):
             return self._arrow_texts(ids)
         if not pa.types.is_dictionary(kind):
             ids = ids.dictionary_encode()
@@ -234,7 +234,7 @@ class IdHash:
         unique = ids.dictionary.take(pa.array(used))
         if unique.null_count:
             raise self._missing()
-        if not _is_text(unique.type):
+        if not is_text_type(unique.type):
             return self._taken(unique.to_pylist(), places)
         first, second = self._arrow_texts(unique)
         return first[places], None if second is None else second[places]
@@ -289,13 +289,6 @@ class IdHash:
             f"column {self.column!r} must hold ids that are integers or texts. Convert dates, numbers with decimals, "
             "and floats of 2^53 and more, which are rounded."
         )
-
-
-def _is_text(kind: Any) -> bool:
-    """Whether an Arrow type is that of texts."""
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _fitting(value: int) -> int | str:

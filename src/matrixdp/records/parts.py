@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +20,7 @@ from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from matrixdp.errors import DataError, EngineError
+from matrixdp.records.tables import count_rows
 from matrixdp.version import __version__
 
 P = ParamSpec("P")
@@ -224,13 +225,6 @@ def run_part(task: Task[T], number: int, part: Part, stop: Event | None = None) 
     with np.errstate(all="ignore"):  # a warning would reveal something about the data
         result = sanitise_errors(part.place, task, number, counted_blocks())
     return PartResult(result, rows, code_fingerprint())
-
-
-def count_rows(block: Any) -> int:
-    """Number of records in a block: an array, a table, or a mapping of columns."""
-    if isinstance(block, Mapping):  # of columns
-        block = next(iter(block.values()), ())
-    return getattr(block, "num_rows", None) or len(block)
 
 
 def run_on_worker(task: Task[T], number: int, part: Part) -> PartResult[T]:

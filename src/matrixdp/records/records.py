@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.parts import Part, PartResult, Task, unwrap_results
-from matrixdp.records.tables import check_same_columns, column_names, is_columnar, to_array
+from matrixdp.records.tables import check_same_columns, column_names, count_rows, to_array
 
 T = TypeVar("T")
 
@@ -126,8 +126,7 @@ def with_ids(data: Any, ids: Any) -> Blocks:
     >>> len(list(with_ids([[0, 1], [2, 3], [4, 5]], ["ann", "bob", "ann"])))
     1
     """
-    rows = data.num_rows if is_columnar(data) else len(data)
-    if getattr(ids, "ndim", 1) != 1 or len(ids) != rows:
+    if getattr(ids, "ndim", 1) != 1 or len(ids) != count_rows(data):
         raise DataError("ids must be one for each row of the data.")
     return Blocks(lambda: (IdentifiedBlock(data, ids),))
 
@@ -223,7 +222,7 @@ class CountTask:
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
         """The number of records."""
-        return sum(block.num_rows if hasattr(block, "num_rows") else len(block) for block in blocks)
+        return sum(map(count_rows, blocks))
 
 
 def require_public_order(records: Records) -> None:

@@ -22,8 +22,10 @@ from matrixdp.records.tables import (
     arrow_numbers,
     choose_columns,
     column_names,
+    count_rows,
     is_columnar,
     library_of,
+    not_numbers,
     number_as_float,
     read_numbers,
 )
@@ -69,7 +71,7 @@ class TableBlock:
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         elif library == "polars":
             if not (column.dtype.is_numeric() or str(column.dtype) in ("Boolean", "Null")):
-                raise _not_numbers(name)
+                raise not_numbers(name)
             values = column.cast(float).to_numpy()
         elif isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
             values = read_numbers(column)
@@ -113,7 +115,7 @@ class TableBlock:
 
 def _count_rows(data: Any, names: Sequence[str]) -> int:
     if not isinstance(data, Mapping):
-        return int(data.num_rows) if is_columnar(data) else len(data)
+        return count_rows(data)
     columns = [data[name] for name in names]
     if any(isinstance(column, str) or not hasattr(column, "__len__") for column in columns):
         raise DataError("the columns of a mapping must be lists or arrays.")
@@ -153,13 +155,6 @@ def _check_widths(data: Any, width: int) -> None:
         )
 
 
-def _not_numbers(name: str) -> DataError:
-    return DataError(
-        f"column {name!r} must hold numbers. Turn numbers that are stored as text into numbers, describe the column as "
-        "a category with its levels, or leave it out."
-    )
-
-
 def _wrong_type(column: Category | YesNo) -> DataError:
     if isinstance(column, Category) and isinstance(column.levels[0], str):
         return DataError(
@@ -182,7 +177,7 @@ def _read_values(name: str, values: list[Any]) -> NDArray[np.float64]:
             pass
     plain = [math.nan if _is_missing(value) else value for value in values]
     if not all(isinstance(value, numbers.Real | np.bool_) for value in plain):
-        raise _not_numbers(name)
+        raise not_numbers(name)
     return np.array([number_as_float(value) for value in plain], np.float64)
 
 

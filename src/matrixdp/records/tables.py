@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,29 @@ def library_of(data: Any) -> str:
     return type(data).__module__.partition(".")[0]
 
 
+def count_rows(block: Any) -> int:
+    """Number of records in a block: an array, a table, or a mapping of columns."""
+    if isinstance(block, Mapping):
+        block = next(iter(block.values()), ())
+    return int(block.num_rows) if hasattr(block, "num_rows") else len(block)
+
+
+def is_text_type(kind: Any) -> bool:
+    """Return whether an Arrow type is one of texts."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def not_numbers(name: str) -> DataError:
+    """The error for a column of a table in memory that must hold numbers, and does not."""
+    return DataError(
+        f"column {name!r} must hold numbers. Turn dates, and numbers that are stored as text, into numbers; describe "
+        'text as a category or as yes/no (Columns with Category or YesNo, type = "category" or "yes/no" in a schema); '
+        "or leave the column out."
+    )
+
+
 def is_columnar(data: Any) -> bool:
     """Return whether `data` is an Arrow table or record batch, which is stored column by column."""
     return library_of(data) == "pyarrow" and hasattr(data, "schema")
@@ -163,10 +186,7 @@ def _require_numbers(columns: list[Any], numbers: list[bool]) -> None:
     """Raise a `DataError` for dates, text and other columns that NumPy might convert to numbers."""
     for name, number in zip(columns, numbers, strict=True):
         if not number:
-            raise DataError(
-                f"column {name!r} must hold numbers. Turn dates into numbers, and describe text as a category or as "
-                'yes/no: Columns with Category or YesNo, type = "category" or "yes/no" in a schema.'
-            )
+            raise not_numbers(name)
 
 
 def arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
@@ -179,5 +199,5 @@ def arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
     if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-        raise DataError(f"column {name!r} must hold numbers, got {kind} instead. Encode it, or leave it out.")
+        raise not_numbers(name)
     return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -12,13 +12,11 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.adaptive.hidden_directions import hidden_std
 from matrixdp.adaptive.measure import SimulatedRecords
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.record_families import FAMILIES, simulate_records
-from matrixdp.adaptive.regression import joint_moment, solve_regression
-from matrixdp.adaptive.simulation import FitOptions, fit_simulated, simulated_number
+from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
+from matrixdp.adaptive.simulation import FAMILIES, FitOptions, fit_simulated, simulate_records, simulated_number
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import (
     Regression,

@@ -300,7 +300,7 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
     >>> parse_options({"query": "means", "epsilon": "1", "delta": 1e-6, "columns": "age,bmi", "by": ""})
     {'question': 'means', 'epsilon': 1.0, 'delta': 1e-06, 'columns': ('age', 'bmi')}
     """
-    known = {option.public_name.replace("-", "_"): option for option in OPTIONS if option.name in set(allowed)}
+    known = {name_option(option.name): option for option in OPTIONS if option.name in set(allowed)}
     for name in values:
         if name not in known:
             raise ParameterError(f"{show(name)} is not an option of a release; those are {', '.join(known)}.")
@@ -316,6 +316,17 @@ def require_target(question: Any, target: Any) -> None:
     """Raise a `ParameterError` for a report of a regression that does not name what is explained."""
     if question == "regression" and target is None:
         raise ParameterError("«target» must be given for «question» regression: the number that is explained.")
+
+
+def name_option(name: str) -> str:
+    """The name of an option in JSON, by its name in a `Request`.
+
+    Examples
+    --------
+    >>> name_option("question"), name_option("rows"), name_option("columns")
+    ('query', 'rows_per_person', 'columns')
+    """
+    return OPTION[name].public_name.replace("-", "_") if name in OPTION else name
 
 
 def split_names(text: str) -> tuple[str, ...]:

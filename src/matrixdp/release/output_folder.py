@@ -206,3 +206,20 @@ def _synchronise_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) -> None:
+    """Write a text file completely or not at all; `option` is the one that named it, for error messages."""
+    if not overwrite and path.exists():
+        raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{uuid.uuid4().hex}")  # short: the name itself may be as long as names can be
+        try:
+            with temporary.open("x", encoding="utf-8") as file:
+                file.write(text)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise ParameterError(f"--{option}: {path} cannot be written: {error.strerror or error}.") from None

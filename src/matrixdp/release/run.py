@@ -18,10 +18,9 @@ from matrixdp.records import Blocks, as_records, is_out_of_core, read_array, req
 from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
 from matrixdp.records.opening import make_engine
-from matrixdp.records.parts import count_rows
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import ColumnOrder, CountTask, MappedRecords, StoredRecords
-from matrixdp.records.tables import column_names
+from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, make_once
 from matrixdp.release.dataset import DatasetRelease, write_dataset

@@ -252,9 +252,8 @@ def _find_bounds(release: Release | AdaptiveRelease) -> Bounds:
         return release.moment.bounds
     query = release.design.query
     assert isinstance(query, Moments | TableMoments)  # otherwise there is no covariance
-    bounds = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    assert bounds is not None
-    return bounds
+    assert query.number_bounds is not None
+    return query.number_bounds
 
 
 def _find_mean(release: AnyRelease) -> Estimate | None:

@@ -163,7 +163,7 @@ def show_matrix(
 
 def render_page(page: Page) -> str:
     """The page as an HTML document."""
-    return str(_load_template().render(page=page, style=write_page_style() + page.style))
+    return str(_load_template().render(page=page, style=write_page_style() + page.style)).lstrip()
 
 
 @lru_cache(maxsize=1)

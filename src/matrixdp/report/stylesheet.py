@@ -22,6 +22,7 @@ LIGHT: Mapping[str, str] = {
     "good": "#12703a",
     "mark": "#1b6cb0",
     "other": "#b3500a",
+    "third": "#8a4fa8",
     "positive": "#f09a56",
     "negative": "#79b4e8",
     "count": "#6cc4ae",
@@ -38,13 +39,14 @@ DARK: Mapping[str, str] = {
     "good": "#5fd08b",
     "mark": "#6db3f2",
     "other": "#f2995a",
+    "third": "#c79be8",
     "positive": "#96490f",
     "negative": "#1d62a0",
     "count": "#1a6f5e",
     "fixed": "#2b323c",
 }
 TEXTS = ("ink", "soft", "link", "alert", "good")  # colours of text on a page or a card
-MARKS = ("mark", "other")  # colours of lines and dots
+MARKS = ("mark", "other", "third")  # colours of lines and dots
 HUES = ("positive", "negative", "count")  # colours of cells
 WEAKEST = 0.14  # share of its hue that the palest certain entry has
 DOUBTFUL = 0.30  # the most that an entry has that may be chance among so many

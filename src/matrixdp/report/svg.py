@@ -57,8 +57,10 @@ def group(elements: Sequence[str], **attributes: object) -> str:
     return element("g", "".join(elements) or " ", **attributes)
 
 
-def make_image(drawings: Sequence[Drawing], title: str, description: str = "", *, inline: bool = False) -> str:
-    """A complete SVG image of drawings side by side.
+def make_image(
+    drawings: Sequence[Drawing], title: str, description: str = "", *, inline: bool = False, stacked: bool = False
+) -> str:
+    """A complete SVG image of drawings side by side, or one below the other.
 
     Parameters
     ----------
@@ -67,13 +69,15 @@ def make_image(drawings: Sequence[Drawing], title: str, description: str = "", *
         What a screen reader says; the description gives the content in words.
     inline : bool
         For an HTML page, which has the style.
+    stacked : bool
+        Whether drawings are below each other.
     """
-    groups, x = [], _MARGIN
+    groups, x, y = [], _MARGIN, _MARGIN
     for drawing in drawings:
-        groups.append(group(drawing.elements, transform=f"translate({x:.1f} {_MARGIN})"))
-        x += drawing.width + 2 * _MARGIN
-    width = _attribute(x)
-    height = _attribute(max(drawing.height for drawing in drawings) + 2 * _MARGIN)
+        groups.append(group(drawing.elements, transform=f"translate({x:.1f} {y:.1f})"))
+        x, y = (x, y + drawing.height + _MARGIN) if stacked else (x + drawing.width + 2 * _MARGIN, y)
+    wide, high = (max(getattr(drawing, side) for drawing in drawings) + 2 * _MARGIN for side in ("width", "height"))
+    width, height = _attribute(wide if stacked else x), _attribute(y if stacked else high)
     name, words = escape_text(title), escape_text(description)
     label = f"{name}. {words}" if words else name
     return (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.cli.actions.output import replace_nonfinite
 from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
 from matrixdp.privacy import Privacy
@@ -16,7 +16,7 @@ from matrixdp.studio.datasets import Dataset
 from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
-from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.spec import ReleaseSpec, describe_options
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 
@@ -58,7 +58,8 @@ class NewForecast(_Given):
     dataset: str
     table: str
     release: Options = Field(
-        description="The options of matrixdp release, with underscores: query, epsilon, delta, columns, by, ..."
+        description="The options of matrixdp release, with underscores; lists are texts separated by commas.",
+        json_schema_extra={"properties": describe_options(), "required": ["query", "epsilon", "delta"]},
     )
 
 
@@ -197,7 +198,7 @@ class ForecastTable(BaseModel):
     title: str
     rows: list[str]
     columns: list[str]
-    std: list[list[float | None]]
+    std: list[list[Annotated[float | None, BeforeValidator(lambda std: std if math.isfinite(std) else None)]]]
     note: str
 
 
@@ -327,7 +328,7 @@ def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
     with studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice
-    tables = [vars(table) | {"std": replace_nonfinite(table.std.tolist())} for table in found.tables]
+    tables = [vars(table) | {"std": table.std.tolist()} for table in found.tables]
     return ForecastState(
         method="plain" if choice is None else choice.method,
         reason="" if choice is None else choice.reason,

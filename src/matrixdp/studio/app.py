@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio.refusals import SignInError, find_status
+from matrixdp.studio.refusals import SignInError, find_status, word_error
 from matrixdp.studio.rendering import STATIC, CachedStatic, render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, Guard, authorise, check_form
@@ -154,7 +154,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 def _describe(error: Exception) -> tuple[int, str]:
     if isinstance(error, MatrixDPError):
-        return find_status(error), str(error)
+        return find_status(error), word_error(error)
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
     if isinstance(error, ClientDisconnect):

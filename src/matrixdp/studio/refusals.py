@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from matrixdp.errors import (
     BudgetExceededError,
@@ -11,7 +12,9 @@ from matrixdp.errors import (
     MatrixDPError,
     ParameterError,
     RequestPendingError,
+    word_options,
 )
+from matrixdp.release.options import name_option
 
 
 class RefusalError(MatrixDPError):
@@ -56,8 +59,12 @@ class UnavailableError(RefusalError):
     status = 503
 
 
-def place_error(error: MatrixDPError, fields: Iterable[str]) -> dict[str, str]:
+def place_error(
+    error: MatrixDPError, fields: Iterable[str], places: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """The message of an error by the field of a form that it is about; by ``"form"`` if it is about none of `fields`.
+
+    `places` are fields of parameters that have none of their own name.
 
     Examples
     --------
@@ -67,7 +74,19 @@ def place_error(error: MatrixDPError, fields: Iterable[str]) -> dict[str, str]:
     {'form': 'too much.'}
     """
     parameter = getattr(error, "parameter", "")
-    return {parameter if parameter in fields else "form": str(error)}
+    place = places.get(parameter, parameter)
+    return {place if place in fields else "form": word_error(error)}
+
+
+def word_error(error: MatrixDPError) -> str:
+    """The message of an error, with the options of a release as forms and the API name them.
+
+    Examples
+    --------
+    >>> word_error(ParameterError("«question» must be given."))
+    'query must be given.'
+    """
+    return word_options(error.template, name_option) if isinstance(error, ParameterError) else str(error)
 
 
 def find_status(error: MatrixDPError) -> int:

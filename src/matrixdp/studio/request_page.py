@@ -5,29 +5,30 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio.design_form import write_address
-from matrixdp.studio.design_page import (
-    describe_code,
-    describe_details,
-    describe_forecast,
-    describe_left,
-    read_filled,
-    show_form,
-)
+from matrixdp.studio.design_page import describe_details, describe_release, read_filled, show_form
 from matrixdp.studio.forecasts import Forecaster, open_forecaster
-from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
+from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status, place_error, word_error
 from matrixdp.studio.rendering import render
 from matrixdp.studio.requests import Status, StoredRequest
-from matrixdp.studio.security import CurrentStudio, CurrentViewer, receive_form
+from matrixdp.studio.roles import Viewer
+from matrixdp.studio.security import CurrentStudio, CurrentViewer, SentForm
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.wording import STATES, name_query, write_plainly
 
 router = APIRouter()
 _SHOWN = 200  # requests of a list
+# The label, the style of its tag, and what happens next.
+STATES = {
+    Status.PENDING: ("Waits for a curator", "warn", "A curator approves or refuses it. Nothing is spent so far."),
+    Status.REFUSED: ("Refused", "bad", "Nothing was spent. Change the design and ask again."),
+    Status.APPROVED: ("Approved", "live", "It waits for its turn and is then released by itself."),
+    Status.RUNNING: ("Being released", "live", "The table is read, the ledger charged, and noise added."),
+    Status.RELEASED: ("Released", "good", "The result and its report can be read."),
+    Status.FAILED: ("Failed", "bad", "A curator can approve it again; it is charged at most once."),
+}
 
 
 @router.get("/requests")
@@ -37,47 +38,33 @@ def list_requests(request: Request, studio: CurrentStudio, viewer: CurrentViewer
     waiting = Status.PENDING if viewer.is_curator else None
     pending = [one for one in reversed(found) if one.status is waiting]
     others = [one for one in found if one.status is not waiting]
-    return render(
-        request,
-        "requests.html",
-        pending=pending,
-        others=others[:_SHOWN],
-        more=max(0, len(others) - _SHOWN),
-        states=STATES,
-        name_query=name_query,
-    )
+    more = max(0, len(others) - _SHOWN)
+    return render(request, "requests.html", pending=pending, others=others[:_SHOWN], more=more, states=STATES)
 
 
 @router.post("/requests")
-async def ask(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
+def ask(request: Request, studio: CurrentStudio, viewer: CurrentViewer, sent: SentForm) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
-    form = await receive_form(request)
-    form_id = str(form.get("form_id", ""))
-
-    def respond() -> Response:
-        filled, errors = read_filled(studio, form)
-        purpose = " ".join(str(form.get("purpose", "")).split())
-        if not purpose:
-            errors |= {"purpose": "purpose must say in a line what the result is for."}
-        if filled is None or errors:
-            return show_form(request, studio, form, errors, 422, form_id)
-        source = filled.source
-        try:
-            found = studio.requests.submit(viewer, source.dataset.name, source.table, filled.spec, purpose, form_id)
-        except ConflictError as error:  # the same form with other values: the next try is another request
-            return show_form(request, studio, form, {"form": str(error)}, find_status(error))
-        except MatrixDPError as error:
-            field = "purpose" if str(error).startswith("purpose") else "form"
-            return show_form(request, studio, form, {field: write_plainly(str(error))}, find_status(error), form_id)
-        return RedirectResponse(f"/requests/{found.id}", 303)
-
-    return await run_in_threadpool(respond)
+    form_id = str(sent.get("form_id", ""))
+    filled, errors = read_filled(studio, sent)
+    purpose = " ".join(str(sent.get("purpose", "")).split())
+    if not purpose:
+        errors |= {"purpose": "purpose must say in a line what the result is for."}
+    if filled is None or errors:
+        return show_form(request, studio, sent, errors, 422, form_id)
+    try:
+        found = studio.requests.submit(viewer, filled.dataset.name, filled.table, filled.spec, purpose, form_id)
+    except MatrixDPError as error:
+        if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
+            form_id = ""
+        return show_form(request, studio, sent, place_error(error, ["purpose"]), find_status(error), form_id)
+    return RedirectResponse(f"/requests/{found.id}", 303)
 
 
 @router.get("/requests/{request_id}")
 def show_request(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """One request: what would be spent and published, and what became of it."""
-    return _show(request, studio, viewer, studio.requests.get(viewer, request_id))
+    return _show(request, studio, viewer, request_id)
 
 
 @router.get("/requests/{request_id}/progress")
@@ -96,7 +83,7 @@ def show_progress(
     return render(request, "request_state.html", **_describe_state(found, viewer))
 
 
-def _describe_state(found: StoredRequest, viewer: CurrentViewer) -> dict[str, Any]:
+def _describe_state(found: StoredRequest, viewer: Viewer) -> dict[str, Any]:
     return {"found": found, "states": STATES, "explained": found.explain(viewer), "seen": _name_step(found)}
 
 
@@ -109,8 +96,7 @@ def _name_step(found: StoredRequest) -> str:
 def show_simulation(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """The simulated range of an adaptive fit, which takes longer."""
     found = studio.requests.get(viewer, request_id)
-    context = describe_details(_open(found), found.spec)
-    return render(request, "design_details.html", **context)
+    return render(request, "design_details.html", **describe_details(_open(found), found.spec))
 
 
 @router.post("/requests/{request_id}/approve")
@@ -121,7 +107,7 @@ def approve(request: Request, studio: CurrentStudio, viewer: CurrentViewer, requ
     except NotFoundError:
         raise
     except MatrixDPError as error:
-        return _show(request, studio, viewer, studio.requests.get(viewer, request_id), error=error)
+        return _show(request, studio, viewer, request_id, error=error)
     return RedirectResponse(f"/requests/{request_id}", 303)
 
 
@@ -139,29 +125,29 @@ def refuse(
     except NotFoundError:
         raise
     except MatrixDPError as error:
-        found = studio.requests.get(viewer, request_id)
-        return _show(request, studio, viewer, found, error=error, reason=reason)
+        return _show(request, studio, viewer, request_id, error=error, reason=reason)
     return RedirectResponse(f"/requests/{request_id}", 303)
 
 
 def _show(
     request: Request,
     studio: Studio,
-    viewer: CurrentViewer,
-    found: StoredRequest,
+    viewer: Viewer,
+    request_id: str,
     *,
     error: MatrixDPError | None = None,
     reason: str = "",
 ) -> Response:
-    problem = "" if error is None else str(error)
+    found = studio.requests.get(viewer, request_id)
+    errors = {} if error is None else place_error(error, ["reason"])
     return render(
         request,
         "request.html",
         status=200 if error is None else find_status(error),
-        title=name_query(found.spec),
+        title=found.spec.title,
         reason=reason,
-        reason_problem=problem if problem.startswith("reason") else "",
-        problem="" if problem.startswith("reason") else problem,
+        reason_problem=errors.get("reason", ""),
+        problem=errors.get("form", ""),
         **_describe_state(found, viewer),
         **_forecast(studio, found),
     )
@@ -170,21 +156,13 @@ def _show(
 def _forecast(studio: Studio, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
-        forecaster = _open(found)
-        context = describe_forecast(forecaster, found.spec)
-        dataset = studio.datasets.get(found.dataset)
-        with studio.datasets.open_ledger() as ledger:
-            context |= describe_left(ledger, dataset, context["plan"], found.spec.allowance)
-        context |= describe_code(forecaster, context["forecast"], found.table, found.dataset)
+        forecaster, dataset = _open(found), studio.datasets.get(found.dataset)
+        context = describe_release(studio, forecaster, found.spec, dataset, found.table)
         again = write_address(found.spec, forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
-        return {"known": False, "unknown": str(error), "again": "/design"}
-    design = context["forecast"].design
-    return context | {
-        "known": True,
-        "again": again,
-        "explained_design": "" if context["adaptive"] else design.explain(),
-    }
+        return {"known": False, "unknown": word_error(error), "again": "/design"}
+    explained = "" if context["adaptive"] else context["forecast"].design.explain()
+    return context | {"known": True, "again": again, "explained_design": explained}
 
 
 def _open(found: StoredRequest) -> Forecaster:

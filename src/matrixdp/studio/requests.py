@@ -253,11 +253,11 @@ def _require_same(found: StoredRequest, dataset: str, table: str, spec: ReleaseS
 def _require_public_estimate(spec: ReleaseSpec, schema: Schema) -> None:
     """Raise if the one who asks chose the limit beyond which a release of a private number of records fails."""
     person = schema.person
-    allowed = {"records": schema.records, "rows_per_person": None if person is None else person.rows}
+    allowed = {"records": schema.records, "rows": None if person is None else person.rows}
     for name, value in allowed.items():
         if getattr(spec, name) not in (None, value):
             raise ParameterError(
-                f"{name} must be that of the schema where the number of records is private: whether a release fails "
+                f"«{name}» must be that of the schema where the number of records is private: whether a release fails "
                 "with another one would tell that number. Leave it out; a curator gives it in the schema."
             )
 
@@ -265,7 +265,7 @@ def _require_public_estimate(spec: ReleaseSpec, schema: Schema) -> None:
 def _check_line(text: str, name: str, longest: int) -> str:
     text = text.strip()
     if not text or not text.isprintable() or len(text) > longest:
-        raise ParameterError(f"{name} must be one line of 1 to {longest:,} printable characters.")
+        raise ParameterError(f"{name} must be one line of 1 to {longest:,} printable characters.", parameter=name)
     return text
 
 

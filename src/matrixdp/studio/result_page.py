@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
+from markupsafe import Markup
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.display import format_estimate, format_number, write_csv
+from matrixdp.display import CERTAIN, make_visible, write_csv, write_table
 from matrixdp.domain.fields import quote_line, unquote_line
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
@@ -35,7 +36,6 @@ from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer
 from matrixdp.studio.studio import Studio
-from matrixdp.studio.wording import name_query
 
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
@@ -51,7 +51,6 @@ KINDS = {
     "components": "Principal components",
 }
 _MOST_NUMBERS = 200  # columns of numbers whose pairs are shown
-_PALE = 2.0  # numbers within so many error bars of zero
 
 
 @dataclass(frozen=True)
@@ -115,23 +114,6 @@ class Question:
     def told_apart(self) -> tuple[str, ...]:
         """Columns all of whose levels are in the answer."""
         return {"means_by": (self.by,), "table": (self.rows, self.columns)}.get(self.kind, ())
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number as text with its error bar, or the reason why there is none.
-
-    Attributes
-    ----------
-    value, bar, reason : str
-    pale : bool
-        Whether the number may be noise alone.
-    """
-
-    value: str
-    bar: str = ""
-    reason: str = ""
-    pale: bool = False
 
 
 def list_choices(release: Answerable | None) -> Choices:
@@ -222,21 +204,14 @@ def ask(release: Answerable, question: Question) -> Answer:
         return answer_matrix(release, kind, group)
 
 
-def show_cells(answer: Answer) -> list[list[Cell]]:
-    """The numbers of an answer as texts, row by row."""
-    estimate = answer.estimate
-    m, n = estimate.value.shape
-    return [[_show_cell(answer, i, j) for j in range(n)] for i in range(m)]
+def show_table(answer: Answer) -> Markup:
+    """The numbers of an answer as the HTML of a table."""
 
+    def label(name: str) -> str:
+        return str(Markup('<span title="{0}">{0}</span>').format(make_visible(name)))
 
-def _show_cell(answer: Answer, i: int, j: int) -> Cell:
-    estimate = answer.estimate
-    value, std = float(estimate.value[i, j]), float(estimate.std[i, j])
-    if not np.isfinite(value):
-        return Cell("–", reason=estimate.reason(i, j))
-    if not np.isfinite(std) or std == 0:
-        return Cell(format_number(value, 4))
-    return Cell(*format_estimate(value, std, commas=False), pale=abs(value) < _PALE * std)
+    table = write_table(answer.estimate, kind="matrix answers", corner=(answer.label, ""), label=label)
+    return Markup(table)  # noqa: S704 (it has escaped all names)
 
 
 def to_python(question: Question) -> str:
@@ -256,7 +231,7 @@ def to_python(question: Question) -> str:
 @router.get("/results")
 def list_results(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
     """All releases, the latest first."""
-    return render(request, "results.html", results=studio.results.list_all(viewer), name_query=name_query)
+    return render(request, "results.html", results=studio.results.list_all(viewer))
 
 
 @router.get("/results/{request_id}")
@@ -319,7 +294,7 @@ def _show(request: Request, studio: Studio, viewer: Viewer, request_id: str) -> 
         status=422 if context["problem"] else 200,
         found=found,
         address=f"/results/{found.id}",
-        title=f"{name_query(found.spec)} · {found.dataset}",
+        title=f"{found.spec.title} · {found.dataset}",
         loss=name_loss(privacy.epsilon).capitalize(),
         odds=odds,
         privacy=privacy,
@@ -342,14 +317,14 @@ def _describe_answer(request: Request, release: Answerable, choices: Choices) ->
             kind = request.query_params.get("kind")
             question = read_question([("kind", kind)] if kind in choices.kinds else [], choices)
         return {"problem": str(error), "kind": question.kind, "question": question}
-    cells = show_cells(answer)
+    estimate = answer.estimate
     return {
         "kind": question.kind,
         "question": question,
         "answer": answer,
-        "cells": cells,
-        "pale": any(cell.pale for row in cells for cell in row),
-        "hidden": bool((~answer.estimate.reliable).any()),
+        "table": show_table(answer),
+        "weak": bool((abs(estimate.value) < CERTAIN * estimate.std).any()),
+        "hidden": bool((~estimate.reliable).any()),
         "charts": draw_answer(release, question.kind, answer),
         "notes": list_notes(release, answer),
         "python": to_python(question),

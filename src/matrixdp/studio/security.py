@@ -188,6 +188,7 @@ def get_viewer(request: Request) -> Viewer:
 
 CurrentViewer = Annotated[Viewer, Depends(get_viewer)]
 CurrentStudio = Annotated[Studio, Depends(get_studio)]
+SentForm = Annotated[FormData, Depends(receive_form)]
 
 
 def refuse_wrong_token(request: Request, studio: Studio) -> SignInError | TooManyError:

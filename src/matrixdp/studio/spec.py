@@ -1,38 +1,27 @@
-"""What an analyst asks for: a release in the terms of the command line."""
+"""What an analyst asks for: a `Request` that can be stored, compared, and written as JSON, a command line or Python."""
 
 from __future__ import annotations
 
 import json
-import math
+import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
-from matrixdp.cli.options import CALIBRATIONS, METHODS, NEIGHBOURS, QUERIES
-from matrixdp.cli.query_options import QueryOptions
-from matrixdp.errors import ParameterError, show
-from matrixdp.release.options import parse_options
+from matrixdp.release.options import OPTION, OPTIONS, QUESTIONS, Option, name_option, parse_options
+from matrixdp.release.request import Request
 
-if TYPE_CHECKING:
-    from matrixdp.release.request import Request
-
-_CHOICES = {
-    "query": QUERIES,
-    "neighbours": (None, *NEIGHBOURS),
-    "directions": ("standard", "learned"),  # no files: the server's are not the analyst's
-    "calibration": CALIBRATIONS,
-    "kernel": ("gaussian", "laplacian"),
-    "method": METHODS,
-    "missing": ("error", "midpoint"),
-}
-_LONGEST = 20_000  # characters of a text, such as a list of columns
+_ALLOWANCE = Option(name="allowance", kind="name", help="The allowance that pays; without one, what is not allotted.")
+_AXES = ("standard", "learned")  # no files: the server's are not the analyst's
+_ALLOWED = tuple(name for name in OPTION if name not in ("points", "id"))
+_JSON_TYPES = {"number": "number", "integer": "integer"}  # of kinds of options; others are texts
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseSpec(QueryOptions):
-    """A release in the terms of ``matrixdp release``, whose options of the same names explain the fields."""
+class ReleaseSpec(Request):
+    """A request for a release before a schema is added to it, and the allowance that would pay for it."""
 
-    missing: str = "error"
+    schema: Any = field(default=None, compare=False)
     allowance: str | None = None
 
     @classmethod
@@ -41,73 +30,109 @@ class ReleaseSpec(QueryOptions):
 
         Raises a `ParameterError` that names the first mistake.
         """
-        known = {field.name: str(field.type) for field in fields(cls)}
-        for name in values:
-            if name not in known:
-                raise ParameterError(f"{show(name)} is not an option of a release; those are {', '.join(known)}.")
-        given = {name: value for name, value in values.items() if value not in (None, "")}
-        for name in ("query", "epsilon", "delta"):
-            if name not in given:
-                raise ParameterError(f"{name} must be given.")
-        return cls(**{name: _parse(name, known[name], value) for name, value in given.items()})
+        given = dict(values)
+        allowance = given.pop("allowance", None) or None
+        found = parse_options(given, allowed=_ALLOWED)
+        if found.get("directions", _AXES[0]) not in _AXES:
+            raise OPTION["directions"].error(f"must be one of {', '.join(_AXES)}.")
+        return cls(**found, allowance=allowance and _ALLOWANCE.parse(allowance))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """A request from its stored text."""
-        return cls(**json.loads(text))
+        return cls.from_mapping(json.loads(text))
 
     def to_mapping(self) -> dict[str, Any]:
-        """All fields that differ from their defaults."""
-        defaults = {field.name: field.default for field in fields(self)}
-        return {name: value for name, value in asdict(self).items() if value != defaults[name]}
+        """All options that differ from their defaults, by their names in JSON."""
+        given = self.to_options()
+        found = {
+            name_option(option.name): given[option.public_name] for option in OPTIONS if option.public_name in given
+        }
+        return found if self.allowance is None else {**found, "allowance": self.allowance}
 
     def to_json(self) -> str:
         """The request as text, to be stored."""
         return json.dumps(self.to_mapping(), allow_nan=False, sort_keys=True)
 
-    def to_request(self, schema: Any, request_id: str | None = None) -> Request:
-        """The request of a release of a table with this schema."""
-        from matrixdp.release.request import Request  # imports NumPy, which is slow
-
-        given = {name: value for name, value in self.to_mapping().items() if name != "allowance"}
-        return Request(schema=schema, **parse_options(given), id=request_id)
-
-    def to_arguments(self) -> list[str]:
-        """The options of ``matrixdp release`` that ask for the same, without schema, ledger, data set and folder.
+    @property
+    def title(self) -> str:
+        """What is asked for, in a few words.
 
         Examples
         --------
-        >>> ReleaseSpec(query="covariance", epsilon=1.0, delta=1e-6, columns="age,bmi").to_arguments()
-        ['--query', 'covariance', '--epsilon', '1', '--delta', '1e-06', '--columns', 'age,bmi']
+        >>> asked = {"query": "regression", "epsilon": 1, "delta": 1e-6, "target": "bmi", "on": "age,ward"}
+        >>> ReleaseSpec.from_mapping(asked).title
+        'A regression of bmi on age, ward'
         """
-        found = self.to_mapping()
-        names = [field.name for field in fields(self) if field.name in found]
-        return [word for name in names for word in (f"--{name.replace('_', '-')}", _write(found[name]))]
+        words = [QUESTIONS[self.question].title]
+        words += [f"of {self.target}"] if self.target else []
+        words += [f"of {' and '.join(self.cells)}"] if self.cells else []
+        words += [f"{name} {', '.join(names)}" for name in ("on", "by") if (names := getattr(self, name))]
+        return " ".join(words)
+
+    def write_command(self, schema: str) -> str:
+        """The command ``matrixdp design`` for a request; `schema` is the name of a file."""
+        return _break_lines(["matrixdp", "design", "--schema", schema, *self._list_words("missing")])
+
+    def write_release_command(self, schema: str, table: str, dataset: str) -> str:
+        """The command ``matrixdp release`` for a request."""
+        file = f"./{table}" if table.startswith("-") else table
+        words = ["matrixdp", "release", file, "--schema", schema, *self._list_words()]
+        words += [] if self.allowance is None else ["--allowance", self.allowance]
+        return _break_lines([*words, "--ledger", "ledger.db", "--dataset", dataset, "--out", "out"])
+
+    def write_python(self, schema: str, table: str, dataset: str, *, adaptive: bool) -> str:
+        """Python code that plans the same release and predicts its errors; lines that make it are commented out."""
+        usual = {one.name: one.default for one in fields(Request) if one.name != "schema"}
+        given = [(name, getattr(self, name)) for name, value in usual.items() if getattr(self, name) != value]
+        account = f"ledger, {dataset!r}" + ("" if self.allowance is None else f", allowance={self.allowance!r}")
+        predicted = "planned.design.explain())  # no data so far"
+        if adaptive:
+            predicted = "forecast_fit(planned).typical.correlation_std)  # by simulation, no data so far"
+        lines = [
+            "import matrixdp as mdp",
+            "from matrixdp.domain.schema_file import read_schema",
+            "from matrixdp.records.files import open_files",
+            "from matrixdp.release.charging import Account",
+            "from matrixdp.release.plan import plan",
+            "from matrixdp.release.request import Request",
+            "from matrixdp.release.run import run",
+            *["from matrixdp.report.forecast import forecast_fit"] * adaptive,
+            "",
+            f"schema = read_schema({schema!r})",
+            "request = Request(",
+            "    schema=schema,",
+            *[f"    {name}={value!r}," for name, value in given],
+            ")",
+            "planned = plan(request)",
+            f"print({predicted}",
+            '# with mdp.Ledger.open("ledger.db") as ledger:',
+            f"#     outcome = run(planned, open_files({table!r}, rules=schema.rules), Account({account}))",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _list_words(self, *left_out: str) -> list[str]:
+        """The options of a command that asks for the same, without schema, ledger, data set and folder."""
+        found = self.to_options()
+        options = [option for option in OPTIONS if option.public_name in found and option.name not in left_out]
+        return [word for one in options for word in (f"--{one.public_name}", one.write(getattr(self, one.name)))]
 
 
-def _write(value: Any) -> str:
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+def describe_options() -> dict[str, Any]:
+    """The options of a release as properties of JSON Schema."""
+    found = {}
+    for option in [*(OPTION[name] for name in _ALLOWED), _ALLOWANCE]:
+        choices = _AXES if option.name == "directions" else option.choices
+        facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
+        found[name_option(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
+    return found
 
 
-def _parse(name: str, kind: str, value: Any) -> Any:
-    """One field, as the type that its annotation names."""
-    if "float" in kind or "int" in kind:
-        return _parse_number(name, value, whole="int" in kind)
-    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
-        raise ParameterError(f"{name} must be printable text of up to {_LONGEST:,} characters, got {show(value)}.")
-    if name in _CHOICES and value not in _CHOICES[name]:
-        known = ", ".join(choice for choice in _CHOICES[name] if choice is not None)
-        raise ParameterError(f"{name} must be one of {known}, got {show(value)} instead.")
-    return value
-
-
-def _parse_number(name: str, value: Any, *, whole: bool) -> int | float:
-    try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError
-        number = int(value) if whole and not isinstance(value, float) else float(value)
-        if not math.isfinite(number) or (whole and number != int(number)) or abs(number) > 1e15:
-            raise ValueError
-    except (ValueError, OverflowError):
-        raise ParameterError(f"{name} must be a {'whole ' * whole}number, got {show(value)} instead.") from None
-    return int(number) if whole else number
+def _break_lines(words: list[str]) -> str:
+    """A command line with one option a line, for shells."""
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--") and len(lines[-1]) > 1 and word != "--schema":
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n  ".join(shlex.join(line) for line in lines)

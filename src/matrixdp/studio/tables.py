@@ -7,13 +7,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from matrixdp.cli.actions.output import write_file
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.domain.schema_template import make_template
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.records.files import Files, open_files
+from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import NotFoundError
 
 _TEXT = tuple(name + codec for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt"))

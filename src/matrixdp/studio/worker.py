@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from threading import Condition, Thread
@@ -89,7 +90,7 @@ def _write_folder(settings: Settings, state: State, request: StoredRequest) -> N
     tables = TableFolder(settings.folder)
     tables.open(request.table)  # refuses links that lead out of the folder
     source = open_files(str(tables.path(request.table)), rules=schema.rules)
-    asked = request.spec.to_request(schema, request.ledger_id)
+    asked = replace(request.spec, schema=schema, id=request.ledger_id)
     made = plan(asked, lambda: count_units(asked, source))
     author = {"actor": request.asker, "purpose": f"{request.purpose} (approved by {request.decided_by})"}
     # No wait: this process holds the request's lock, so that nobody else is releasing it.

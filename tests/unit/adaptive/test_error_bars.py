@@ -10,14 +10,15 @@ import matrixdp as mdp
 from matrixdp.adaptive import error_bars, private_moment
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
-from matrixdp.adaptive.record_families import FAMILIES, simulate_records
 from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records
 from matrixdp.adaptive.simulation import (
+    FAMILIES,
     FitOptions,
     fit_simulated,
     moments_of,
     read_off,
     sampling_errors,
+    simulate_records,
     simulated_number,
 )
 from matrixdp.noise import Stream

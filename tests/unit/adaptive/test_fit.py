@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.adaptive import budget as fit_budget
 from matrixdp.adaptive.coordinates import LEVELS
-from matrixdp.adaptive.fit import Task, fit_moment
+from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.queries import BoxMoments, ExcessMean, TracedMoments
 from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
-from matrixdp.domain.row_arithmetic import square_lengths
+from matrixdp.domain.clipping import square_lengths
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.moment_sums import levels
 
@@ -49,7 +49,7 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
     watched = Watch(mdp.Privacy(epsilon, 1e-6), Neighbours.REPLACE, mdp.Stream(seed=seed), simulation=True)
     for chosen in SETTINGS.values():
         watched._releases.clear()
-        fit_moment(PrivateMeasurements(steps, watched, records), Task(chosen))
+        fit_moment(PrivateMeasurements(steps, watched, records), Purpose(chosen))
     for query, answer in seen:
         if isinstance(query, TracedMoments):
             bounds = query.moments.bounds

@@ -25,7 +25,7 @@ from matrixdp.estimators import (
     PrivateScaler,
 )
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.people import UNIT
+from matrixdp.queries.sums import UNIT
 from property.test_rounding import apart
 
 BOUNDS = mdp.Bounds([-6] * 3, [6] * 3, names=["a", "b", "c"])

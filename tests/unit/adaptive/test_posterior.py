@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from matrixdp.adaptive.posterior import posterior_coefficients
+from matrixdp.adaptive.regression import posterior_coefficients
 
 
 def test_posterior_coefficients_are_exact_without_noise_and_small_where_all_is_noise():

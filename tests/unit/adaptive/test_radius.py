@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive import budget as fit_budget
+from matrixdp.adaptive import plan, queries
 from matrixdp.adaptive import postprocess as tail
-from matrixdp.adaptive import queries, radius
 from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.records import EXCESS_STEPS, Grid, GridBlock, PrivateRecords
 from matrixdp.privacy import Neighbours
@@ -45,17 +45,17 @@ def test_a_count_changes_by_one_at_most(lengths, other, cut):
 def test_about_as_many_records_exceed_the_radius_as_searched_for():
     lengths = np.random.default_rng(0).exponential(size=100_000)
     measured = measure(lengths, spend(privacy=mdp.Privacy(5, 1e-6)))
-    found = radius.bisect_radius("radius", measured, (0.01, 20.0), 5_000, 12, 1.0)
+    found = plan.bisect_radius("radius", measured, (0.01, 20.0), 5_000, 12, 1.0)
     assert (lengths > found).sum() == pytest.approx(5_000, rel=0.05)
 
 
 def test_counts_have_the_noise_of_their_share():
     account = spend()
-    radius.bisect_radius("radius", measure(np.ones(10), account), (0.1, 1.0), 1.0, 4, 0.1)
+    plan.bisect_radius("radius", measure(np.ones(10), account), (0.1, 1.0), 1.0, 4, 0.1)
     (step,) = account.steps
     assert step.releases == 4
     assert step.mu**2 == pytest.approx(0.1 * PRIVACY.mu**2, rel=1e-9)
-    assert radius.count_std(4, 0.1, PRIVACY.mu) == pytest.approx(1 / math.sqrt(0.025) / PRIVACY.mu)
+    assert plan.count_std(4, 0.1, PRIVACY.mu) == pytest.approx(1 / math.sqrt(0.025) / PRIVACY.mu)
 
 
 def test_a_bisection_reaches_no_other_cut_offs_than_those_counted_in_one_pass():
@@ -65,7 +65,7 @@ def test_a_bisection_reaches_no_other_cut_offs_than_those_counted_in_one_pass():
         def counter(self, name, cuts, share):
             return lambda cut: asked.append((cut, cut in cuts)) or 1.0
 
-    radius.bisect_radius("radius", Watched(lengths_alone(np.ones(9)), spend(), 9), (0.2, 7.0), 3.0, 5, 0.1)
+    plan.bisect_radius("radius", Watched(lengths_alone(np.ones(9)), spend(), 9), (0.2, 7.0), 3.0, 5, 0.1)
     assert len(asked) == 5
     assert all(known for _, known in asked)
 

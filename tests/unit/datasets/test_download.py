@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from matrixdp.datasets import CATALOGUE, DatasetError, load_table, parsing
-from matrixdp.datasets.download import download
-from matrixdp.datasets.loader import cache_folder
+from matrixdp import datasets
+from matrixdp.datasets import CATALOGUE, DatasetError, cache_folder, download, load_table
 from matrixdp.errors import DataError, MissingExtraError
 
 DATA = os.environ.get("MATRIXDP_DATA")
@@ -78,7 +77,7 @@ def server():
 def test_raw_files_become_the_canonical_tables(name, make, server, monkeypatch):
     base, files = server
     files[f"/uci/{CATALOGUE[name].path}"] = make()
-    monkeypatch.setattr(parsing, "read_sheet", lambda raw, sheet: json.loads(raw))
+    monkeypatch.setattr(datasets, "read_sheet", lambda raw, sheet: json.loads(raw))
     expected = (Path(DATA) / f"{name}.csv").read_bytes()
     assert download(CATALOGUE[name], base=base) == expected
     monkeypatch.delenv("MATRIXDP_DATA")
@@ -123,16 +122,16 @@ def test_without_xlrd_the_error_names_the_extra(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(parsing.importlib, "import_module", missing)
+    monkeypatch.setattr(datasets.importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"\.\[paper\]"):
-        parsing.parse_ctg(b"")
+        datasets.parse_ctg(b"")
 
 
 def test_sheets_and_archives_of_another_kind():
     with pytest.raises(DataError, match="LB and NSP"):
-        parsing.select_ctg([["a", "b"]])
+        datasets.select_ctg([["a", "b"]])
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("readme.txt", "nothing")
     with pytest.raises(DataError, match="MovementAAL_RSS"):
-        parsing.parse_movement(out.getvalue())
+        datasets.parse_movement(out.getvalue())

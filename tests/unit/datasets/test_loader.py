@@ -8,10 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matrixdp.datasets import CATALOGUE, DatasetError, load_table, simulate_table
-from matrixdp.datasets.loader import cache_folder
-from matrixdp.datasets.simulated import LEVELS, _summaries
-from matrixdp.datasets.table import scale_to_unit
+from matrixdp.datasets import (
+    CATALOGUE,
+    LEVELS,
+    DatasetError,
+    _summaries,
+    cache_folder,
+    load_table,
+    scale_to_unit,
+    simulate_table,
+)
 from matrixdp.errors import ParameterError
 
 DATA = os.environ.get("MATRIXDP_DATA")

@@ -12,9 +12,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 
 import matrixdp as mdp
-from matrixdp.adaptive.discriminant import solve_discriminant
 from matrixdp.adaptive.regression import JointMoment
 from matrixdp.estimators import PrivateLinearDiscriminant, PrivateScaler, RepeatedFitWarning
+from matrixdp.estimators.discriminant import solve_discriminant
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([1, 5, 9], 4000, p=[0.5, 0.3, 0.2])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import matrixdp as mdp
-from matrixdp.adaptive.posterior import posterior_coefficients
+from matrixdp.adaptive.regression import posterior_coefficients
 from matrixdp.estimators import PrivateLinearRegression, PrivateRidge
 
 RNG = np.random.default_rng(0)

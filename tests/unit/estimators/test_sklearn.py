@@ -274,7 +274,7 @@ def test_the_scaler_s_sensitivity_is_never_passed(neighbours):
     query = _query(1, 1, mdp.Neighbours.parse(neighbours))
     task = _TotalTask(mdp.Bounds([-_LEVELS], [_LEVELS]))
     grid = np.linspace(-_LEVELS, _LEVELS, 401).round()[:, None, None]
-    answers = np.array([query.function(task(0, [record]))[0] for record in grid])
+    answers = np.array([query.function(task(0, [record])[1])[0] for record in grid])
     if neighbours == "replace":
         changes = np.linalg.norm(answers[:, None] - answers[None], axis=-1)
     else:

@@ -7,22 +7,24 @@ import pytest
 from scipy import stats
 
 from matrixdp.paper.cells import PART_ROWS, part_rows
-from matrixdp.paper.claim_checks import (
+from matrixdp.paper.claims import (
     CANNOT,
     NOT,
     REPRODUCED,
     Evidence,
     cannot,
+    claims,
     comparable,
     compare,
     differ,
     less,
     no_gain,
     published_z,
+    resolver,
     slower,
 )
-from matrixdp.paper.claims import claims
-from matrixdp.paper.claims_table import count, resolver, table
+from matrixdp.paper.claims import count_verdicts as count
+from matrixdp.paper.claims import tabulate_claims as table
 from matrixdp.paper.published import Figure
 
 RNG = np.random.default_rng(0)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.best_setting import select_best
-from matrixdp.paper.cells import forget_data, part_cells
-from matrixdp.paper.runner import run_cells
+from matrixdp.paper.cells import forget_data, part_cells, select_best
+from matrixdp.paper.command import run_cells
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 pytestmark = pytest.mark.skipif(

@@ -6,9 +6,16 @@ from matrixdp import Privacy
 from matrixdp.baselines import find_mechanism
 from matrixdp.paper import cells, component
 from matrixdp.paper.cells import Cell, run_cell
-from matrixdp.paper.guarantee import Guarantee, GuaranteeMismatchError, Spent, check_guarantee
-from matrixdp.paper.mechanisms import mechanism_simulation, mvg, mvg_pca
-from matrixdp.paper.rows import Row, Trial
+from matrixdp.paper.experiment import Row, Trial
+from matrixdp.paper.mechanisms import (
+    Guarantee,
+    GuaranteeMismatchError,
+    Spent,
+    check_guarantee,
+    mechanism_simulation,
+    mvg,
+    mvg_pca,
+)
 
 ONE = Guarantee(1.0, 1 / 2021)
 

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from matrixdp.paper import runner
+from matrixdp.paper import command as runner
 from matrixdp.paper.cells import load_result, part_cells, run_cell, store_result
-from matrixdp.paper.runner import Progress, run_cells
+from matrixdp.paper.command import Progress, run_cells
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -11,7 +11,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import DateRule, FileRules, open_records
-from matrixdp.records.file_values import count_dates
+from matrixdp.records.file_values import apply_rules, count_dates
 from matrixdp.records.files import open_files
 from matrixdp.records.untyped_formats import CsvReader
 
@@ -330,3 +330,10 @@ def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
     with pytest.raises(mdp.MissingExtraError, match=r"python-calamine.*clone.* -m pip install '\.\[excel\]'"):
         integers(folder / "t.xlsx", PLAIN)
+
+
+def test_texts_as_polars_writes_them_are_read_by_the_rules():
+    texts = [pa.array(["NA", "b"], pa.string_view()), pa.array(["2020-01-03", "NA"], pa.string_view())]
+    rules = FileRules(missing_words=["NA"], dates=[DateRule("day", "days", dt.date(2020, 1, 1))])
+    found = apply_rules(rules, pa.record_batch(texts, names=["ward", "day"])).to_pydict()
+    assert found == {"ward": [None, "b"], "day": [2.0, None]}

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.noise import GramSum
 from matrixdp.queries.moment_sums import MomentTask, levels
+from matrixdp.queries.sums import GramSum
 
 
 def test_products_in_float32_are_wrong_and_ours_are_not():

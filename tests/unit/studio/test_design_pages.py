@@ -205,7 +205,7 @@ class TestDesign:
         form = {**FORM, "query": query, "column": ALL, "method": "auto", "first": "1", "second": "0"}
         page = site.browser(ANALYST).post("/design/forecast", data=form).text
         assert "No forecast" not in page
-        assert ("ellipse" in page) == (query in ("covariance", "components", "moments", "second-moment"))
+        assert ("ellipse" in page) == (query in ("moments", "second-moment"))
 
     def test_models_and_single_questions_come_later(self, site):
         client = site.browser(ANALYST)

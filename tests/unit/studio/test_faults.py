@@ -293,7 +293,7 @@ def test_a_request_that_cannot_be_read_does_not_stop_the_others(site, caplog):
         connection.execute("UPDATE requests SET spec = '{\"secret\": 1}' WHERE id = ?", (broken.id,))
     run_until_over(site.studio, request)
     assert load_request(site.studio.state, request.id).status is Status.RELEASED
-    assert "TypeError" in caplog.text
+    assert "ParameterError" in caplog.text
     assert "secret" not in caplog.text
 
 
@@ -334,7 +334,7 @@ def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
 
     request = site.ask(query="second-moment", method="auto", directions="learned")
     with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.cli.actions.release.release_with_options", fail)
+        patch.setattr("matrixdp.release.plan.Plan.with_directions", fail)
         found = release(site, request)
     assert (found.status, found.payment) == (Status.FAILED, "directions")
     assert "not enough memory" in found.error
@@ -403,7 +403,7 @@ def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
     def fail(*arguments, **options):
         raise KeyError("secret-4711")
 
-    monkeypatch.setattr("matrixdp.cli.actions.release.write_release", fail)
+    monkeypatch.setattr("matrixdp.report.release_folder.write_release", fail)
     assert "internal error (KeyError)" in release(site, site.ask()).error
     monkeypatch.setattr(type(site.studio.datasets), "list_all", fail)
     answer = site.browser().get("/datasets")

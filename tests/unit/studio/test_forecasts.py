@@ -12,11 +12,11 @@ from matrixdp.errors import ParameterError
 from matrixdp.studio import forecasts
 from matrixdp.studio.error_tables import LARGEST, TYPICAL, ErrorTable
 from matrixdp.studio.forecasts import (
-    CURVE_EPSILONS,
     EPSILONS,
-    Simulator,
+    Forecaster,
     open_forecaster,
     preview_ledger,
+    read_range,
     search_epsilon,
 )
 from matrixdp.studio.refusals import UnavailableError
@@ -39,7 +39,12 @@ GRAPH = "[graph]\nnodes = 6\n"
 
 
 def make_spec(query, **changes):
-    return ReleaseSpec(**{"query": query, "epsilon": 1.0, "delta": 1e-6, **changes})
+    return ReleaseSpec.from_mapping({"query": query, "epsilon": 1.0, "delta": 1e-6, **changes})
+
+
+def start_forecaster():
+    """A forecaster that remembers nothing yet."""
+    return Forecaster(open_forecaster(NUMBERS, "schema.toml").schema)
 
 
 def predict(text, spec):
@@ -71,7 +76,7 @@ def test_every_query_has_a_forecast(text, spec, title, shape):
 
 def test_a_plain_forecast_is_the_design_that_would_be_released():
     found = predict(NUMBERS, make_spec("moments", importance="age=4"))
-    assert not found.adaptive
+    assert not found.plan.adaptive
     assert found.design is found.plan.design
     assert found.tables[0].std.tolist() == found.design.std.tolist()
 
@@ -80,23 +85,25 @@ def test_the_curve_falls_and_does_not_depend_on_the_slider():
     forecaster = open_forecaster(NUMBERS, "schema.toml")
     spec = make_spec("correlation", method="plain")
     curve = forecaster.follow(spec, TYPICAL)
-    assert [epsilon for epsilon, _ in curve] == list(CURVE_EPSILONS)
+    assert [epsilon for epsilon, _ in curve] == list(EPSILONS[::6])
     errors = [error for _, error in curve]
     assert errors == sorted(errors, reverse=True)
     assert forecaster.follow(replace(spec, epsilon=7.0, allowance="team"), TYPICAL) is curve
-    at = CURVE_EPSILONS[6]
+    at = EPSILONS[36]
     assert forecaster.predict(replace(spec, epsilon=at)).tables[0].read(TYPICAL) == errors[6]
 
 
 def test_the_way_back_gives_the_least_epsilon_of_the_slider():
     forecaster = open_forecaster(NUMBERS, "schema.toml")
     spec = make_spec("correlation", method="plain")
-    needed = forecaster.find_epsilon(spec, LARGEST, 0.05)
-    assert needed.epsilon in EPSILONS
-    assert needed.error <= 0.05
-    assert forecaster.read_plain(replace(spec, epsilon=needed.epsilon), LARGEST) == needed.error
-    below = EPSILONS[EPSILONS.index(needed.epsilon) - 1]
-    assert forecaster.read_plain(replace(spec, epsilon=below), LARGEST) > 0.05
+    epsilon, error = forecaster.find_epsilon(spec, LARGEST, 0.05)
+    assert error <= 0.05
+
+    def read(epsilon):
+        return forecaster.predict(replace(spec, epsilon=epsilon)).tables[0].read(LARGEST)
+
+    assert read(epsilon) == error
+    assert read(EPSILONS[EPSILONS.index(epsilon) - 1]) > 0.05
     assert forecaster.find_epsilon(spec, LARGEST, 1e-9) is None
 
 
@@ -153,39 +160,37 @@ class TestSimulations:
     spec = make_spec("correlation", records=300)
 
     def test_a_range_has_the_columns_of_the_plain_forecast_and_is_remembered(self):
-        forecaster = open_forecaster(NUMBERS, "schema.toml")
-        simulator = Simulator(forecaster)
+        forecaster = start_forecaster()
         found = forecaster.predict(self.spec)
-        assert found.adaptive
-        simulated = simulator.simulate(self.spec)
-        assert simulated.typical.rows == found.tables[0].rows == ("age", "bmi", "alt")
-        friendly, typical, hostile = simulated.read(LARGEST)
+        assert found.plan.adaptive
+        assert forecaster.recall(self.spec) is None
+        simulated = forecaster.simulate(self.spec)
+        assert simulated["typical"].rows == found.tables[0].rows == ("age", "bmi", "alt")
+        friendly, typical, hostile = read_range(simulated, LARGEST)
         assert min(friendly, typical) > 0
         assert hostile >= typical
-        assert simulator.simulate(replace(self.spec, allowance="team")) is simulated
+        assert forecaster.simulate(replace(self.spec, allowance="team")) is simulated
 
     def test_the_target_of_a_regression_keeps_its_place(self):
-        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
-        regression = simulator.simulate(replace(self.spec, query="regression", target="age"))
-        assert regression.typical.rows == ("age", "bmi", "alt")
-        assert np.diag(regression.typical.std).tolist() == [0, 0, 0]
+        regression = start_forecaster().simulate(replace(self.spec, question="regression", target="age"))
+        assert regression["typical"].rows == ("age", "bmi", "alt")
+        assert np.diag(regression["typical"].std).tolist() == [0, 0, 0]
 
     def test_the_way_back_is_for_typical_data(self):
-        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
-        needed = simulator.find_epsilon(self.spec, LARGEST, 0.2)
-        assert needed.error <= 0.2
-        assert simulator.simulate(replace(self.spec, epsilon=needed.epsilon)).typical.read(LARGEST) == needed.error
+        forecaster = start_forecaster()
+        epsilon, error = forecaster.find_epsilon(self.spec, LARGEST, 0.2)
+        assert error <= 0.2
+        assert forecaster.simulate(replace(self.spec, epsilon=epsilon))["typical"].read(LARGEST) == error
 
     def test_plain_releases_and_large_tables_are_not_simulated(self):
-        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
         with pytest.raises(ParameterError, match="adaptive fit"):
-            simulator.simulate(make_spec("moments"))
+            start_forecaster().simulate(make_spec("moments"))
         wide = "records = 5000\n" + "".join(f"[columns.c{i}]\nlower = 0\nupper = 1\n" for i in range(41))
         with pytest.raises(ParameterError, match="at most 40"):
-            Simulator(open_forecaster(wide, "wide.toml")).simulate(make_spec("correlation"))
+            open_forecaster(wide, "wide.toml").simulate(make_spec("correlation"))
 
     def test_simulations_leave_threads_for_pages(self, monkeypatch):
-        simulator = Simulator(open_forecaster(NUMBERS, "schema.toml"))
+        simulator = start_forecaster()
         known = simulator.simulate(self.spec)
         places = BoundedSemaphore(1)
         monkeypatch.setattr(forecasts, "_PLACES", places)

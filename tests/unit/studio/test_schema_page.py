@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS
 from studio_site import ANALYST, CURATOR, SCHEMA, TABLE, Site
 
 EDITOR = f"/tables/{TABLE}/schema"
@@ -61,6 +62,13 @@ def test_the_editor_shows_the_schema_and_no_value(curator, site):
     assert "north\nsouth</textarea>" in page
     values = {line.split(",")[0] for line in (site.settings.folder / TABLE).read_text().splitlines()[1:]}
     assert not any(f">{value}<" in page or f'"{value}"' in page for value in values if "." in value)
+
+
+def test_the_editor_has_every_field_of_a_schema(curator):
+    page = curator.get(EDITOR).text
+    names = {f"column.0.{one.name}" for one in COLUMN_FIELDS}
+    names |= {f"{section}.{one.name}".strip(".") for section, ones in SECTIONS.items() for one in ones}
+    assert {name for name in names if f'name="{name}"' not in page} == {"files.sheet"}  # for workbooks alone
 
 
 def test_a_new_schema_begins_with_the_types_of_the_files(curator):

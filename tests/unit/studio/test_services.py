@@ -2,8 +2,8 @@
 
 import pytest
 
-from matrixdp.cli.actions.charge_target import DIRECTIONS
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.release.run import DIRECTIONS
 from matrixdp.studio import requests, worker
 from matrixdp.studio.forecasts import plan_release
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
@@ -22,8 +22,10 @@ def test_a_spec_is_the_command_line():
     spec = ReleaseSpec.from_mapping({**SPEC, "epsilon": "0.5", "records": "1000", "by": "", "importance": "age=4"})
     assert (spec.epsilon, spec.records, spec.by) == (0.5, 1000, None)
     assert ReleaseSpec.from_json(spec.to_json()) == spec
-    assert "--importance" in spec.to_arguments()
-    assert "--rows-per-person" in ReleaseSpec(query="means", epsilon=1, delta=1e-6, rows_per_person=2).to_arguments()
+    assert "--importance age=4" in spec.write_command("schema.toml")
+    rows = ReleaseSpec.from_mapping({"query": "means", "epsilon": 1, "delta": 1e-6, "rows_per_person": 2})
+    assert "--rows-per-person 2" in rows.write_command("schema.toml")
+    assert rows.to_mapping()["rows_per_person"] == 2
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "1e400", "x", [1], True, 1.5, "1.5"])
@@ -188,7 +190,7 @@ def test_who_asks_does_not_choose_the_estimate_of_a_private_number_of_records(si
         spec = ReleaseSpec.from_mapping({**SPEC, "neighbours": "add-remove", **options})
         return site.studio.requests.submit(ANALYST, "private", "private.csv", spec, "a test", str(options))
 
-    for records in (1, 199, 201):
+    for records in (2, 199, 201):
         with pytest.raises(ParameterError, match="records must be that of the schema"):
             ask(records=records)
     assert ask(records=200).status is ask().status is Status.PENDING
@@ -210,5 +212,5 @@ def test_who_asks_does_not_choose_how_many_rows_of_a_person_count(site):
     with pytest.raises(ParameterError, match="records must be that of the schema"):
         ask(records=100)
     site.studio.schemas.write("visits.csv", SCHEMA)
-    with pytest.raises(ParameterError, match="rows_per_person must be that of the schema"):
+    with pytest.raises(ParameterError, match="rows must be that of the schema"):
         ask(person="id", rows_per_person=2)

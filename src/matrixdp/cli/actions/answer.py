@@ -10,12 +10,13 @@ from typing import Any
 import click
 import numpy as np
 
-from matrixdp.cli.actions.output import echo_json, write_file
+from matrixdp.cli.actions.output import echo_json
 from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.output_folder import write_file
 from matrixdp.release.reading import from_json
 from matrixdp.release.result import Release
 from matrixdp.report import answers as questions

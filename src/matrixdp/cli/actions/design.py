@@ -13,7 +13,7 @@ from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.actions.design_options import DesignOptions
 from matrixdp.cli.actions.ledger import open_ledger, require_dataset
-from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text, write_file
+from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
@@ -22,6 +22,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import describe_guarantee
 from matrixdp.queries import TableMoments
+from matrixdp.release.output_folder import write_file
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import Answer
 from matrixdp.report.forecast import (

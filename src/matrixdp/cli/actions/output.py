@@ -6,16 +6,13 @@ import json
 import math
 import sys
 import textwrap
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import click
 
 from matrixdp.cli import discard_buffer
-from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy, describe_large_delta
 
 
@@ -57,20 +54,3 @@ def replace_nonfinite(content: Any) -> Any:
     if isinstance(content, list):
         return [replace_nonfinite(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
-
-
-def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) -> None:
-    """Write a text file completely or not at all; `option` is the one that named it, for error messages."""
-    if not overwrite and path.exists():
-        raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{uuid.uuid4().hex}")  # short: the name itself may be as long as names can be
-        try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.write(text)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise ParameterError(f"--{option}: {path} cannot be written: {error.strerror or error}.") from None

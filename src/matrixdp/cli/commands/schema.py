@@ -32,10 +32,11 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
     columns are read, never their values; CSV has no types. They are assumed to be public.
     """
-    from matrixdp.cli.actions.output import output_after_work, write_file
+    from matrixdp.cli.actions.output import output_after_work
     from matrixdp.domain.file_rules import FileRules
     from matrixdp.domain.schema_template import make_template
     from matrixdp.records.files import open_files
+    from matrixdp.release.output_folder import write_file
 
     source = open_files(data, delimiter=delimiter, rules=FileRules(sheet=sheet))
     text = make_template(source.fields(), data.name, sheet)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from matrixdp import DataError, ParameterError
-from matrixdp.noise import GramSum
+from matrixdp.queries.sums import GramSum
 
 
 def python_gram(q):

@@ -1,0 +1,438 @@
+"""The three public data sets of the paper's experiments, checked by SHA-256, or simulated tables marked as such.
+
+A data set is read from the folder ``MATRIXDP_DATA``, from the user's cache, or downloaded from the UCI archive.
+Simulated tables are drawn by a Gaussian copula: the quantiles of each column and the correlations of their normal
+scores are in ``summaries.json``, and records are independent draws, not measurements.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from matrixdp.errors import DataError, MatrixDPError, MissingExtraError, ParameterError, install_hint
+from matrixdp.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of numbers.
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of str
+    values : float64 array of shape (records, columns)
+    origin : str
+        'file', 'cache', 'download' or 'simulated'.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    values: Floats
+    origin: str
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it is simulated; results computed from it must be marked."""
+        return self.origin == "simulated"
+
+    def take(self, *columns: str) -> Floats:
+        """The named columns, of shape (records, len(columns)).
+
+        Examples
+        --------
+        >>> Table("toy", ("a", "b"), np.array([[1.0, 2.0], [3.0, 4.0]]), "file").take("b").tolist()
+        [[2.0], [4.0]]
+        """
+        unknown = [name for name in columns if name not in self.columns]
+        if unknown:
+            raise ParameterError(f"columns must be among {', '.join(self.columns)}, got {', '.join(unknown)} instead.")
+        return self.values[:, [self.columns.index(name) for name in columns]]
+
+
+def scale_to_unit(values: Floats) -> Floats:
+    """Each column scaled to [0, 1] by its own minimum and maximum.
+
+    As in the paper's experiments. A real release must not do this: the range of private data is private.
+
+    Examples
+    --------
+    >>> scale_to_unit(np.array([[2.0], [4.0], [3.0]])).ravel().tolist()
+    [0.0, 1.0, 0.5]
+    """
+    low, high = values.min(axis=0), values.max(axis=0)
+    return np.asarray((values - low) / (high - low))
+
+
+_RATES = ("AC", "FM", "UC", "DL", "DS", "DP")
+_VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
+_HISTOGRAM = ("Width", "Min", "Max", "Nmax", "Nzeros", "Mode", "Mean", "Median", "Variance", "Tendency")
+CTG_COLUMNS = ("LB", *_RATES, *_VARIABILITY, *_HISTOGRAM, "NSP")
+_RSS = re.compile(r"(?:^|/)MovementAAL_RSS_(\d+)\.csv$")
+_LARGEST_MEMBER = 1 << 22
+
+
+def parse_liver(raw: bytes) -> list[list[float]]:
+    r"""Rows of ``bupa.data``.
+
+    Examples
+    --------
+    >>> parse_liver(b"85,92,45,27,31,0.0,1\n")
+    [[85.0, 92.0, 45.0, 27.0, 31.0, 0.0, 1.0]]
+    """
+    return _rows(raw)
+
+
+def parse_movement(raw: bytes) -> list[list[float]]:
+    """Rows of all sequences in ``MovementAAL.zip``, in the order of their numbers, each with number, time and class."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(raw))
+    except zipfile.BadZipFile:
+        raise DataError("MovementAAL.zip must be a zip archive; the download may be a web page instead.") from None
+    with archive:
+        members = {int(found[1]): name for name in archive.namelist() if (found := _RSS.search(name))}
+        target = [name for name in archive.namelist() if name.endswith("MovementAAL_target.csv")]
+        if not members or not target:
+            raise DataError("MovementAAL.zip must hold MovementAAL_RSS_<n>.csv and MovementAAL_target.csv.")
+        classes = {int(n): label for n, label in _rows(_read(archive, target[0]))}
+        return [
+            [n, t, *row, classes[n]] for n in sorted(members) for t, row in enumerate(_rows(_read(archive, members[n])))
+        ]
+
+
+def parse_ctg(raw: bytes) -> list[list[float]]:
+    """Rows of ``CTG.xls``, sheet "Data": 21 features and the class NSP."""
+    return select_ctg(read_sheet(raw, "Data"))
+
+
+def select_ctg(cells: Sequence[Sequence[Any]]) -> list[list[float]]:
+    """The columns of the canonical table, by their names, from the sheet's cells.
+
+    Counts stand left of ``LB`` under the same names as the rates that stand right of it; only the latter are taken.
+    """
+    header = next((i for i, row in enumerate(cells) if "LB" in row and "NSP" in row), None)
+    if header is None:
+        raise DataError("CTG.xls must have a header row with LB and NSP in its sheet 'Data'.")
+    names = [str(cell).strip() for cell in cells[header]]
+    start = names.index("LB")
+    places = [names.index(name, start) for name in CTG_COLUMNS]
+    rows = [[row[place] for place in places] for row in cells[header + 1 :] if len(row) > max(places)]
+    return [[float(cell) for cell in row] for row in rows if all(isinstance(cell, float | int) for cell in row)]
+
+
+def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
+    """Cells of one sheet of an .xls file."""
+    try:
+        xlrd = importlib.import_module("xlrd")
+    except ImportError:
+        raise MissingExtraError(
+            "CTG.xls is read with xlrd, which is not installed; or put ctg.csv into the folder that MATRIXDP_DATA "
+            f"names. {install_hint('paper')}"
+        ) from None
+    table = xlrd.open_workbook(file_contents=raw).sheet_by_name(sheet)
+    return [table.row_values(i) for i in range(table.nrows)]
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    if archive.getinfo(name).file_size > _LARGEST_MEMBER:
+        raise DataError(f"{name} must be at most {_LARGEST_MEMBER} bytes.")
+    return archive.read(name)
+
+
+def _rows(raw: bytes) -> list[list[float]]:
+    """Numbers of a file of comma-separated values; lines that begin with # are comments."""
+    lines = raw.decode("utf-8", "strict").split("\n")
+    return [[float(cell) for cell in line.split(",")] for line in lines if line.strip() and not line.startswith("#")]
+
+
+ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One data set.
+
+    Attributes
+    ----------
+    name : str
+        Of the canonical table, `name`.csv: UTF-8, LF line ends, a header row, values as published.
+    columns : tuple of str
+    floats : set of str
+        Columns that are written as the shortest decimal that gives the float back; the others are integers.
+    records : int
+    sha256 : str
+        Of the canonical table.
+    path : str
+        Of the raw file in the archive.
+    parse : callable
+        From the raw file's bytes to rows of numbers.
+    citation : str
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    floats: frozenset[str]
+    records: int
+    sha256: str
+    path: str
+    parse: Callable[[bytes], Sequence[Sequence[float]]]
+    citation: str
+
+    def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
+        """The canonical table of these rows."""
+        lines = [",".join(self.columns), *map(self._line, rows)]
+        return ("\n".join(lines) + "\n").encode()
+
+    def _line(self, row: Sequence[float]) -> str:
+        pairs = zip(self.columns, row, strict=True)
+        return ",".join(repr(float(value)) if name in self.floats else str(int(value)) for name, value in pairs)
+
+
+_ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
+
+CATALOGUE = {
+    "liver": Source(
+        name="liver",
+        columns=("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks", "selector"),
+        floats=frozenset({"drinks"}),
+        records=345,
+        sha256="ab7c9f801a6fc0568605bda3796a3962d0b940a19ced4060fb1e2ff98438b5cc",
+        path="liver-disorders/bupa.data",
+        parse=parse_liver,
+        citation="Liver Disorders. BUPA Medical Research Ltd.; R. S. Forsyth, 1990. UCI Machine Learning Repository.",
+    ),
+    "movement": Source(
+        name="movement",
+        columns=("sequence_id", "t", *_ANCHORS, "target"),
+        floats=frozenset(_ANCHORS),
+        records=13197,
+        sha256="500a5bfcaa3e212a4ca87f0e7f4606d6b40c972495294200b1c53b944fe2da21",
+        path="00348/MovementAAL.zip",
+        parse=parse_movement,
+        citation=(
+            "Indoor User Movement Prediction from RSS data. D. Bacciu, P. Barsocchi, S. Chessa, C. Gallicchio, "
+            "A. Micheli. Neural Computing and Applications 24 (6), 2014, doi:10.1007/s00521-013-1364-4."
+        ),
+    ),
+    "ctg": Source(
+        name="ctg",
+        columns=CTG_COLUMNS,
+        floats=frozenset({"AC", "FM", "UC", "DL", "DS", "DP", "MSTV", "MLTV"}),
+        records=2126,
+        sha256="7081f3411cc7aaa11141c7961f707fb28822dcfdc59a1c0669919a0214574437",
+        path="00193/CTG.xls",
+        parse=parse_ctg,
+        citation=(
+            "Cardiotocography. J. P. Marques de Sa, J. Bernardes, D. Ayres de Campos (University of Porto), "
+            "doi:10.24432/C51S4N."
+        ),
+    ),
+}
+
+
+_LARGEST = 1 << 25
+_SECONDS = 20.0
+
+
+class DatasetError(MatrixDPError, OSError):
+    """A data set cannot be obtained, or is not the one that was published."""
+
+
+def archive_url() -> str:
+    """Address of the raw files: ``MATRIXDP_DATA_URL`` if it is set, else the UCI archive; empty for no downloads."""
+    return os.environ.get("MATRIXDP_DATA_URL", ARCHIVE).rstrip("/")
+
+
+def download(source: Source, *, base: str | None = None) -> bytes:
+    """The canonical table of a data set, from the archive.
+
+    Parameters
+    ----------
+    source : Source
+    base : str, optional
+        Address under which the archive's paths are; `archive_url()` by default.
+    """
+    base = archive_url() if base is None else base.rstrip("/")
+    if not base.startswith(("https://", "http://")):
+        raise DatasetError(f"MATRIXDP_DATA_URL must be an http address to download from, got {base!r} instead.")
+    url = f"{base}/{source.path}"
+    try:
+        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - http only, see above
+            raw = answer.read(_LARGEST + 1)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        raise DatasetError(f"{url} cannot be downloaded: {error}.") from None
+    if len(raw) > _LARGEST:
+        raise DatasetError(f"{url} must be at most {_LARGEST} bytes.")
+    try:
+        table = source.canonical(source.parse(raw))
+    except (ValueError, KeyError) as error:
+        raise DatasetError(f"{url} is not the file that was published: {error}") from None
+    return check(source, table, url)
+
+
+def check(source: Source, table: bytes, where: str) -> bytes:
+    """`table`, if its SHA-256 is the one in the catalogue."""
+    found = hashlib.sha256(table).hexdigest()
+    if found != source.sha256:
+        raise DatasetError(
+            f"{where} must have the SHA-256 {source.sha256} as {source.name}.csv, got {found} instead. "
+            "Remove it, or get the original."
+        )
+    return table
+
+
+LEVELS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+
+
+def simulate_table(name: str) -> Table:
+    """A table with about the same marginal distributions and correlations as a data set, marked as simulated.
+
+    For 'movement' it has the 2,021 records of the paper's experiment, as one sequence.
+
+    Parameters
+    ----------
+    name : 'liver', 'movement' or 'ctg'
+
+    Examples
+    --------
+    >>> simulate_table("ctg").simulated
+    True
+    """
+    if name not in CATALOGUE:
+        raise ParameterError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r} instead.")
+    source, summary = CATALOGUE[name], _summaries()[name]
+    columns = tuple(summary["columns"])
+    scores = _scores(np.array(summary["correlations"]), int(summary["records"]))
+    drawn = {}
+    for j, column in enumerate(columns):
+        level = ndtr(scores[:, j])
+        level = (level - level.min()) / (level.max() - level.min())  # the ends of the range occur, as in the data
+        values = np.interp(level, LEVELS, summary["quantiles"][j])
+        drawn[column] = values if column in source.floats else np.rint(values)
+    if name == "movement":
+        count = np.arange(int(summary["records"]))
+        drawn |= {"sequence_id": np.ones(count.size), "t": count, "target": np.ones(count.size)}
+    return Table(name, source.columns, np.column_stack([drawn[c] for c in source.columns]).astype(float), "simulated")
+
+
+def summarise(columns: tuple[str, ...], values: Floats) -> dict[str, Any]:
+    """Summary statistics of a table, in the format of ``summaries.json``.
+
+    Examples
+    --------
+    >>> summarise(("a",), np.arange(11.0)[:, None])["quantiles"][0][5]
+    5.0
+    """
+    ranks = values.argsort(axis=0, kind="stable").argsort(axis=0) + 0.5
+    correlations = np.atleast_2d(np.corrcoef(ndtri(ranks / len(values)).T))
+    return {
+        "columns": list(columns),
+        "records": len(values),
+        "quantiles": [[float(f"{q:.6g}") for q in np.quantile(column, LEVELS)] for column in values.T],
+        "correlations": [[round(float(c), 3) for c in row] for row in correlations],
+    }
+
+
+def _scores(correlations: Floats, records: int) -> Floats:
+    """Normal draws with these correlations, of shape (records, columns)."""
+    values, vectors = np.linalg.eigh(correlations)  # rounded correlations need not be positive definite
+    factor = vectors * np.sqrt(np.maximum(values, 0.0))
+    drawn = np.random.default_rng(0).standard_normal((records, len(correlations))) @ factor.T
+    return np.asarray(drawn / np.sqrt(np.square(factor).sum(axis=1)))
+
+
+@cache
+def _summaries() -> dict[str, Any]:
+    text = resources.files("matrixdp").joinpath("summaries.json").read_text("utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Table:
+    """A data set by name: 'liver', 'movement' or 'ctg'.
+
+    It is read from the folder ``MATRIXDP_DATA``, else from the user's cache, else from the UCI archive or the address
+    ``MATRIXDP_DATA_URL`` (empty for no downloads). Its SHA-256 must be that of the published table.
+
+    Parameters
+    ----------
+    name : str
+    fetch : bool
+        Whether to download.
+    simulate : bool
+        Whether to return a simulated table, marked as such, if the data set cannot be obtained.
+
+    Examples
+    --------
+    >>> load_table("liver", fetch=False, simulate=True).take("drinks").shape
+    (345, 1)
+    """
+    if name not in CATALOGUE:
+        raise ParameterError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r} instead.")
+    source = CATALOGUE[name]
+    for folder, origin in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):
+        path = Path(folder) / f"{name}.csv" if folder else None
+        if path is not None and path.is_file():
+            return _table(source, check(source, path.read_bytes(), str(path)), origin)
+    try:
+        return _downloaded(source, fetch=fetch)
+    except (DatasetError, MissingExtraError) as error:
+        if simulate:
+            return simulate_table(name)
+        raise DatasetError(
+            f"{name}.csv is neither in MATRIXDP_DATA nor in the cache, and it was not downloaded: {error} "
+            "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
+        ) from None
+
+
+def cache_folder() -> Path:
+    """The user's cache of data sets."""
+    if sys.platform == "win32":
+        home = os.environ.get("LOCALAPPDATA")
+    else:
+        home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "matrixdp" / "datasets"
+
+
+def _downloaded(source: Source, *, fetch: bool) -> Table:
+    if not fetch or not archive_url():
+        raise DatasetError("downloads are switched off.")
+    content = download(source)
+    _store(source, content)
+    return _table(source, content, "download")
+
+
+def _store(source: Source, content: bytes) -> None:
+    """Store a table in the cache, if it is writable."""
+    folder = cache_folder()
+    part = folder / f"{source.name}.csv.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(folder / f"{source.name}.csv")
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def _table(source: Source, content: bytes, origin: str) -> Table:
+    lines = content.decode().splitlines()
+    values = np.array([line.split(",") for line in lines[1:]], np.float64)
+    return Table(source.name, source.columns, values, origin)

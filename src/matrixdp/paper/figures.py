@@ -1,0 +1,263 @@
+"""The figures of the report, as SVG that follows the colours of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matrixdp.design import Design, binary, isotropic, make_design
+from matrixdp.design.noise_ellipse import outline_ellipse
+from matrixdp.design.theorem2 import VARIANTS, precision_budget
+from matrixdp.domain.bounds import Bounds
+from matrixdp.noise import Stream
+from matrixdp.paper import component
+from matrixdp.paper.cells import Best, write_atomically
+from matrixdp.paper.experiment import Summary
+from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key, weighted_task
+from matrixdp.paper.mechanisms import CALIBRATIONS
+from matrixdp.paper.published import TABLES
+from matrixdp.paper.tables import EXPERIMENTS, SIMULATED, Rows, is_simulated, list_methods, number
+from matrixdp.privacy import Privacy
+from matrixdp.queries import Identity
+from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
+from matrixdp.report.svg import Drawing, Scale, element, make_image, text
+from matrixdp.types import Floats
+
+_GROUPS = {
+    "reference": ("reference", "p-grey"),
+    "paper": ("as in the paper", "p-mark"),
+    "calibration": ("MVG, other calibrations", "p-green"),
+    "beyond": ("beyond the paper", "p-other"),
+    "registered": ("registered mechanisms", "p-third"),
+}
+_KINDS = ("p-mark", "p-other", "p-green", "p-third", "p-grey")
+_ZERO = 1e-12  # rounding, where an error without privacy is zero
+_WIDE: dict[str, Any] = {"width": 560.0, "longest": 52}  # of figures with a line for each method
+_SAMPLES, _SHARE, _ANGLE = 250, 0.9, math.radians(35)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the report, with its caption, for the page."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+def make_picture(
+    drawings: Sequence[Drawing],
+    folder: Path,
+    name: str,
+    title: str,
+    caption: str,
+    *,
+    simulated: bool = False,
+    stacked: bool = False,
+) -> Picture:
+    """A figure, written to ``name.svg``; one from simulated data is marked in its title."""
+    if simulated:
+        mark = Drawing((text(0, 10, SIMULATED, size=11, kind="text bold"),), 6.2 * len(SIMULATED), 14.0)
+        drawings, stacked = ([mark, *drawings], True) if stacked or len(drawings) == 1 else (drawings, False)
+    words = f"{SIMULATED}: {title}" if simulated else title
+    write_atomically(folder / f"{name}.svg", make_image(drawings, words, caption, stacked=stacked))
+    return Picture(name, title, caption, make_image(drawings, words, caption, inline=True, stacked=stacked))
+
+
+def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
+    """An axis that has room for these values."""
+    finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+    low, high = min(finite), max(finite)
+    return Scale(low / 1.15, high * 1.15, log=True) if log else Scale(0.0, high * 1.05)
+
+
+def _make_dot(label: str, found: Summary, kind: str, scale: float = 1.0, other: float | None = None) -> Dot:
+    mean, half = found.mean / scale, found.half / scale
+    words = f"{number(found.mean)} ± {number(found.half)}"
+    return Dot(label, mean, max(mean - half, mean / 1e3), mean + half, words, kind, other)
+
+
+def _stretch(dots: Sequence[Dot]) -> list[float]:
+    return [end for dot in dots for end in (dot.value, dot.high, dot.other) if end is not None]
+
+
+def draw_comparison(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
+    """Published and measured errors of every row, as fractions of the random guess."""
+    order, printed = list(_GROUPS), TABLES[part]
+    guess = best["random guess"].summary.mean
+    shown = [one for key, one in best.items() if key not in ("non-private", "random guess") or part == "exp1"]
+    dots = []
+    for one in sorted(shown, key=lambda one: order.index(one.row.group)):
+        figure = printed.get(one.row.key)
+        other = None if figure is None else figure.mean / printed["random guess"].mean
+        dots.append(_make_dot(one.row.label, one.summary, _GROUPS[one.row.group][1], guess, other))
+    groups = {one.row.group for one in shown}
+    keys = [_GROUPS[group] for group in order if group != "registered" or group in groups]
+    scale = _fit_scale([*_stretch(dots), 1.0], log=part != "exp1")
+    options: dict[str, Any] = {"guide": 1.0, "keys": [*keys, ("published", "hollow")], **_WIDE}
+    drawing = draw_dots(dots, scale, "error / error of a random guess", **options)
+    title = f"{EXPERIMENTS[part][0]}: published and measured"
+    caption = "Each divided by the random guess of its own source, since absolute figures differ."
+    return make_picture([drawing], folder, f"{part}-comparison", title, caption, simulated=is_simulated(part))
+
+
+def draw_tasks(best: Rows, folder: Path) -> Picture:
+    """One panel a task, one line a method."""
+    kinds = dict.fromkeys(("mvg", "mvg/exact"), "p-other") | dict.fromkeys(FITS, "p-mark") | {"fixed": "p-green"}
+    panels = []
+    for task, (title, unit, _) in EXPERIMENTS.items():
+        listed = {name: one for name, one in list_methods(best, task).items() if one[1].summary.mean > _ZERO}
+        dots = [_make_dot(label, one.summary, kinds.get(name, "p-grey")) for name, (label, one) in listed.items()]
+        panels.append(draw_dots(dots, _fit_scale(_stretch(dots), log=task != "exp1"), unit, title=title, **_WIDE))
+    title = "Adaptive fits on the paper's tasks"
+    caption = "Errors with 95% intervals; smaller is better. Exp. II and III have logarithmic axes."
+    return make_picture(panels, folder, "gains", title, caption, simulated=is_simulated("gains"), stacked=True)
+
+
+def draw_weights(gains: Mapping[str, Best], folder: Path) -> Picture:
+    """The error relative to i.i.d. noise, over the importance of three features."""
+    curves = []
+    for kind, (shape, label) in zip(("p-grey", "p-other", "p-mark"), SHAPES.items(), strict=True):
+        found = [gains[gain_key(weighted_task(one), shape)].summary for one in IMPORTANCES]
+        base = [gains[gain_key(weighted_task(one), "i.i.d.")].summary.mean for one in IMPORTANCES]
+        means = [one.mean / of for one, of in zip(found, base, strict=True)]
+        halves = np.array([one.half / of for one, of in zip(found, base, strict=True)])
+        curves.append(Curve(np.array([IMPORTANCES, means], float), label, kind, halves=halves))
+    highest = max(float((curve.points[1] + curve.halves).max()) for curve in curves if curve.halves is not None)
+    names = ("how many times as much the three features count", "weighted error / i.i.d. noise")
+    drawing = draw_curves(curves, Scale(0.9, 1100.0, log=True), Scale(0.0, 1.05 * highest), names, size=(480.0, 240.0))
+    caption = (
+        "Weighted error of the second moment of Exp. III at epsilon = 1, with 95% intervals, over that of i.i.d. "
+        "noise. The shape of the noise is fixed in advance, from the public weights."
+    )
+    simulated = is_simulated("gains")
+    return make_picture([drawing], folder, "gains-weights", "Known weights", caption, simulated=simulated)
+
+
+def draw_directions(best: Mapping[str, Best], folder: Path) -> Picture:
+    """Three panels, as in the paper: solid lines are the exact calibration, dashed ones Theorem 2 as printed."""
+    panels = []
+    for panel, sets in PANELS.items():
+        curves = []
+        for kind, name in zip(_KINDS, sets, strict=False):
+            for calibration in ("exact", "theorem2"):
+                found = [best[direction_key(panel, calibration, name, at)].summary for at in EPSILONS]
+                points = np.array([EPSILONS, [one.mean for one in found]], float)
+                exact, kind = calibration == "exact", "p-grey" if name == "i.i.d." else kind
+                halves = np.array([one.half for one in found]) if exact else None
+                curves.append(Curve(points, name if exact else "", kind, dashed=not exact, halves=halves))
+        title, unit, _ = EXPERIMENTS[panel]
+        ends = _fit_scale([float(y) for curve in curves for y in curve.points[1]], log=panel == "exp2")
+        panels.append(draw_curves(curves, Scale(0.09, 34.0, log=True), ends, ("epsilon", unit), title=title))
+    caption = (
+        "Error over epsilon, delta = 1/N, 95% of the budget on the named features, with 95% intervals. Solid: the "
+        "exact calibration. Dashed: Theorem 2 as printed."
+    )
+    title, simulated = "Effect of noise directions", is_simulated("directions")
+    return make_picture(panels, folder, "directions", title, caption, simulated=simulated)
+
+
+def make_designs(angle: float) -> tuple[Design, Design]:
+    """Directional and i.i.d. noise for two features in [-1, 1]; the utility direction lies at `angle`."""
+    query, privacy = Identity(Bounds([-1.0, -1.0], [1.0, 1.0]), records=_SAMPLES), Privacy(1.0, 1e-3)
+    basis = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    directional = make_design(query, privacy, allocation=binary(1, _SHARE), directions=basis)
+    return directional, make_design(query, privacy, allocation=isotropic())
+
+
+def draw_noise(folder: Path, seed: int) -> Picture:
+    """Directional against i.i.d. noise of two features, at the same guarantee: samples, ellipses, directions."""
+    panels = {"along a feature": 0.0, "along a rotated direction": _ANGLE}
+    spread = [math.sqrt(float(make_designs(angle)[0].colcov.variances.min())) for angle in panels.values()]
+    iid = math.sqrt(float(make_designs(0.0)[1].colcov.variances.min()))
+    caption = (
+        "Noise in one record of two features in [-1, 1], epsilon = 1, delta = 0.001, exactly calibrated, "
+        f"{_SHARE:.0%} of the budget on the utility direction. Standard deviation along it: {spread[0]:.3g} "
+        f"where it is a feature's axis, {spread[1]:.3g} where it is rotated, {iid:.3g} for i.i.d. noise. "
+        "Ellipses contain 95%. The gain along the direction is offset by more noise across it."
+    )
+    title = "Directional and i.i.d. noise with the same guarantee"
+    return make_picture([_draw_samples(name, at, seed) for name, at in panels.items()], folder, "noise", title, caption)
+
+
+def _draw_samples(title: str, angle: float, seed: int) -> Drawing:
+    stream, designs = Stream(seed=seed).child(77), make_designs(angle)
+    zeros = np.zeros((_SAMPLES, 2))
+    noise = [one.release(zeros, stream=stream.child(i), simulation=True).matrix for i, one in enumerate(designs)]
+    reach = float(max(np.abs(one).max() for one in noise)) * 1.05
+    scale = Scale(-reach, reach)
+    area = make_area(scale, scale, (300.0, 300.0), title=title)
+    curves, points = [], []
+    for kind, name, design, sample in zip(
+        ("p-other", "p-mark"), ("directional", "i.i.d."), designs, noise, strict=True
+    ):
+        places = zip(area.across(sample[:, 0]).tolist(), area.up(sample[:, 1]).tolist(), strict=True)
+        points += [element("circle", cx=x, cy=y, r=1.6, class_=kind, opacity=0.5) for x, y in places]
+        curves.append(Curve(outline_ellipse(design.colcov.matrix()), name, kind))
+    ends = np.array([-reach, reach]) / max(abs(math.cos(angle)), abs(math.sin(angle)))
+    direction = np.stack([math.cos(angle) * ends, math.sin(angle) * ends])
+    curves.append(Curve(direction, "utility direction", "p-green", dashed=True))
+    names = ("first feature", "second feature")
+    return draw_curves(curves, scale, scale, names, title=title, size=(300.0, 300.0), extra=points)
+
+
+def list_limits() -> dict[str, float]:
+    """Largest ``||sigma(Sigma^-1)|| ||sigma(Psi^-1)||`` that each calibration allows in Exp. II.
+
+    The exact condition is not about these norms. For i.i.d. noise it allows the value under 'exact, i.i.d.'; up to
+    'exact, any' it holds whatever the covariances.
+    """
+    query, privacy = component.QUERY, component.MOMENT.budget()
+    sensitivity = 2 * query.gamma / query.records
+    found = {
+        name: precision_budget(privacy, query.shape, sensitivity=sensitivity, gamma=query.gamma, variant=name)
+        for name in VARIANTS
+    }
+    largest = (privacy.mu / query.sensitivity.frobenius) ** 2
+    return {**found, "exact, any": largest, "exact, i.i.d.": largest * query.shape[0]}
+
+
+def draw_design_space(folder: Path) -> Picture:
+    """The design space of Exp. II, log-log: every condition on the product is a line, private on its lower left."""
+    found, scale = list_limits(), Scale(10**-2.5, 1e5, log=True)
+    design = make_design(component.QUERY, component.MOMENT.budget(), allocation=binary(component.IMPORTANT, 0.95))
+    norm = math.sqrt(float((1 / design.colcov.variances**2).sum()))
+    curves = [
+        Curve(_bound_product(limit, scale), f"{CALIBRATIONS.get(name, name)}: {limit:.3g}", kind)
+        for kind, (name, limit) in zip(
+            ("p-other", "p-third", "p-green", "p-mark", "p-grey"), found.items(), strict=True
+        )
+    ]
+    area = make_area(scale, scale, (420.0, 420.0))
+    below = np.concatenate([_bound_product(found["theorem2"], scale), [[scale.low], [scale.low]]], axis=1)
+    x, y = float(area.across(norm)), float(area.up(norm))
+    star = " ".join(
+        f"{x + r * math.sin(k * math.pi / 5):.1f},{y - r * math.cos(k * math.pi / 5):.1f}"
+        for k, r in enumerate((9.0, 3.6) * 5)
+    )
+    extra = [
+        area.line(below, "p-other", closed=True, fill_opacity=0.15, stroke="none"),
+        element("polygon", points=star, class_="p-text"),
+        text(x - 12, y + 22, f"exact, 95% on two anchors: {norm**2:.3g}", size=11.5, text_anchor="end"),
+    ]
+    names = ("norm of the singular values of Sigma's inverse", "norm of those of Psi's inverse")
+    drawing = draw_curves(curves, scale, scale, names, size=(420.0, 420.0), extra=extra)
+    caption = (
+        "Each line bounds the product of the two norms, which measure precision, not noise: farther to the upper right "
+        "is less noise. Shaded: what Theorem 2 as printed allows. The exact condition looks at the largest change in "
+        "the noise's own units, not at norms; a directional design (star) lies beyond the line that holds for every "
+        "covariance, and is private all the same. The legend gives the limit on the product."
+    )
+    return make_picture([drawing], folder, "design-space", "The design space of Exp. II", caption)
+
+
+def _bound_product(limit: float, scale: Scale) -> Floats:
+    """The ends of the line on which the product of two numbers is `limit`, within the axes; of shape (2, 2)."""
+    ends = np.clip([limit / scale.high, limit / scale.low], scale.low, scale.high)
+    return np.stack([ends, limit / ends])

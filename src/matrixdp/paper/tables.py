@@ -1,0 +1,354 @@
+"""The tables of the report, each written as CSV and JSON, and shown on its page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matrixdp.paper.cells import Best, CellResult, best_variant, origins, part_rows, write_atomically
+from matrixdp.paper.gains import (
+    EPSILONS,
+    FITS,
+    IMPORTANCES,
+    PANELS,
+    SHAPES,
+    SHOWN,
+    direction_key,
+    gain_key,
+    weighted_task,
+)
+from matrixdp.paper.mechanisms import CALIBRATIONS
+from matrixdp.paper.published import TABLES
+
+SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
+
+
+class Cell(NamedTuple):
+    """Words of a cell, small print below them, the class of a verdict, and whether it is a number."""
+
+    words: str
+    detail: str = ""
+    mark: str = ""
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """Rows under named columns.
+
+    Attributes
+    ----------
+    name : str
+        Name of its files.
+    title : str
+    columns : mapping
+        From a column's key to its heading.
+    rows : list of mappings
+        Numbers are kept as numbers. A key ``group`` that is not a column divides the rows into groups.
+    notes : tuple of str
+    simulated : bool
+        Whether any of it comes from simulated data.
+    groups : mapping
+        From a value of ``group`` to its heading.
+    details : mapping
+        From a column to the key whose text is shown in small print under it, in HTML only.
+    """
+
+    name: str
+    title: str
+    columns: Mapping[str, str]
+    rows: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
+    simulated: bool = False
+    groups: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def mark(self) -> str:
+        """What stands above a table of simulated data."""
+        return SIMULATED
+
+    def to_csv(self) -> str:
+        """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        keys = [*self._keys(), "simulated_data"]
+        writer.writerow(keys)
+        for row in self.rows:
+            writer.writerow([*(_plain(row.get(key)) for key in keys[:-1]), str(self.simulated).lower()])
+        return out.getvalue()
+
+    def to_json(self) -> str:
+        """JSON, with null for NaN."""
+        rows = [{key: _plain(row.get(key), empty=None) for key in self._keys()} for row in self.rows]
+        content = {
+            "name": self.name,
+            "title": self.title,
+            "simulated_data": self.simulated,
+            "columns": dict(self.columns),
+            "rows": rows,
+            "notes": list(self.notes),
+        }
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+    def list_groups(self) -> list[tuple[str, list[list[Cell]]]]:
+        """Title and rows of each group, for the page; one group without a title if there are none."""
+        found: list[tuple[str, list[list[Cell]]]] = []
+        last = object()
+        for row in self.rows:
+            group = row.get("group") if self.groups else None
+            if group != last:
+                last = group
+                found.append((self.groups.get(str(group), str(group)) if self.groups else "", []))
+            details = self.details
+            found[-1][1].append([make_cell(row.get(key), row.get(details.get(key, ""))) for key in self.columns])
+        return found
+
+    def write(self, folder: Path) -> None:
+        """Write the CSV and JSON files."""
+        write_atomically(folder / f"{self.name}.csv", self.to_csv())
+        write_atomically(folder / f"{self.name}.json", self.to_json())
+
+    def _keys(self) -> list[str]:
+        extra = [key for row in self.rows for key in row if key not in self.columns]
+        return [*self.columns, *dict.fromkeys(extra)]
+
+
+def number(value: float | None) -> str:
+    """A number with about three significant digits.
+
+    Examples
+    --------
+    >>> number(0.012345), number(0.39), number(3200.0), number(299123.0), number(None)
+    ('0.0123', '0.390', '3,200', '2.99e+05', '')
+    """
+    if value is None or math.isnan(value):
+        return ""
+    if abs(value) < 1e-12:
+        return "0"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
+
+
+def make_cell(value: Any, detail: Any = None) -> Cell:
+    """A value as a cell of the page."""
+    if isinstance(value, float):
+        return Cell(number(value), number=True)
+    mark = str(value).replace(" ", "-") if value in ("reproduced", "not reproduced", "cannot be") else ""
+    return Cell("" if value is None else str(value), str(detail or ""), mark)
+
+
+def _plain(value: Any, *, empty: Any = "") -> Any:
+    return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
+# Each experiment: its name, its error, and the data that it is on.
+EXPERIMENTS = {
+    "exp1": ("Exp. I: regression", "RMSE", "on the Liver data, RMSE on held-out records"),
+    "exp2": (
+        "Exp. II: first component",
+        "error in captured variance",
+        "of the Movement data, error in captured variance",
+    ),
+    "exp3": (
+        "Exp. III: covariance",
+        "residual sum of squares",
+        "of the Cardiotocography data, residual sum of squares",
+    ),
+}
+_TITLES = {part: f"{name} {data}" for part, (name, _, data) in EXPERIMENTS.items()} | {
+    "subspace": "Subspace projection: Exp. I with ALT and Y alone, RMSE"
+}
+
+GROUPS = {
+    "reference": "References",
+    "paper": "As in the paper",
+    "calibration": "MVG in the other calibrations",
+    "beyond": "Beyond the paper, exactly calibrated",
+    "registered": "Registered mechanisms",
+}
+_COLUMNS = {
+    "method": "Method",
+    "epsilon": "epsilon",
+    "delta": "delta",
+    "spent": "epsilon really spent",
+    "mean": "Measured",
+    "half": "± (95%)",
+    "relative": "of random guess",
+    "published": "Published",
+    "published_half": "± (95%)",
+    "published_relative": "of random guess",
+    "setting": "Best setting",
+}
+_SELECTION = (
+    "The setting is the best of all that were tried, judged by the test error, as in the paper. That is optimistic, "
+    "and choosing on private data is not free: a real deployment would have to pay for the choice."
+)
+_SPENT = (
+    "Epsilon and delta are what the mechanism was calibrated for, checked in every trial. “Really spent” is the "
+    "smallest epsilon at that delta that its noise gives; far below 1 where a calibration is loose."
+)
+
+
+def tabulate_experiment(part: str, best: Mapping[str, Best]) -> ReportTable:
+    """The table of an experiment, published figures beside measured ones."""
+    guess = best["random guess"].summary.mean if "random guess" in best else None
+    order = {group: i for i, group in enumerate(GROUPS)}
+    listed = sorted(best.values(), key=lambda one: order[one.row.group])
+    return ReportTable(
+        part,
+        _TITLES[part],
+        _COLUMNS,
+        [_list_result(part, one, guess) for one in listed],
+        (_SPENT, _SELECTION),
+        is_simulated(part),
+        GROUPS,
+    )
+
+
+def _list_result(part: str, best: Best, guess: float | None) -> dict[str, Any]:
+    published = TABLES[part].get(best.row.key)
+    published_guess = TABLES[part].get("random guess")
+    column, summary = best.row.column, best.summary
+    return {
+        "method": best.row.label,
+        "epsilon": f"{column.epsilon:g}" if column else "–",
+        "delta": ("0" if column.delta == 0 else f"1/{round(1 / column.delta)}") if column else "–",
+        "spent": best.epsilon,
+        "mean": summary.mean,
+        "half": summary.half,
+        "relative": summary.mean / guess if guess else None,
+        "published": published.mean if published else None,
+        "published_half": (published.half or None) if published else None,
+        "published_relative": published.mean / published_guess.mean if published and published_guess else None,
+        "setting": best.setting,
+        "group": best.row.group,
+        "key": best.row.key,
+        "tried": best.tried,
+        "trials": best.values.size,
+    }
+
+
+def tabulate_sweeps(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
+    """Every setting of every row, by its best variant."""
+    rows = []
+    for part, results in parts.items():
+        for result in results:
+            row = part_rows(part)[result.cell.row]
+            one = best_variant(row, result)
+            rows.append(
+                {
+                    "part": part,
+                    "method": row.label,
+                    "setting": one.setting,
+                    "mean": one.summary.mean,
+                    "half": one.summary.half,
+                    "spent": result.epsilon,
+                    "key": row.key,
+                }
+            )
+    simulated = is_simulated(*parts)
+    columns = {
+        "part": "Part",
+        "method": "Method",
+        "setting": "Setting",
+        "mean": "Measured",
+        "half": "± (95%)",
+        "spent": "epsilon really spent",
+    }
+    return ReportTable("sweeps", "All settings that were tried", columns, rows, (), simulated)
+
+
+def is_simulated(*parts: str) -> bool:
+    """Whether any part runs on simulated data."""
+    return any("simulated" in origins(part) for part in parts)
+
+
+def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
+    """One row for each panel, calibration and set of features; one column for each epsilon."""
+    rows = []
+    for panel, sets in PANELS.items():
+        for calibration in SHOWN:
+            for name in sets:
+                row: dict[str, Any] = {"group": panel, "calibration": CALIBRATIONS[calibration], "features": name}
+                found = {at: best[direction_key(panel, calibration, name, at)].summary for at in EPSILONS}
+                row |= {f"epsilon {at:g}": one.mean for at, one in found.items()}
+                rows.append(row | {f"half {at:g}": one.half for at, one in found.items()})
+    columns = {"features": "Important features", "calibration": "Calibration"}
+    columns |= {f"epsilon {at:g}": f"epsilon {at:g}" for at in EPSILONS}
+    groups = {panel: f"{title}, {unit}" for panel, (title, unit, _) in EXPERIMENTS.items()}
+    notes = ("In Exp. I the kernel and its penalty are the best for each entry. Intervals are in the files.",)
+    title = "Effect of noise directions"
+    return ReportTable("directions", title, columns, rows, notes, is_simulated("directions"), groups)
+
+
+GAINS = "Where directional noise pays"
+RIVALS = {"gaussian": "Gaussian", "jl": "JL transform", "laplace": "Laplace", "exponential": "Exponential"}
+EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
+_MVG = {"exp1": ("mvg-1", "mvg-1/exact"), "exp2": ("mvg", "mvg/exact"), "exp3": ("mvg", "mvg/exact")}
+_FIXED = {"exp1": "moments", "exp2": "radius", "exp3": "moments"}
+_GAIN_COLUMNS = {
+    "method": "Method",
+    "mean": "Measured",
+    "half": "± (95%)",
+    "relative": "of MVG exact, or of i.i.d. noise",
+    "setting": "Best setting",
+}
+_GAIN_NOTES = (
+    "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
+    "rest. They have no settings; the other rows have the best of all that were tried, judged by the test error, which "
+    "favours them. All rows have the budget of the experiment: epsilon = 1, delta = 1/N.",
+    "“Moments, fixed noise” is the row of the experiment's table that releases moments of records in a ball, with "
+    "noise fixed in advance and exactly calibrated; the radius of the ball is the best of those tried.",
+    "The weighted error of a second moment is the root of the mean of its squared errors, weighted by the product of "
+    "the weights of the two features. The weights are public: they are chosen before any data are read.",
+)
+Rows = Mapping[str, Mapping[str, Best]]
+
+
+def list_methods(best: Rows, task: str) -> dict[str, tuple[str, Best]]:
+    """Label and measurements of each method of a task, in the order of the table."""
+    printed, exact = _MVG[task]
+    listed = {
+        "non-private": ("Without privacy", best[task]["non-private"]),
+        "random guess": ("Random guess", best[task]["random guess"]),
+        "mvg": ("MVG, Theorem 2 as printed", best[task][printed]),
+        **{name: (f"{label}, as published", best[task][name]) for name, label in RIVALS.items()},
+        "mvg/exact": ("MVG, exact", best[task][exact]),
+        **{name: (label, best[task][name]) for name, label in EXACT.items()},
+        "fixed": ("Moments, fixed noise", best[task][_FIXED[task]]),
+    }
+    return listed | {name: (label, best["gains"][gain_key(task, name)]) for name, label in FITS.items()}
+
+
+def tabulate_gains(best: Rows) -> ReportTable:
+    """All methods of the four tasks."""
+    groups, rows = {}, []
+    for task, (title, unit, _) in EXPERIMENTS.items():
+        groups[task], listed = f"{title}, {unit}", list_methods(best, task)
+        rows += [_list_gain(task, name, *one, listed["mvg/exact"][1]) for name, one in listed.items()]
+    for importance in IMPORTANCES:
+        task = weighted_task(importance)
+        groups[task] = f"Second moment of Exp. III, three features count {importance} times: weighted error"
+        found = {shape: best["gains"][gain_key(task, shape)] for shape in SHAPES}
+        rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]
+    return ReportTable("gains", GAINS, _GAIN_COLUMNS, rows, _GAIN_NOTES, is_simulated("gains"), groups)
+
+
+def _list_gain(task: str, name: str, label: str, one: Best, base: Best) -> dict[str, Any]:
+    mean, half = one.summary
+    return {
+        "method": label,
+        "mean": mean,
+        "half": half,
+        "relative": mean / base.summary.mean,
+        "setting": one.setting,
+        "group": task,
+        "key": gain_key(task, name),
+        "spent": one.epsilon,
+    }

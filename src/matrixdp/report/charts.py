@@ -1,0 +1,180 @@
+"""Charts as drawings: dots with error bars, one to a line, and curves over two axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matrixdp.display import escape_text, shorten
+from matrixdp.report.svg import Area, Drawing, Scale, draw_key, element, text
+from matrixdp.types import Floats
+
+_LINE = 24.0  # pixels from one dot to the next
+_LETTER = 6.6  # mean width of a letter
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A number with its error bar.
+
+    Attributes
+    ----------
+    label : str
+    value, low, high : float
+    words : str
+        What a tooltip says.
+    kind : str
+        Its colour, a class of ``picture.css``.
+    other : float, optional
+        A number to compare with, drawn as a hollow diamond.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    words: str = ""
+    kind: str = "p-mark"
+    other: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line through points of shape (2, n), with error bars of shape (n,) if they are known."""
+
+    points: Floats
+    label: str = ""
+    kind: str = "p-mark"
+    dashed: bool = False
+    halves: Floats | None = None
+
+
+def draw_dots(
+    dots: Sequence[Dot],
+    scale: Scale,
+    name: str,
+    *,
+    title: str = "",
+    guide: float | None = None,
+    keys: Sequence[tuple[str, str]] = (),
+    width: float = 320.0,
+    longest: int = 34,
+) -> Drawing:
+    """Numbers as dots with error bars, one to a line, on one axis.
+
+    Parameters
+    ----------
+    dots : sequence of Dot
+    scale : Scale
+        The axis; error bars are cut at its ends.
+    name, title : str
+        Of the axis, and of the drawing.
+    guide : float, optional
+        Where a line marks a special value, such as zero.
+    keys : sequence of (words, kind)
+        The legend; a kind that ends with "hollow" is a diamond.
+    width : float
+        Of the axis, in pixels.
+    longest : int
+        Characters of a label.
+    """
+    left = 14 + _LETTER * min(longest, max(len(dot.label) for dot in dots))
+    top = 30.0 if title else 6.0
+    area = Area(scale, Scale(len(dots) - 0.5, -0.5), left, top, width, _LINE * len(dots))
+    elements = [text(0, 14, title, size=14, kind="text bold")] if title else []
+    elements += area.axes((name, ""), (scale.ticks(4), ()))
+    if guide is not None:
+        x = float(area.across(guide))
+        elements.append(element("line", x1=x, x2=x, y1=top, y2=top + area.height, class_="p-guide"))
+    for place, dot in enumerate(dots):
+        y = float(area.up(place))
+        elements.append(text(left - 8, y + 4, shorten(dot.label, longest), text_anchor="end"))
+        elements += _draw_dot(area, dot, y)
+    base = top + area.height + 56
+    for words, kind in keys:
+        elements += _draw_mark_key(left, base, words, kind)
+        base += 18
+    return Drawing(tuple(elements), left + width + 24, base - 8)
+
+
+def _draw_dot(area: Area, dot: Dot, y: float) -> list[str]:
+    low, middle, high = area.across([dot.low, dot.value, dot.high]).tolist()
+    tip = element("title", escape_text(f"{dot.label}: {dot.words}")) if dot.words else ""
+    found = []
+    if math.isfinite(low) and math.isfinite(high):
+        found.append(element("line", x1=low, x2=high, y1=y, y2=y, class_=dot.kind, stroke_width=3, stroke_opacity=0.55))
+    if dot.other is not None:
+        found.append(_draw_diamond(float(area.across(dot.other)), y))
+    return [*found, element("circle", tip, cx=middle, cy=y, r=4.5, class_=dot.kind)]
+
+
+def _draw_diamond(x: float, y: float) -> str:
+    points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in ((0, -5), (5, 0), (0, 5), (-5, 0)))
+    return element("polygon", points=points, class_="p-other p-line")
+
+
+def _draw_mark_key(x: float, y: float, words: str, kind: str) -> list[str]:
+    mark = (
+        _draw_diamond(x + 5, y - 4) if kind == "hollow" else element("circle", cx=x + 5, cy=y - 4, r=4.5, class_=kind)
+    )
+    return [mark, text(x + 16, y, words, size=11.5)]
+
+
+def draw_curves(
+    curves: Sequence[Curve],
+    x: Scale,
+    y: Scale,
+    names: tuple[str, str],
+    *,
+    title: str = "",
+    size: tuple[float, float] = (300.0, 230.0),
+    extra: Sequence[str] = (),
+) -> Drawing:
+    """Lines over two axes, with a legend of those that have a label below them.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+    x, y : Scale
+    names : (str, str)
+        Of the axes.
+    title : str
+    size : (width, height)
+        Of the area between the axes, in pixels.
+    extra : sequence of str
+        Further elements, drawn first.
+    """
+    area = make_area(x, y, size, title=title)
+    elements = [text(0, 14, title, size=14, kind="text bold")] if title else []
+    elements += [*area.axes(names), *extra]
+    for curve in curves:
+        dash: dict[str, Any] = {"stroke_dasharray": "5 4"} if curve.dashed else {}
+        elements.append(area.line(curve.points, f"{curve.kind} p-line", **dash))
+        elements += _draw_halves(area, curve)
+    base = area.top + area.height + 56
+    for curve in curves:
+        if curve.label:
+            dash = {"stroke_dasharray": "5 4"} if curve.dashed else {}
+            elements += draw_key(area.left, base, curve.label, f"{curve.kind} p-line", **dash)
+            base += 18
+    return Drawing(tuple(elements), area.left + area.width + 12, base - 8)
+
+
+def make_area(x: Scale, y: Scale, size: tuple[float, float], *, title: str = "") -> Area:
+    """The area that `draw_curves` draws in."""
+    return Area(x, y, 70.0, 28.0 if title else 8.0, *size)
+
+
+def _draw_halves(area: Area, curve: Curve) -> list[str]:
+    if curve.halves is None:
+        return []
+    found, small = [], area.y.low if area.y.log else -np.inf
+    for (x, y), half in zip(curve.points.T.tolist(), curve.halves.tolist(), strict=True):
+        place, ends = float(area.across(x)), area.up([max(y - half, small), y + half]).tolist()
+        found.append(element("line", x1=place, x2=place, y1=ends[0], y2=ends[1], class_=curve.kind))
+        found.append(element("circle", cx=place, cy=float(area.up(y)), r=2.5, class_=curve.kind))
+    return found

@@ -1,0 +1,87 @@
+"""The schema in Python: what it refuses, how it names an entry, and that a field is declared once for all its uses."""
+
+import datetime as dt
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from matrixdp import Category, Columns, Number, YesNo
+from matrixdp.domain.description import TableDescription
+from matrixdp.domain.file_rules import DateRule, FileRules
+from matrixdp.domain.person import Person
+from matrixdp.domain.schema import Graph, Schema
+from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, TYPES, parse_schema, write_schema
+from matrixdp.errors import ParameterError
+
+COLUMNS = Columns([Number("age", 0, 120), Category("ward", ["north", "south"]), YesNo("smoker")])
+GUIDE = Path(__file__).parents[3] / "docs" / "formats.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("records = 0", "records"),
+        ("radius = -1", "radius"),
+        ("expected_correlation = 2", "expected_correlation"),
+        ("comma = 1", "comma"),
+        ("[person]", "person.column"),
+        ("[files]\nthousands = 7", "files.thousands"),
+        ("[files]\nthousands = '.'", "files.thousands"),
+        ("[graph]\nnodes = 1", "graph.nodes"),
+        ("[columns]\nage = { lower = 0 }", "columns.age.upper"),
+        ("[columns]\nage = { lower = 0, upper = -1 }", "columns.age.upper"),
+        ("[columns]\nage = { lower = 0, upper = 1, expected_std = 2 }", "columns.age.expected_std"),
+        ("[columns]\n'body mass' = { levels = ['a', 'a'] }", 'columns."body mass".levels'),
+        ("[columns]\nage = { type = 'text' }", "columns.age.type"),
+    ],
+)
+def test_errors_name_the_entry_that_they_are_about(text, parameter):
+    with pytest.raises(ParameterError) as caught:
+        parse_schema(text)
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"records": 0}, "records"),
+        ({"radius": 0.0}, "radius"),
+        ({"person": Person("ward")}, "person.column"),
+        ({"rules": FileRules(missing_words=["north"])}, "files.missing_words"),
+        ({"rules": FileRules(missing_words=["No"])}, "files.missing_words"),
+        ({"guesses": TableDescription(means={"age": 130})}, "columns.age.expected_mean"),
+        ({"guesses": TableDescription(missing={"age": 0.5})}, "columns.age.expected_missing"),
+    ],
+)
+def test_a_schema_made_in_python_is_checked_as_one_from_a_file(options, parameter):
+    with pytest.raises(ParameterError) as caught:
+        Schema(COLUMNS, **options)
+    assert caught.value.parameter == parameter
+
+
+def test_a_schema_made_in_python_comes_back_from_its_file():
+    born = DateRule("born", "years", dt.date(1900, 1, 1), "%d.%m.%Y")
+    schema = Schema(
+        Columns([*COLUMNS, Number("born", 0, born.number(dt.date(2020, 12, 31)), missing=True)]),
+        radius=3.0,
+        records=500,
+        person=Person("id", rows=3),
+        graph=Graph(("a", "b"), unit="node", max_degree=4.0),
+        guesses=TableDescription(means={"age": 40.0}, correlation=0.2, shares={"ward": {"north": 0.7}}),
+        rules=FileRules(decimal=",", missing_words=["NA"], sheet="Data", dates=[born]),
+    )
+    assert parse_schema(write_schema(schema)) == schema
+
+
+def test_each_rule_of_files_is_a_field():
+    assert {one.name for one in SECTIONS["files"]} == {one.name for one in fields(FileRules)} - {"dates"}
+
+
+def test_each_field_has_a_label_and_is_documented():
+    guide = GUIDE.read_text(encoding="utf-8")
+    for one in (*COLUMN_FIELDS, *(one for section in SECTIONS.values() for one in section)):
+        assert one.label
+        assert one.name in guide
+    for column_type in TYPES:
+        assert f'`"{column_type}"`' in guide
