@@ -9,7 +9,12 @@ endif
 PREFIX ?= $(HOME)/.local
 COMMAND := $(PREFIX)/bin/matrixdp
 
-.PHONY: demo install test coverage docs nightly spark gpu bench accuracy audit mutants studio-faults clean
+# Tests of what is promised: guarantees, layers, public names, results that must not change.
+CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests/contract/,test_imports.py test_names.py)
+# Tests that repeat more at night.
+NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py)
+
+.PHONY: demo install check test coverage docs nightly spark gpu bench accuracy audit mutants studio-faults clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -21,7 +26,12 @@ install: .venv/full       ## link the command into PREFIX/bin, by default ~/.loc
 	@"$(COMMAND)" --version
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'Add it to your PATH: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
-test: .venv/dev           ## lint, types and all tests
+check: .venv/dev          ## lint, types and the claims, for every save
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n 2 --quiet $(CLAIMS); tests=$$?; wait $$types && exit $$tests
+
+test: .venv/dev           ## lint, types and all tests, for every commit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -36,8 +46,8 @@ docs: .venv/docs          ## the documentation site in build/site, with pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "Open build/site/index.html"
 
-nightly: .venv/dev        ## property tests on new examples, statistical tests from new seeds; repeat with SEED=...
-	MATRIXDP_NIGHTLY=$(SEED) $(BIN)/python -m pytest -n auto --hypothesis-seed=$(SEED) tests/property tests/statistical
+nightly: .venv/dev        ## new examples, new seeds, and many kills and races; repeat with SEED=...
+	MATRIXDP_NIGHTLY=$(SEED) $(BIN)/python -m pytest -n auto --hypothesis-seed=$(SEED) $(NIGHTLY)
 
 spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
 	$(BIN)/python -m pytest --quiet tests/unit/records/test_spark.py

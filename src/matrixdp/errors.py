@@ -9,6 +9,7 @@
     ├── MissingExtraError   (ImportError)   an optional dependency is not installed
     ├── MechanismError      (RuntimeError)  a mechanism returned a result that its registration does not cover
     ├── EngineError         (RuntimeError)  a cluster cannot be reached, or lost its workers
+    ├── ChargedError                        an error after a release was charged, with how to get the release
     └── LedgerError         (RuntimeError)  the ledger cannot be read, written or trusted
         ├── BudgetExceededError             a release would overdraw its data set's total
         └── RequestPendingError             a request was charged before, and its release is not stored yet
@@ -143,7 +144,7 @@ class RequestPendingError(LedgerError):
     receipt: Any = None
 
 
-class ChargedError(Exception):
+class ChargedError(MatrixDPError):
     """An error after the charge of a release.
 
     Parameters

@@ -116,7 +116,7 @@ def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
         if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
     }
     assert engine.tasks == written - {"PartitionTask"}  # which wraps a task for Spark
-    assert {"adaptive", "domain", "noise", "queries", "records", "release"} <= engine.packages <= RUN_BY_WORKERS
+    assert {"adaptive", "domain", "mechanisms", "noise", "queries", "records"} <= engine.packages <= RUN_BY_WORKERS
 
 
 def fingerprint_of(package):

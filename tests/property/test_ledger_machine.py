@@ -238,9 +238,9 @@ def _postgres(request, postgres_server):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(examples(40), stateful_step_count=30)
+TestLedgerMachine.settings = settings(examples(20), stateful_step_count=30)
 TestPostgresMachine = PostgresMachine.TestCase
-TestPostgresMachine.settings = settings(examples(10), stateful_step_count=30)
+TestPostgresMachine.settings = settings(examples(5), stateful_step_count=30)
 
 
 def ignore_what_is_allotted(patch):

@@ -65,6 +65,14 @@ class Regression:
         """Bounds that contain the coefficient of the population with probability `level`; NaN where noise hides it."""
         return interval(self.coefficients, self.std, level)
 
+    @property
+    def named(self) -> Estimate:
+        """Coefficients, both errors and bounds with their names, of shape (m + 1, 5); errors have no error bars."""
+        low, high = self.interval()
+        value = np.column_stack([self.coefficients, self.noise_std, self.sampling_std, low, high])
+        columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
+        return Estimate(value, np.full_like(value, np.nan), self.names, columns, np.full(value.shape, HIDDEN, object))
+
     def to_frame(self, *, level: float = 0.95) -> Any:
         """A pandas data frame with value, noise_std, sampling_std, low and high of each coefficient."""
         low, high = self.interval(level)
@@ -79,23 +87,19 @@ class Regression:
         return ax
 
     def _repr_html_(self) -> str:
-        low, high = self.interval()
-        head = ("", "coefficient", "noise std", "sampling std", "95% low", "95% high")
-        columns = zip(self.coefficients, self.noise_std, self.sampling_std, low, high, strict=True)
-        rows = [(name, *(format_number(x, 4) for x in row)) for name, row in zip(self.names, columns, strict=True)]
+        table = self.named
+        rows = [(name, *(format_number(x, 4) for x in row)) for name, row in zip(table.rows, table.value, strict=True)]
         note = render_note("The bounds cover privacy noise and sampling.")
-        return render_card(f"Regression of {self.target}, R² {self.r_squared:.3f}", render_table(head, rows), note)
+        return render_card(
+            f"Regression of {self.target}, R² {self.r_squared:.3f}", render_table(("", *table.columns), rows), note
+        )
 
     def __repr__(self) -> str:
         return table_repr(self, len(self.names), 5)
 
     def __str__(self) -> str:
         """A table of coefficients."""
-        low, high = self.interval()
-        value = np.column_stack([self.coefficients, self.noise_std, self.sampling_std, low, high])
-        columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
-        table = Estimate(value, np.zeros_like(value), self.names, columns, np.full(value.shape, HIDDEN, object))
-        return f"{self.target}, R^2 {self.r_squared:.3f}\n{table}"
+        return f"{self.target}, R^2 {self.r_squared:.3f}\n{self.named}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ that a new field is one entry there, and the code that uses its value.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.checks import check_number
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
 from matrixdp.domain.fields import (
@@ -50,6 +52,7 @@ _MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
 _UNIT = choice(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS))
 _THOUSANDS = choice(*((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
 _BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
+_LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
 _SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
 _WORDS_HINT = (
     "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
@@ -65,7 +68,7 @@ COLUMN_FIELDS = (
     Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
     Field("lower", _BOUND, "Lower bound", required="lower bound"),
     Field("upper", _BOUND, "Upper bound", required="upper bound"),
-    Field("levels", {"category": LEVELS}, "Levels, one to a line", "Texts or integers.", required="levels"),
+    Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
     Field("other", {"category": FLAG}, "Other values count as one more level"),
     Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
     Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
@@ -98,6 +101,33 @@ SECTIONS = {
         Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }
+
+
+def as_schema(table: Any) -> Schema:
+    """The schema that describes a table in one of several forms.
+
+    Parameters
+    ----------
+    table : Schema, Columns, Bounds with names, mapping of short forms as for `Columns.from_dict`, or path of a file
+
+    Examples
+    --------
+    >>> as_schema({"age": (0, 120), "ward": ["north", "south"]}).columns.names
+    ('age', 'ward')
+    """
+    if isinstance(table, Schema):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return read_schema(Path(table))
+    if isinstance(table, Columns):
+        return Schema(table)
+    if isinstance(table, Mapping):
+        return Schema(Columns.from_dict(table))
+    if isinstance(table, Bounds) and table.names is not None:
+        ends = zip(table.names, table.lower.tolist(), table.upper.tolist(), strict=True)
+        return Schema(Columns([Number(*end) for end in ends]), radius=table.radius)
+    rule = "must be a Schema, Columns, Bounds with names, a dict of columns or the path of a schema"
+    raise ParameterError(f"schema {rule}, got {show(table)} instead.", parameter="schema")
 
 
 def read_schema(path: str | Path) -> Schema:

@@ -55,14 +55,50 @@ class NoiseStructure(ABC):
         """Variance of the noise in each entry of the combined answer, of the answer's shape."""
 
 
+class SquaresTwice(NoiseStructure):
+    """Base class of structures that measure some squares once more.
+
+    For squares v in units of their weights, the additional coordinates are ``z_i = sqrt(strengths_i) v_i -
+    shift/sqrt(strengths_i) sum_j v_j``, so that ``|z|^2 = v' (diag(strengths) - loss 11') v`` with ``loss = 2 shift -
+    shift^2 sum_i 1/strengths_i``.
+    """
+
+    strengths: Floats
+    shift: float
+
+    @property
+    def loss(self) -> float:
+        """Precision that the sum of all squares loses."""
+        return 2 * self.shift - self.shift**2 * float((1 / self.strengths).sum())
+
+    @property
+    def terms(self) -> int:
+        """The sum over the squares."""
+        return self.strengths.size + 4
+
+    def _measure(self, v: Floats) -> Floats:
+        """The additional coordinates, of shape (..., m)."""
+        roots = np.sqrt(self.strengths)
+        return np.asarray(roots * v - self.shift / roots * v.sum(axis=-1, keepdims=True))
+
+    def _measure_largest(self, v: Floats) -> Floats:
+        """Bound on the additional coordinates for squares of at most v, of shape (..., m): sums of absolute values."""
+        roots = np.sqrt(self.strengths)
+        return np.asarray(roots * v + self.shift / roots * v.sum(axis=-1, keepdims=True))
+
+    def _pull(self, z: Floats) -> Floats:
+        """The transpose of `_measure`, of shape (..., m): coordinates z as far as they tell of the squares."""
+        roots = np.sqrt(self.strengths)
+        return np.asarray(roots * z - (self.shift / roots * z).sum(axis=-1, keepdims=True))
+
+
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class Squares(NoiseStructure):
+class Squares(SquaresTwice):
     """Measures the squares of the features once more, beside the whitened answer.
 
-    With d the last m entries of the answer's diagonal and ``v = weights * d``, the additional coordinates are ``z_i =
-    sqrt(strengths_i) v_i - shift/sqrt(strengths_i) sum_j v_j``, so that ``|z|^2 = v' (diag(strengths) - loss 11') v``
-    with ``loss = 2 shift - shift^2 sum_i 1/strengths_i``. `combine` returns the generalised least squares estimate.
+    The squares are ``v = weights * d`` with d the last m entries of the answer's diagonal (`SquaresTwice`). `combine`
+    returns the generalised least squares estimate.
 
     Attributes
     ----------
@@ -89,16 +125,6 @@ class Squares(NoiseStructure):
         if type(self.shift) is not float or not 0 <= self.shift < np.inf:
             raise ParameterError("the shift of squares must be a finite number that is not negative.")
 
-    @property
-    def loss(self) -> float:
-        """Precision that the sum of all squares loses."""
-        return 2 * self.shift - self.shift**2 * float((1 / self.strengths).sum())
-
-    @property
-    def terms(self) -> int:
-        """The sum over the features."""
-        return self.weights.size + 4
-
     def fits(self, shape: tuple[int, int]) -> bool:
         """Whether the features are all entries of a side, or all but the constant."""
         return shape[0] == shape[1] and shape[1] - self.weights.size in (0, 1)
@@ -109,7 +135,7 @@ class Squares(NoiseStructure):
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
         """The whitened triangle, then the squares."""
-        squares = self._measure(np.diagonal(answer)[-self.weights.size :])
+        squares = self._measure(self.weights * np.diagonal(answer)[-self.weights.size :])
         return np.concatenate([triangle_to_vector(sides.whiten(answer)), squares])
 
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
@@ -118,9 +144,8 @@ class Squares(NoiseStructure):
         factor = side.factor()
         matrix = apply_factors(factor, vector_to_triangle(coordinates[:-m], side.size), factor)
         matrix = (matrix + matrix.T) / 2
-        residual = coordinates[-m:] - self._measure(np.diagonal(matrix)[-m:])
-        roots = np.sqrt(self.strengths)
-        t = self.weights * (self._response(side) @ (roots * residual - (self.shift / roots * residual).sum()))
+        residual = coordinates[-m:] - self._measure(self.weights * np.diagonal(matrix)[-m:])
+        t = self.weights * (self._response(side) @ self._pull(residual))
         if side.directions is None:
             rows = np.arange(side.size - m, side.size)
             matrix[rows, rows] += (side.variances[-m:] * t) * side.variances[-m:]
@@ -134,10 +159,9 @@ class Squares(NoiseStructure):
         """Sums of absolute values."""
         bound = np.broadcast_to(magnitude, sides.shape)
         whitening = np.abs(sides.colcov.whitening)
-        v = self.weights * np.diagonal(bound)[-self.weights.size :]
-        roots = np.sqrt(self.strengths)
         triangle = triangle_to_vector(apply_factors(whitening, bound, whitening))
-        return np.concatenate([triangle, roots * v + self.shift / roots * v.sum()])
+        squares = self._measure_largest(self.weights * np.diagonal(bound)[-self.weights.size :])
+        return np.concatenate([triangle, squares])
 
     def variances(self, sides: MatrixGaussian) -> Floats:
         """Those of the sides, less what the squares tell."""
@@ -177,11 +201,6 @@ class Squares(NoiseStructure):
         part = variances[:, None] * np.square(side.directions[-m:, -m:].T)
         told = np.einsum("ip,pq,iq->i", part, self.information(side), part, optimize=True)
         return np.asarray(variances**2 * (1 - told))
-
-    def _measure(self, diagonal: Floats) -> Floats:
-        """The additional coordinates, from the answer's diagonal."""
-        v, roots = self.weights * diagonal, np.sqrt(self.strengths)
-        return np.asarray(roots * v - self.shift / roots * v.sum())
 
     @property
     def _precision(self) -> Floats:

@@ -7,6 +7,7 @@ are always zero (`docs/mathematics.md`, "Tables").
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.matrix import MatrixGaussian
-from matrixdp.noise.structure import NoiseStructure
+from matrixdp.noise.structure import SquaresTwice
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -108,7 +109,7 @@ class Place:
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class TableNoise(NoiseStructure):
+class TableNoise(SquaresTwice):
     """Independent noise on each distinct number of one moment matrix per group.
 
     The precision of a number is the sum of ``scales_i scales_j`` over its copies (i, j). The squares of indicators and
@@ -148,11 +149,6 @@ class TableNoise(NoiseStructure):
             raise ParameterError("the shift of a table's noise must be a finite number that is not negative.")
 
     @property
-    def loss(self) -> float:
-        """Precision that the sum of all squares loses."""
-        return 2 * self.shift - self.shift**2 * float((1 / self.strengths).sum())
-
-    @property
     def weights(self) -> Floats:
         """Scales of the coordinates whose squares are measured once more, of shape (q,)."""
         return self.scales[self.layout.of_kind(OBSERVED, VALUE)]
@@ -163,11 +159,6 @@ class TableNoise(NoiseStructure):
         where = self.layout.number_of
         products = np.multiply.outer(self.scales, self.scales)
         return np.asarray(np.bincount(where[where >= 0], products[where >= 0]), np.float64)
-
-    @property
-    def terms(self) -> int:
-        """The sum over the squares."""
-        return self.strengths.size + 4
 
     @property
     def count(self) -> int:
@@ -184,10 +175,10 @@ class TableNoise(NoiseStructure):
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
         """All distinct numbers of all groups, then their squares."""
-        numbers = self._take(answer)
-        v = self.weights * numbers[:, self.layout.squares]
-        roots = np.sqrt(self.strengths)
-        squares = roots * v - self.shift / roots * v.sum(axis=1, keepdims=True)
+        return self._whiten_numbers(self._take(answer), self._measure)
+
+    def _whiten_numbers(self, numbers: Floats, measure: Callable[[Floats], Floats]) -> Floats:
+        squares = measure(self.weights * numbers[:, self.layout.squares])
         return np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1).ravel()
 
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
@@ -197,9 +188,7 @@ class TableNoise(NoiseStructure):
         numbers = np.zeros((self.groups, self.precisions.size))
         numbers[:, self._drawn] = values[:, : values.shape[1] - q] / np.sqrt(self.precisions[self._drawn])
         if q:
-            squares, roots = values[:, -q:], np.sqrt(self.strengths)
-            pull = roots * squares - (self.shift / roots * squares).sum(axis=1, keepdims=True)
-            places = self.layout.squares
+            places, pull = self.layout.squares, self._pull(values[:, -q:])
             pull += self.precisions[places] / self.weights * numbers[:, places]
             inverse, common = self._square_terms
             numbers[:, places] = (pull * inverse + common * (pull * inverse).sum(axis=1, keepdims=True)) / self.weights
@@ -207,11 +196,8 @@ class TableNoise(NoiseStructure):
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
         """Sums of absolute values."""
-        numbers = self._take(np.broadcast_to(magnitude, (self.groups * self.layout.size, self.layout.size)))
-        v = self.weights * numbers[:, self.layout.squares]
-        roots = np.sqrt(self.strengths)
-        squares = roots * v + self.shift / roots * v.sum(axis=1, keepdims=True)
-        return np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1).ravel()
+        bound = np.broadcast_to(magnitude, (self.groups * self.layout.size, self.layout.size))
+        return self._whiten_numbers(self._take(bound), self._measure_largest)
 
     def variances(self, sides: MatrixGaussian) -> Floats:
         """Of the noise in each entry; zero where an entry is public."""

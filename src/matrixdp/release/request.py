@@ -12,6 +12,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import (
@@ -33,7 +34,7 @@ class Request:
 
     Parameters
     ----------
-    schema : Schema
+    schema : Schema, or what `domain.schema_file.as_schema` takes: columns, a dict, or the path of a file
         What is public about the table.
     question : str
         One of `matrixdp.release.options.QUESTIONS`.
@@ -88,6 +89,8 @@ class Request:
     id: str | None = None
 
     def __post_init__(self) -> None:
+        if self.schema is not None:  # a stored request gets its schema later
+            self._set("schema", as_schema(self.schema))
         for name in ("columns", "by", "cells", "on"):
             self._set(name, _as_names(name, getattr(self, name)))
         if isinstance(self.importance, Mapping):

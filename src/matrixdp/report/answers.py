@@ -160,9 +160,6 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
         found = release.regression(target, on)
     else:
         found = _require_table(release).regression(target, on, group)
-    low, high = found.interval()
-    value = np.column_stack([found.coefficients, found.noise_std, found.sampling_std, low, high])
-    columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
     notes: tuple[str, ...] = (
         f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
     )
@@ -170,10 +167,8 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
         notes += tuple(_name_references(release, found.names))
     if np.isnan(found.noise_std).any():
         notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
-    reasons = np.full(value.shape, HIDDEN, object)
-    estimate = Estimate(value, np.full_like(value, np.nan), found.names, columns, reasons)
     facts = {"target": target, "r_squared": found.r_squared}
-    return Answer(f"Regression of {target}", "term", estimate, notes, facts, name="regression")
+    return Answer(f"Regression of {target}", "term", found.named, notes, facts, name="regression")
 
 
 def _name_references(release: Release, terms: Sequence[str]) -> Iterator[str]:
@@ -190,10 +185,8 @@ def answer_discriminant(
 ) -> Answer:
     """The scores of a linear discriminant analysis."""
     found = _require_table(release).discriminant(target, on, group)
-    value = np.column_stack([found.intercepts, found.coefficients]).T
-    value = value - value.mean(axis=1, keepdims=True)
-    std = np.column_stack([found.intercept_std, found.coefficient_std]).T
-    estimate = Estimate(value, std, ("intercept", *found.names), found.classes)
+    named = found.named
+    estimate = replace(named, value=named.value - named.value.mean(axis=1, keepdims=True))
     notes = (
         "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
         "has, beside the first one), here as the difference from the mean of all scores. A record is classified as the "

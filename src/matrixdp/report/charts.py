@@ -133,6 +133,7 @@ def draw_curves(
     title: str = "",
     size: tuple[float, float] = (300.0, 230.0),
     extra: Sequence[str] = (),
+    ticks: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Drawing:
     """Lines over two axes, with a legend of those that have a label below them.
 
@@ -147,10 +148,12 @@ def draw_curves(
         Of the area between the axes, in pixels.
     extra : sequence of str
         Further elements, drawn first.
+    ticks : (sequence of float, sequence of float), optional
+        Of the axes.
     """
     area = make_area(x, y, size, title=title)
     elements = [text(0, 14, title, size=14, kind="text bold")] if title else []
-    elements += [*area.axes(names), *extra]
+    elements += [*area.axes(names, ticks), *extra]
     for curve in curves:
         dash: dict[str, Any] = {"stroke_dasharray": "5 4"} if curve.dashed else {}
         elements.append(area.line(curve.points, f"{curve.kind} p-line", **dash))

@@ -56,7 +56,7 @@ def draw_heatmap(
     numbers : Shown
         An entry within two error bars of zero fades, and one without noise is grey.
     title, meaning : str
-        The title may be empty; the meaning says what the colours show.
+        The title may be empty; the meaning says what the colours show. Without one there is no legend.
     shown : float64 array of the shape of the matrix, or of the part that is shown, optional
         The numbers that the colours show, as shares; by default the values.
     counts : bool
@@ -77,7 +77,7 @@ def draw_heatmap(
             kind = "text" if shading.doubtful[i, j] else "text bold"
             kind = "soft" if shading.weak[i, j] or hue in ("fixed", "hidden") else kind
             elements.append(_draw_cell(part, (i, j), layout, decimals, (hue, strength, kind)))
-    items = shading.list_legend(meaning)
+    items = shading.list_legend(meaning) if meaning else []
     bottom = layout.top + layout.cell_height * height
     elements.append(_draw_legend(items, bottom + 18))
     overhang = layout.font_size * 0.62 * min(_LABEL_LENGTH, max(map(len, part.columns))) * 0.71

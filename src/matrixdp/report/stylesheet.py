@@ -54,7 +54,7 @@ FADED = 0.08  # and the most that an entry has that may be noise alone
 
 
 def _read(name: str) -> str:
-    return files("matrixdp.report").joinpath(name).read_text(encoding="utf-8")
+    return files("matrixdp.report").joinpath("styles", name).read_text(encoding="utf-8")
 
 
 def _list_variables(palette: Mapping[str, str]) -> str:

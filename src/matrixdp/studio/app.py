@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio.refusals import SignInError, find_status, word_error
-from matrixdp.studio.rendering import STATIC, CachedStatic, render
+from matrixdp.studio.rendering import CachedStatic, render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, Guard, authorise, check_form
 from matrixdp.studio.state import Settings
@@ -75,7 +75,7 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
     app.state.studio = studio
     for router in import_routers(EARLY if quick else EARLY + LATE):
         app.include_router(router)
-    app.mount("/static", CachedStatic(directory=STATIC), name="static")
+    app.mount("/static", CachedStatic(), name="static")
     for kind in (MatrixDPError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
     return app

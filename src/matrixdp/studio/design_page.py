@@ -338,11 +338,13 @@ def list_entries(table: ErrorTable) -> list[tuple[str, str]]:
 
 
 def _show_table(table: ErrorTable) -> dict[str, Any]:
-    """A table of errors as a chart, from which the page makes a table of numbers when it is asked for."""
+    """A table of errors as a chart and as numbers."""
     seen, hidden = np.isfinite(table.std[table.std != 0]), ""
     if not seen.all():
         hidden = "Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. "
-    return {"title": table.title, "note": f"{hidden}{table.note}", "chart": draw_table(table)}
+    values = [[_show_error(float(error), "") for error in row] for row in table.std]
+    names = {"title": table.title, "rows": table.rows, "columns": table.columns}
+    return {**names, "note": f"{hidden}{table.note}", "chart": draw_table(table), "values": values}
 
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from matrixdp.version import __version__
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
+STYLES = _HERE.parent / "report" / "styles"  # of the pictures that reports have, too
 
 
 @lru_cache(maxsize=1)
@@ -70,12 +71,17 @@ def render(request: Request, template: str, *, status: int = 200, **context: Any
 @lru_cache(maxsize=256)
 def find_static(name: str) -> str:
     """The address of a static file, with a part of the hash of its content."""
-    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:16]
+    path = next(path for path in (STATIC / name, STYLES / name) if path.exists())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return f"/static/{name}?v={digest}"
 
 
 class CachedStatic(StaticFiles):
     """Static files that browsers keep for a year if the address has a hash, and otherwise check every time."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+        self.all_directories.append(STYLES)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The answer with a file."""

@@ -32,7 +32,7 @@ from matrixdp.report.answers import (
     to_facts,
 )
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
-from matrixdp.studio.answer_charts import draw_answer
+from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import CurrentStudio, CurrentViewer

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from matrixdp import Category, Columns, Number, YesNo
+from matrixdp import Bounds, Category, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import Graph, Schema
-from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, TYPES, parse_schema, write_schema
+from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, TYPES, as_schema, parse_schema, write_schema
 from matrixdp.errors import ParameterError
 
 COLUMNS = Columns([Number("age", 0, 120), Category("ward", ["north", "south"]), YesNo("smoker")])
@@ -85,3 +85,17 @@ def test_each_field_has_a_label_and_is_documented():
         assert one.name in guide
     for column_type in TYPES:
         assert f'`"{column_type}"`' in guide
+
+
+def test_a_table_is_described_in_several_forms(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(write_schema(Schema(COLUMNS, records=9)), encoding="utf-8")
+    assert as_schema(path) == as_schema(str(path)) == Schema(COLUMNS, records=9, path=path)
+    assert as_schema(COLUMNS) == Schema(COLUMNS) == as_schema(Schema(COLUMNS))
+    assert as_schema({"age": (0, 120), "ward": ["north", "south"], "smoker": bool}).columns == COLUMNS
+    bounded = as_schema(Bounds([0], [120], names=["age"], radius=3))
+    assert (bounded.columns.names, bounded.radius) == (("age",), 3.0)
+    for wrong in (Bounds([0], [120]), 7, None):
+        with pytest.raises(ParameterError, match="schema must be") as caught:
+            as_schema(wrong)
+        assert caught.value.parameter == "schema"
