@@ -99,8 +99,8 @@ def run_every_task(folder, engine):
     PrivateCovariance(bounds=BOUNDS, person="id", epsilon=10.0).fit(
         mdp.open_records(folder.parent / "visits.parquet", workers=engine)
     )
-    regression = {"records": RECORDS, "aim": "regression", "target": NAMES[0], "method": "adaptive"}
-    mdp.release_covariance(records, BOUNDS, PRIVACY, **regression)
+    regression = {"records": RECORDS, "question": "regression", "target": NAMES[0], "method": "adaptive"}
+    mdp.release_table(records, BOUNDS, PRIVACY, **regression)
     PrivateCovariance(bounds=columns).fit(records)
     PrivateCovariance(bounds=mdp.Columns([mdp.Category("from", ["x", "y"]), mdp.YesNo("to")])).fit(flags)
     two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
