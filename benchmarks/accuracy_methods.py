@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy_data import DataSet
-from matrixdp import Moments, Privacy, SecondMoment, Stream, gdp_epsilon, isotropic, make_design
+from matrixdp import Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.adaptive import PrivateMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.baselines import registered_mechanisms, release_mechanism
 from matrixdp.baselines.covariances import SharedBudget
+from matrixdp.design import isotropic
 from matrixdp.estimators import PrivateCovariance, PrivateLinearRegression, PrivatePCA
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.types import Floats
 
 OURS = "matrixdp"

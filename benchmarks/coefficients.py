@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.coefficients [--trials 20]`` prints three Markdown tables: the share of all 95% intervals that
 cover the coefficient of least squares on the same records, clipped to their bounds, for `PrivateLinearRegression`; the
-same for nearly collinear features, and for both methods of `release_covariance` as well, with their noise alone; and
+same for nearly collinear features, and for both methods of `release_table` as well, with their noise alone; and
 the share of variance that a regression on a table explains, with numbers that are never missing and with the same
 numbers described as possibly missing. Where there is no interval, none is counted.
 """
@@ -66,7 +66,7 @@ def by_release(method: str) -> Callable[[DataSet, float, int], tuple[Floats, Flo
         bounds = mdp.Bounds(data.bounds.lower, data.bounds.upper, names=names)
         frame, privacy = pd.DataFrame(data.records, columns=names), mdp.Privacy(epsilon, 1e-6)
         noise: dict[str, Any] = {"stream": mdp.Stream(seed=seed), "simulation": True}
-        released = mdp.release_covariance(frame, bounds, privacy, aim="regression", method=method, **noise)
+        released = mdp.release_table(frame, bounds, privacy, question="regression", method=method, **noise)
         found = released.regression(names[-1])
         return found.coefficients[1:], found.noise_std[1:]
 

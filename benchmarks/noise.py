@@ -13,8 +13,8 @@ from scipy.stats import matrix_normal
 
 from benchmarks.sizes import size
 from benchmarks.timing import best, compare, row, seconds
-from matrixdp import Bounds, Covariance, MatrixGaussian, Stream
-from matrixdp.noise import blocks
+from matrixdp import Bounds, Stream
+from matrixdp.noise import Covariance, MatrixGaussian, blocks
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.queries.moment_sums import MomentTask
 

@@ -50,8 +50,8 @@ def measure(
                 "neighbours": "add-remove",
                 "records": counted,
             }
-            release: Any = mdp.release_covariance(
-                frame, bounds, PRIVACY, **options, stream=mdp.Stream(seed=seed), simulation=True
+            release: Any = mdp.release_table(
+                frame, bounds, PRIVACY, **options, stream=mdp.Stream(seed=seed), simulation=True, question="covariance"
             )
             adaptive = method == "adaptive"  # whose error bars take long
             matrix = release.moment.covariance if adaptive else np.nan_to_num(release.covariance().value)

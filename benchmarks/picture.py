@@ -35,7 +35,7 @@ def make_picture() -> str:
     features = [source.data[:, source.feature_names.index(name)] for name in ("age", "bmi", "bp")]
     data = np.column_stack([*features, source.target])
     lower, upper = zip(*BOUNDS.values(), strict=True)
-    released = mdp.release_covariance(
+    released = mdp.release_table(
         data,
         mdp.Bounds(lower, upper, names=list(BOUNDS)),
         mdp.Privacy(epsilon=2, delta=1e-5),

@@ -14,8 +14,9 @@ import numpy as np
 
 from benchmarks.sizes import size
 from benchmarks.timing import row
-from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, make_design
+from matrixdp import Bounds, Identity, Privacy, SecondMoment, make_design
 from matrixdp.baselines import Mechanism, registered_mechanisms
+from matrixdp.design import binary
 
 JL = "Johnson-Lindenstrauss"
 # Milliseconds in the paper for MVG and for each rival, by experiment.

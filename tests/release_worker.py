@@ -33,7 +33,7 @@ def run_worker(task: str, ledger: Any, path: Path, *requests: str) -> int:
 
 def release_folder(ledger: Any, out: Any, **options: Any) -> mdp.DatasetRelease:
     """Release a data set under the request id r."""
-    blocks = mdp.Blocks(lambda: [DATA])
+    blocks = mdp.records.Blocks(lambda: [DATA])
     return mdp.release_dataset(DESIGN, blocks, out, ledger=ledger, dataset="clinic", request="r", **options)
 
 

@@ -30,7 +30,7 @@ def make_pictures() -> Iterator[tuple[str, bytes]]:
     """Name and content of every file."""
     yield "correlation.svg", to_svg(draw_correlation())
     design = mdp.make_design(mdp.Moments(BOUNDS, records=442), PRIVACY)
-    yield "errors.svg", to_svg(mdp.error_curve(design).plot())
+    yield "errors.svg", to_svg(mdp.design.error_curve(design).plot())
     yield "ellipse.svg", to_svg(draw_ellipse())
     yield "groups.svg", to_svg(draw_groups())
     yield "report.html", make_report()
@@ -49,8 +49,8 @@ def to_svg(axes: Any) -> bytes:
 def draw_correlation() -> Any:
     """Correlations of 442 patients; cells that may be noise alone are pale."""
     patients = load_diabetes(scaled=False, as_frame=True).data[list(FEATURES)]
-    release = mdp.release_covariance(
-        patients, BOUNDS, PRIVACY, aim="correlation", stream=mdp.Stream(seed=3), simulation=True
+    release = mdp.release_table(
+        patients, BOUNDS, PRIVACY, question="correlation", stream=mdp.Stream(seed=3), simulation=True
     )
     return release.correlation().plot(title="Private correlations of 442 patients, epsilon 1")
 
@@ -58,7 +58,9 @@ def draw_correlation() -> Any:
 def draw_ellipse() -> Any:
     """Noise of two features of which one matters more, beside noise that is the same in every direction."""
     bounds = mdp.Bounds([-1, -1], [1, 1], names=["important", "other"])
-    design = mdp.make_design(mdp.Identity(bounds, records=100), PRIVACY, allocation=mdp.optimal([25.0, 1.0]))
+    design = mdp.make_design(
+        mdp.Identity(bounds, records=100), PRIVACY, allocation=mdp.allocations.optimal([25.0, 1.0])
+    )
     axes = design.plot(("important", "other"))
     axes.set_aspect("equal")
     return axes

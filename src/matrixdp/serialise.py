@@ -93,8 +93,8 @@ def to_json_content(value: Any) -> Any:
     kind = _KIND_OF.get(type(value))
     if kind is None:
         raise ParameterError(
-            f"{type(value).__name__} cannot be written as JSON. Put @matrixdp.register on the class, above its "
-            "@dataclass(frozen=True)."
+            f"{type(value).__name__} cannot be written as JSON. Put @matrixdp.serialise.register on the class, above "
+            "its @dataclass(frozen=True)."
         )
     return {"kind": kind, **{name: to_json_content(field) for name, field in _fields(value).items()}}
 

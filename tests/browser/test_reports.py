@@ -39,7 +39,7 @@ def adaptive_pages():
     names = ["age", "bmi", "blood_pressure", "progression"]
     data = RNG.normal(size=(442, 4)) @ np.array([[1, 0.3, 0.3, 0.2], [0, 1, 0.3, 0.6], [0, 0, 1, 0.3], [0, 0, 0, 1]])
     bounds = mdp.Bounds([-4] * 4, [4] * 4, names=names)
-    release = mdp.release_covariance(data, bounds, mdp.Privacy(2, 1e-5), aim="correlation", **simulate())
+    release = mdp.release_table(data, bounds, mdp.Privacy(2, 1e-5), question="correlation", **simulate())
     yield "correlation", render(release, "correlation")
     yield "components", render(release, "components")
     yield "regression", render(release, "regression", target="progression")
@@ -92,7 +92,7 @@ def matrix_pages():
 def dataset_page(folder):
     bounds = mdp.Bounds([18, 15], [90, 45], names=["age", "bmi"])
     design = mdp.make_design(mdp.Identity(bounds, 500), mdp.Privacy(1, 1e-6))
-    blocks = mdp.Blocks(lambda: iter([np.zeros((500, 2))]))
+    blocks = mdp.records.Blocks(lambda: iter([np.zeros((500, 2))]))
     release = mdp.release_dataset(design, blocks, folder / "noisy", **simulate())
     return render_dataset(release, ledger=LEDGER, **ORIGIN)
 

@@ -20,6 +20,7 @@ LAYERS = [
     {"records", "sensitivity"},
     {"queries"},
     {"design"},
+    {"allocations"},
     {"answers", "mechanisms"},
     {"adaptive", "datasets"},
     {"release"},

@@ -99,8 +99,8 @@ def run_every_task(folder, engine):
     PrivateCovariance(bounds=BOUNDS, person="id", epsilon=10.0).fit(
         mdp.open_records(folder.parent / "visits.parquet", workers=engine)
     )
-    regression = {"records": RECORDS, "aim": "regression", "target": NAMES[0], "method": "adaptive"}
-    mdp.release_covariance(records, BOUNDS, PRIVACY, **regression)
+    regression = {"records": RECORDS, "question": "regression", "target": NAMES[0], "method": "adaptive"}
+    mdp.release_table(records, BOUNDS, PRIVACY, **regression)
     PrivateCovariance(bounds=columns).fit(records)
     PrivateCovariance(bounds=mdp.Columns([mdp.Category("from", ["x", "y"]), mdp.YesNo("to")])).fit(flags)
     two = mdp.Bounds([-1] * 2, [1] * 2, names=NAMES[:2])
@@ -116,7 +116,7 @@ def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
         if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
     }
     assert engine.tasks == written - {"PartitionTask"}  # which wraps a task for Spark
-    assert {"adaptive", "domain", "noise", "queries", "records", "release"} <= engine.packages <= RUN_BY_WORKERS
+    assert {"adaptive", "domain", "mechanisms", "noise", "queries", "records"} <= engine.packages <= RUN_BY_WORKERS
 
 
 def fingerprint_of(package):

@@ -236,8 +236,15 @@ def read_charges():
 @pytest.mark.parametrize("aim", ["means", "covariance", "correlation", "components", "regression"])
 def test_python(aim, method):
     target = {"target": "stay"} if aim == "regression" else {}
-    released = mdp.release_covariance(
-        make_records(), BOUNDS, PRIVACY, aim=aim, method=method, stream=mdp.Stream(seed=3), simulation=True, **target
+    released = mdp.release_table(
+        make_records(),
+        BOUNDS,
+        PRIVACY,
+        question=aim,
+        method=method,
+        stream=mdp.Stream(seed=3),
+        simulation=True,
+        **target,
     )
     fit = released.regression("stay")
     answers = {

@@ -146,7 +146,9 @@ def table_case(scales):
 def ball_case(scales):
     rng, shape = scales.rng, tuple(map(int, scales.rng.integers(1, 4, 2)))
     radius = scales.one()
-    query = mdp.Query(shape, mdp.FrobeniusBall(radius), bound=2 * radius, side=rng.choice(["rows", "columns"]))
+    query = mdp.Query(
+        shape, mdp.sensitivity.FrobeniusBall(radius), bound=2 * radius, side=rng.choice(["rows", "columns"])
+    )
 
     def pair():
         u, v = rng.standard_normal(shape[0]), rng.standard_normal(shape[1])
@@ -159,7 +161,7 @@ def ball_case(scales):
 def vertex_case(scales):
     rng, shape = scales.rng, tuple(map(int, scales.rng.integers(1, 4, 2)))
     changes = rng.standard_normal((3, *shape)) * np.array([scales.one(wild=0.02) for _ in range(3)])[:, None, None]
-    query = mdp.Query(shape, mdp.Vertices(changes), bound=2 * float(np.abs(changes).max()))
+    query = mdp.Query(shape, mdp.sensitivity.Vertices(changes), bound=2 * float(np.abs(changes).max()))
     return query, lambda: (np.zeros(shape), changes[rng.integers(3)] * rng.choice([-1, 1]))
 
 
@@ -170,19 +172,19 @@ def random_allocation(scales, query):
     rng, m = scales.rng, query.features
     match rng.integers(6):
         case 0:
-            return mdp.isotropic()
+            return mdp.allocations.isotropic()
         case 1:
-            return mdp.optimal()
+            return mdp.allocations.optimal()
         case 2:
-            vertices = isinstance(query.sensitivity, mdp.Vertices)
+            vertices = isinstance(query.sensitivity, mdp.sensitivity.Vertices)
             weights = [scales.moderate(-2, 2) for _ in range(query.shape[0] * query.shape[1] if vertices else m)]
-            return mdp.optimal(np.reshape(weights, query.shape) if vertices else weights)
+            return mdp.allocations.optimal(np.reshape(weights, query.shape) if vertices else weights)
         case 3:
             theta = np.array([scales.moderate(-6, 0) for _ in range(m)])
-            return mdp.shares(theta / theta.sum())
+            return mdp.allocations.shares(theta / theta.sum())
         case 4:
-            return mdp.binary(1, min(scales.moderate(-6, 0), 0.9))
-    return mdp.uniform()
+            return mdp.allocations.binary(1, min(scales.moderate(-6, 0), 0.9))
+    return mdp.allocations.uniform()
 
 
 def random_design(seed, exponent, case):
@@ -268,16 +270,16 @@ def test_a_distance_that_squares_before_it_normalises_is_found(monkeypatch):
     [
         lambda: mdp.Adjacency(3, 1e165),
         lambda: mdp.Laplacian(3, 1e-61),
-        lambda: mdp.Vertices([[[1e-170]]]),
-        lambda: mdp.FrobeniusBall(1e61),
+        lambda: mdp.sensitivity.Vertices([[[1e-170]]]),
+        lambda: mdp.sensitivity.FrobeniusBall(1e61),
         lambda: mdp.GramMatrix(mdp.Bounds([-1], [1]), 3, bandwidth=1e300),
         lambda: mdp.GramMatrix(mdp.Bounds([-1], [1]), 3, points=[[1e61]]),
-        lambda: mdp.Query((1, 1), mdp.FrobeniusBall(1.0), bound=1e-61),
-        lambda: mdp.Query((1, 1), mdp.FrobeniusBall(1.0), bound=1.0, gamma_bound=1e300),
+        lambda: mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(1.0), bound=1e-61),
+        lambda: mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(1.0), bound=1.0, gamma_bound=1e300),
         lambda: mdp.SecondMoment(mdp.Bounds([-1], [1]), 3, centre=[1e61]),
-        lambda: mdp.Covariance.diagonal([1.0, 1e-151]),
+        lambda: mdp.noise.Covariance.diagonal([1.0, 1e-151]),
         lambda: mdp.Bounds([0], [1e61]),
-        lambda: mdp.optimal([1e-200, 1.0]),
+        lambda: mdp.allocations.optimal([1e-200, 1.0]),
     ],
 )
 def test_magnitudes_are_limited_with_a_remedy(make):
@@ -301,7 +303,7 @@ def test_a_kernel_matrix_with_one_precise_record():
     """Beside one large precision all others count, too."""
     from matrixdp.sensitivity import KernelChange
 
-    covariance = mdp.Covariance.diagonal([1e-20, 1.0, 1.0])
+    covariance = mdp.noise.Covariance.diagonal([1e-20, 1.0, 1.0])
     claim = KernelChange(3, 1.0).distance(covariance, covariance).value
     assert claim >= math.sqrt(2 * 1e20 * 2)
 
@@ -317,7 +319,7 @@ def test_extreme_parameters_raise_parameter_errors(capfd):
     bounds = mdp.Bounds([-1, -1], [1, 1])
     query = mdp.SecondMoment(bounds, 10)
     for options in (
-        {"allocation": mdp.binary(1, 1e-59), "calibration": "theorem2", "share": 1e-30},
+        {"allocation": mdp.allocations.binary(1, 1e-59), "calibration": "theorem2", "share": 1e-30},
         {"share": 1e-300},
         {"share": 1e-300, "calibration": "theorem2"},
         {"directions": [[1e200, 0], [0, 1e200]]},

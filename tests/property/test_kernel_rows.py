@@ -88,8 +88,10 @@ def test_the_bound_holds_for_noise_of_any_shape(seed, kernel, log_bandwidth, rot
     p = len(query.points)
     variances = 10.0 ** rng.uniform(-4, 2, p)
     directions = np.linalg.qr(rng.standard_normal((p, p)))[0]
-    covariance = mdp.Covariance.eigen(directions, variances) if rotated else mdp.Covariance.diagonal(variances)
-    claim = query.sensitivity.distance(mdp.Covariance.identity(2), covariance)
+    covariance = (
+        mdp.noise.Covariance.eigen(directions, variances) if rotated else mdp.noise.Covariance.diagonal(variances)
+    )
+    claim = query.sensitivity.distance(mdp.noise.Covariance.identity(2), covariance)
     for first, second in pairs(rng, query, 12):
         change = np.diff([query.evaluate(data, clip=True, missing="error")[0] for data in (first, second)], axis=0)[0]
         whitened = covariance.whitening @ change if rotated else covariance.whitening * change

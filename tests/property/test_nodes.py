@@ -151,7 +151,7 @@ def test_cutting_edges_in_a_public_order_would_exceed_the_claim():
 @pytest.mark.parametrize("kind", [mdp.Adjacency, mdp.Laplacian])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_attacks_on_whole_designs_find_nothing(kind, neighbours):
-    for degree, options in ((2, {}), (3.5, {"allocation": mdp.shares([0.3, *[0.1] * 7])}), (7, {})):
+    for degree, options in ((2, {}), (3.5, {"allocation": mdp.allocations.shares([0.3, *[0.1] * 7])}), (7, {})):
         query = kind(8, 2.0, unit="node", max_degree=2 * degree, neighbours=neighbours)
         design = mdp.make_design(query, PRIVACY, **options)
         assert not attack(design, starts=3, seed=1).broken

@@ -43,7 +43,7 @@ def designs(draw):
     if radius is not None:
         bounds = mdp.Bounds(lower, lower + widths, radius=radius * float(np.linalg.norm(widths / 2)))
     query = draw(st.sampled_from([mdp.Identity, mdp.SecondMoment, mdp.Moments]))(bounds, records)
-    rule = draw(st.sampled_from([mdp.uniform(), mdp.isotropic(), mdp.optimal()]))
+    rule = draw(st.sampled_from([mdp.allocations.uniform(), mdp.allocations.isotropic(), mdp.allocations.optimal()]))
     rotate = draw(st.booleans())
     directions = np.linalg.qr(rng.standard_normal((m, m)))[0] if rotate else None
     privacy = mdp.Privacy(draw(st.floats(0.01, 20)), 10 ** draw(st.floats(-12, -2)))
@@ -86,7 +86,7 @@ def test_neighbouring_graphs(seed, laplacian):
     n = int(rng.integers(2, 7))
     query = (mdp.Laplacian if laplacian else mdp.Adjacency)(n, weight=float(10.0 ** rng.uniform(-3, 3)))
     directions = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    rule = mdp.shares(rng.dirichlet(np.ones(n) * 3))
+    rule = mdp.allocations.shares(rng.dirichlet(np.ones(n) * 3))
     options = {} if rng.random() < 0.5 else {"allocation": rule, "directions": directions}
     design = mdp.make_design(query, mdp.Privacy(1, 1e-6), **options)
     graph = np.triu(rng.random((n, n)), 1) * query.weight

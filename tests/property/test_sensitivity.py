@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrixdp import Bounds, Covariance, FrobeniusBall, Neighbours, ParameterError, SecondMoment, Vertices
+from matrixdp import Bounds, Neighbours, ParameterError, SecondMoment
 from matrixdp.audit import worst_record_pair
+from matrixdp.noise import Covariance
 from matrixdp.sensitivity import (
     CellChange,
     EdgeChange,
+    FrobeniusBall,
     KernelChange,
     MomentsChange,
     RankOneChange,
     RecordChange,
+    Vertices,
     max_quadratic,
 )
 from matrixdp.sensitivity import quadratic as quadratic_module

@@ -34,7 +34,7 @@ def random_design(seed, m, neighbours, *, constant, rotated, mean_share=0.2):
         else mdp.SecondMoment(bounds, 2, neighbours=neighbours)
     )
     directions = np.linalg.qr(rng.standard_normal((m, m)))[0] if rotated else None
-    allocation = mdp.shares(weights / weights.sum())
+    allocation = mdp.allocations.shares(weights / weights.sum())
     return mdp.make_design(query, PRIVACY, allocation=allocation, directions=directions), halfwidths, rng
 
 
@@ -109,7 +109,7 @@ def test_total_error_is_that_of_the_best_covariance_of_all(m):
     weights = np.where(rows == columns, 1.0, math.sqrt(2))
     changes = [(a - b)[rows, columns] * weights for a, b in itertools.combinations(moments, 2)]
     query = mdp.Query((len(rows), 1), Vertices(np.array(changes)[:, :, None]), bound=4.0)
-    best = mdp.make_design(query, PRIVACY, allocation=mdp.optimal())
+    best = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal())
     ours = float(np.square(design.std).sum())
     assert ours == pytest.approx(float(np.square(best.std).sum()), rel=2e-5)
 

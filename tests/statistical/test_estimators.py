@@ -54,5 +54,5 @@ def test_the_claim_holds_and_a_third_of_the_noise_is_caught(case):
     strategy = choose_strategy(PrivateMeasurements(first, budget, len(first)), Purpose(settings))
     assert strategy == ("ball" if case == "one step" else "learned")
     assert audit(first, second, PRIVACY, settings, seed=1) <= PRIVACY.epsilon
-    broken = mdp.Privacy(mdp.gdp_epsilon(mu=3 * PRIVACY.mu, delta=PRIVACY.delta), PRIVACY.delta)
+    broken = mdp.Privacy(mdp.gdp.gdp_epsilon(mu=3 * PRIVACY.mu, delta=PRIVACY.delta), PRIVACY.delta)
     assert audit(first, second, broken, settings, seed=2) > PRIVACY.epsilon

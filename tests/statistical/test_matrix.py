@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import chi2
 
 from levels import LEVEL
-from matrixdp import Covariance, MatrixGaussian, Stream
+from matrixdp import Stream
+from matrixdp.noise import Covariance, MatrixGaussian
 
 A = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
 B = np.array([[1.0, 0.5], [0.5, 3.0]])

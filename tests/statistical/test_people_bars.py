@@ -46,7 +46,7 @@ def count_misses(person, method, reach):
     options = {"person": person, "records": records, "method": method, "simulation": True}
     exact, misses = exact_answers(frame, person, records), 0
     for seed in range(1, TRIALS[method] + 1):
-        found = mdp.release_covariance(frame, BOUNDS, mdp.Privacy(3, 1e-6), stream=mdp.Stream(seed=seed), **options)
+        found = mdp.release_table(frame, BOUNDS, mdp.Privacy(3, 1e-6), stream=mdp.Stream(seed=seed), **options)
         kind, place = ("means", "covariance", "correlation")[seed % 3], ((1, 0), (2, 1), (2, 0))[seed // 3 % 3]
         place = (place[0], 0) if kind == "means" else place
         number = getattr(found, kind)()

@@ -10,7 +10,7 @@ import pytest
 import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.audit import measure
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 
 PRIVACY = mdp.Privacy(2.0, 0.01)
 BOX = mdp.Bounds([-1, -1], [1, 1])
@@ -20,7 +20,9 @@ ROTATION = [[0.8, -0.6], [0.6, 0.8]]
 CASES = {
     "identity": (mdp.make_design(mdp.Identity(BOX, 1), PRIVACY), [[1, 1]], [[-1, -1]]),
     "identity rotated": (
-        mdp.make_design(mdp.Identity(BOX, 1), PRIVACY, allocation=mdp.shares([0.8, 0.2]), directions=ROTATION),
+        mdp.make_design(
+            mdp.Identity(BOX, 1), PRIVACY, allocation=mdp.allocations.shares([0.8, 0.2]), directions=ROTATION
+        ),
         [[1, 1]],
         [[-1, -1]],
     ),

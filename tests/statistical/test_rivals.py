@@ -15,7 +15,7 @@ import pytest
 from scipy.special import ive, ndtr
 from scipy.stats import chi2, gamma, kstest, norm
 
-from matrixdp import Bounds, Identity, Privacy, SecondMoment, Stream, gdp_epsilon
+from matrixdp import Bounds, Identity, Privacy, SecondMoment, Stream
 from matrixdp.audit import Count
 from matrixdp.audit import is_caught as is_caught_at
 from matrixdp.audit import measured_epsilon as epsilon_at
@@ -24,6 +24,7 @@ from matrixdp.baselines.components import concentration, draw_bingham
 from matrixdp.baselines.exponential import draw_gamma, draw_radial
 from matrixdp.baselines.johnson_lindenstrauss import draw_sketch, threshold
 from matrixdp.baselines.laplace import BEST_WEIGHT, draw_laplace
+from matrixdp.gdp import gdp_epsilon
 
 LEVEL = 1e-8
 BOX = Bounds([-1, -1], [1, 1])

@@ -12,7 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.cli.main import run
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Role, Viewer
@@ -147,7 +147,7 @@ def test_rows_of_people_that_change_between_readings_are_refused_before_the_char
     with mdp.Ledger.create(tmp_path / "a.db") as ledger:
         ledger.register("clinic", mdp.Privacy(4, 1e-6), neighbours="replace", unit="person:id")
         with pytest.raises(mdp.DataError, match="changed while they were read"):
-            release(design, mdp.Blocks(Changing(table, others)), ledger=ledger, dataset="clinic")
+            release(design, mdp.records.Blocks(Changing(table, others)), ledger=ledger, dataset="clinic")
         assert list(ledger.history("clinic")) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.audit import attack, distance_between
 from matrixdp.design.grid import column_factors, fit_grid
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 
@@ -23,8 +23,10 @@ def test_products_of_large_answers_are_rounded_within_the_distance():
     """The answer is 2^40 times the change; turning it into the noise's coordinates rounds more than the grid does."""
     large, size = 2.0**40, 6
     directions = rotation(size)
-    query = mdp.Query((1, size), mdp.FrobeniusBall(1.0), bound=2 * large)
-    design = mdp.make_design(query, PRIVACY, allocation=mdp.shares(np.ones(size) / size), directions=directions)
+    query = mdp.Query((1, size), mdp.sensitivity.FrobeniusBall(1.0), bound=2 * large)
+    design = mdp.make_design(
+        query, PRIVACY, allocation=mdp.allocations.shares(np.ones(size) / size), directions=directions
+    )
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(400):
         answer = np.rint(rng.uniform(-large, large, (1, size)) * 1024) / 1024
@@ -47,7 +49,7 @@ def test_a_function_that_rounds_is_covered_by_its_relative_error():
 
     bounds = mdp.Bounds([-1, -1], [1, 1])
     radius = 2 * math.sqrt(2) / 4 / 3
-    query = mdp.Query((1, 2), mdp.FrobeniusBall(radius), 1e5 + 1, rounded, relative_error=2.0**-23)
+    query = mdp.Query((1, 2), mdp.sensitivity.FrobeniusBall(radius), 1e5 + 1, rounded, relative_error=2.0**-23)
     assert not attack(mdp.make_design(query, PRIVACY), bounds=bounds, starts=6).broken
 
 
@@ -56,7 +58,7 @@ def test_rounding_to_steps_is_within_the_distance(seed):
     """For a small budget the change is small, too, and rounding the entries to whole steps shows in the distance."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 10))
-    query = mdp.Query((1, size), mdp.FrobeniusBall(1.0), bound=4.0)
+    query = mdp.Query((1, size), mdp.sensitivity.FrobeniusBall(1.0), bound=4.0)
     design = mdp.make_design(query, mdp.Privacy(1e-6, 1e-9))
     for _ in range(300):
         turn = rng.standard_normal(size)
@@ -87,7 +89,7 @@ def test_a_distance_is_never_zero():
 
 
 def symmetric_design(bound):
-    query = mdp.Query((2, 2), mdp.FrobeniusBall(1.0), bound=bound, side="both")
+    query = mdp.Query((2, 2), mdp.sensitivity.FrobeniusBall(1.0), bound=bound, side="both")
     return mdp.make_design(query, PRIVACY)
 
 
@@ -125,7 +127,7 @@ def test_an_isotropic_scale_is_rounded_up():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         sensitivity, privacy = float(10 ** rng.uniform(-3, 3)), mdp.Privacy(10 ** rng.uniform(-2, 1), 1e-6)
-        scale = mdp.isotropic_scale(privacy, sensitivity=sensitivity)
+        scale = mdp.design.isotropic_scale(privacy, sensitivity=sensitivity)
         assert Fraction(sensitivity) / Fraction(scale) <= Fraction(privacy.mu)
 
 
@@ -133,7 +135,7 @@ def test_a_share_of_theorem_2_is_that_theorem_for_a_smaller_budget():
     """The noise for half of mu^2 is the noise for the epsilon that it implies."""
     query = mdp.SecondMoment(mdp.Bounds([-1, -1], [1, 1]), 100)
     half = mdp.make_design(query, PRIVACY, calibration="theorem2", share=0.5)
-    smaller = mdp.Privacy(mdp.gdp_epsilon(mu=half.mu, delta=PRIVACY.delta), PRIVACY.delta)
+    smaller = mdp.Privacy(mdp.gdp.gdp_epsilon(mu=half.mu, delta=PRIVACY.delta), PRIVACY.delta)
     alone = mdp.make_design(query, smaller, calibration="theorem2")
     assert half.rmse == pytest.approx(alone.rmse, rel=1e-9)
     assert half.rmse > 1.1 * mdp.make_design(query, PRIVACY, calibration="theorem2").rmse

@@ -100,7 +100,7 @@ def test_what_is_left_is_rounded_down():
         assert Fraction(root_below(units)) ** 2 <= units * UNIT
     for share in rng.uniform(0, 1, 40):
         mu = float(TOTAL.mu * share)
-        assert mdp.gdp_mu(epsilon=remaining_epsilon(mu, TOTAL), delta=TOTAL.delta) <= mu or mu < 3e-6
+        assert mdp.gdp.gdp_mu(epsilon=remaining_epsilon(mu, TOTAL), delta=TOTAL.delta) <= mu or mu < 3e-6
 
 
 @pytest.mark.parametrize("account", ["mu_squared", "epsilon", "delta"])

@@ -13,11 +13,11 @@ def random_budgets(count):
 
 def test_the_mu_of_a_budget_has_that_delta():
     for epsilon, delta in random_budgets(300):
-        assert mdp.gdp_delta(mu=gdp_mu(epsilon=epsilon, delta=delta), epsilon=epsilon) <= delta
+        assert mdp.gdp.gdp_delta(mu=gdp_mu(epsilon=epsilon, delta=delta), epsilon=epsilon) <= delta
 
 
 def test_the_epsilon_of_a_mu_has_that_delta():
     for epsilon, delta in random_budgets(300):
         mu = gdp_mu(epsilon=epsilon, delta=delta)
-        found = mdp.gdp_epsilon(mu=mu, delta=delta)
-        assert mdp.gdp_delta(mu=mu, epsilon=found) <= delta
+        found = mdp.gdp.gdp_epsilon(mu=mu, delta=delta)
+        assert mdp.gdp.gdp_delta(mu=mu, epsilon=found) <= delta

@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.audit import attack, distance_between
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, -3], [1, 4])
@@ -100,13 +100,13 @@ def test_counts_above_their_public_bound_are_refused():
             design.release(pairs)
 
 
-class Lopsided(mdp.MatrixQuery):
+class Lopsided(mdp.queries.MatrixQuery):
     """Says that its answer is symmetric, and gives another."""
 
     neighbours = mdp.Neighbours.REPLACE
     shape = (2, 2)
     side = "both"
-    sensitivity = mdp.FrobeniusBall(1.0)
+    sensitivity = mdp.sensitivity.FrobeniusBall(1.0)
     magnitude = np.ones((1, 1))
 
     def evaluate(self, data, *, clip, missing):

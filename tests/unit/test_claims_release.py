@@ -10,7 +10,7 @@ import matrixdp as mdp
 from matrixdp.mechanisms import mechanism
 from matrixdp.noise import BlockKey
 from matrixdp.release.charging import describe_design
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, -3], [1, 4])
@@ -47,7 +47,7 @@ class TestNoiseIsNeverUsedAgain:
 
     def test_in_a_data_set(self, design, tmp_path):
         blocks = [self.DATA[:7], self.DATA[7:12], self.DATA[12:]]
-        mdp.release_dataset(design, mdp.Blocks(lambda: blocks), tmp_path / "out", workers=1)
+        mdp.release_dataset(design, mdp.records.Blocks(lambda: blocks), tmp_path / "out", workers=1)
         table = pq.read_table(tmp_path / "out").to_pandas()
         assert_independent(table.to_numpy())
 
@@ -68,7 +68,7 @@ class TestNoiseIsNeverUsedAgain:
     def test_in_two_data_sets(self, design, tmp_path):
         tables = []
         for name in ("one", "two"):
-            mdp.release_dataset(design, mdp.Blocks(lambda: [self.DATA]), tmp_path / name)
+            mdp.release_dataset(design, mdp.records.Blocks(lambda: [self.DATA]), tmp_path / name)
             tables.append(pq.read_table(tmp_path / name).to_pandas().to_numpy())
         assert not (tables[0] == tables[1]).any()
 
@@ -91,14 +91,14 @@ def described_alike():
     """Pairs of designs whose ledger entries differ in nothing but the hash of their inputs."""
     unit, double = mdp.Bounds([0, 0], [1, 1]), mdp.Bounds([0, 0], [2, 2])  # the same noise in other units
     names = mdp.Bounds([0, 0], [1, 1], names=["a", "b"])
-    weights = mdp.optimal([1.0, 2.0]), mdp.optimal([2.0, 1.0])
+    weights = mdp.allocations.optimal([1.0, 2.0]), mdp.allocations.optimal([2.0, 1.0])
     query = mdp.Moments(unit, 30)
     return {
         "bounds": (mdp.make_design(query, PRIVACY), mdp.make_design(mdp.Moments(double, 30), PRIVACY)),
         "names": (mdp.make_design(query, PRIVACY), mdp.make_design(mdp.Moments(names, 30), PRIVACY)),
         "weights": tuple(mdp.make_design(mdp.Identity(unit, 30), PRIVACY, allocation=rule) for rule in weights),
         "directions": tuple(
-            mdp.make_design(mdp.Identity(unit, 30), PRIVACY, allocation=mdp.isotropic(), directions=turn)
+            mdp.make_design(mdp.Identity(unit, 30), PRIVACY, allocation=mdp.allocations.isotropic(), directions=turn)
             for turn in (np.eye(2), np.eye(2)[:, ::-1])
         ),
     }
@@ -124,7 +124,9 @@ def test_a_request_id_stands_for_one_design(case, tmp_path):
 def test_a_warning_that_depends_on_records_is_never_shown(recwarn):
     """Records that overflow on the way to the grid, or in a function of the user's own, give no warning."""
     huge = np.array([[1e308, -1e308], [0.5, 0.5]])
-    own = mdp.Query((1, 2), mdp.FrobeniusBall(2.0), 1.0, lambda data: np.clip(10 * data, -1, 1).mean(axis=0)[None])
+    own = mdp.Query(
+        (1, 2), mdp.sensitivity.FrobeniusBall(2.0), 1.0, lambda data: np.clip(10 * data, -1, 1).mean(axis=0)[None]
+    )
     for query in (mdp.Identity(BOX, 2), mdp.Moments(BOX, 2), mdp.GramMatrix(BOX, 2, [[0.0, 0.0]]), own):
         mdp.make_design(query, PRIVACY).release(huge)
     assert not recwarn.list

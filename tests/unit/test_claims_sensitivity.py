@@ -51,11 +51,13 @@ def covers(claim, square, records=1):
 
 
 def diagonal(rng, size):
-    return mdp.Covariance.diagonal(10.0 ** rng.uniform(-3, 3, size))
+    return mdp.noise.Covariance.diagonal(10.0 ** rng.uniform(-3, 3, size))
 
 
 def rotated(rng, size):
-    return mdp.Covariance.eigen(np.linalg.qr(rng.standard_normal((size, size)))[0], 10.0 ** rng.uniform(-1, 1, size))
+    return mdp.noise.Covariance.eigen(
+        np.linalg.qr(rng.standard_normal((size, size)))[0], 10.0 ** rng.uniform(-1, 1, size)
+    )
 
 
 def corners(half):
@@ -102,7 +104,7 @@ def test_a_replaced_record_of_a_data_set():
         rng = np.random.default_rng(seed)
         size = int(rng.integers(1, 6))
         half, columns = 10.0 ** rng.uniform(-3, 3, size), diagonal(rng, size)
-        rows = mdp.Covariance.identity(3, float(rng.uniform(0.5, 2)))
+        rows = mdp.noise.Covariance.identity(3, float(rng.uniform(0.5, 2)))
         claim = RecordChange(half).distance(rows, columns)
         change = 2 * exact(half)[None]
         assert covers(claim, square_norm(dense(rows.whitening, 1), change, dense(columns.whitening, size)))
@@ -149,14 +151,14 @@ def test_a_replaced_record_of_a_second_moment(noise):
         for signs in itertools.combinations(itertools.product([1, -1], repeat=size), 2):
             x, y = exact(half * signs[0]), exact(half * signs[1])
             assert covers(claim, square_norm(white, np.outer(x, x) - np.outer(y, y), white), 3)
-    claim = RankOneChange(np.ones(2), 1).distance(mdp.Covariance.identity(2), mdp.Covariance.identity(2))
+    claim = RankOneChange(np.ones(2), 1).distance(mdp.noise.Covariance.identity(2), mdp.noise.Covariance.identity(2))
     assert claim.value**2 == pytest.approx(8)
     assert covers(claim, 8)
 
 
 def test_the_factor_for_two_covariances_is_needed():
     """One side sees the first feature only, the other the second: the product x1 x2 changes its sign."""
-    rows, columns = mdp.Covariance.diagonal([1.0, 1e12]), mdp.Covariance.diagonal([1e12, 1.0])
+    rows, columns = mdp.noise.Covariance.diagonal([1.0, 1e12]), mdp.noise.Covariance.diagonal([1e12, 1.0])
     claim = RankOneChange(np.ones(2), 1).distance(rows, columns).value
     whiten = [np.diag(c.variances**-0.5) for c in (rows, columns)]
     change = np.outer([1, 1], [1, 1]) - np.outer([1, -1], [1, -1])
@@ -213,8 +215,8 @@ def test_one_cell_with_rotated_noise():
 def test_one_cell_of_two_that_are_nearly_one_direction():
     """With strongly correlated noise the difference of two cells has nearly twice the norm of either."""
     directions = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
-    columns = mdp.Covariance.eigen(directions, [1e6, 1e-6])
-    claim = CellChange().distance(mdp.Covariance.identity(1), columns).value
+    columns = mdp.noise.Covariance.eigen(directions, [1e6, 1e-6])
+    claim = CellChange().distance(mdp.noise.Covariance.identity(1), columns).value
     found = float(np.linalg.norm(np.array([[1.0, -1.0]]) @ columns.whitening.T))
     assert found <= claim
     assert found > 1.9 * claim / 2
@@ -259,15 +261,15 @@ def test_vertices_whose_products_cancel():
     for seed in CASES[:60]:
         rng = np.random.default_rng(seed)
         directions = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-        covariance = mdp.Covariance.eigen(directions, [1e-16, 1e20, 1e20])
+        covariance = mdp.noise.Covariance.eigen(directions, [1e-16, 1e20, 1e20])
         changes = (directions[:, 1:] @ rng.standard_normal((2, 1)))[None]  # no part along the precise direction
-        claim = Vertices(changes).distance(covariance, mdp.Covariance.identity(1))
+        claim = Vertices(changes).distance(covariance, mdp.noise.Covariance.identity(1))
         assert covers(claim, square_norm(dense(covariance.whitening, 3), exact(changes[0]), exact(np.eye(1))))
 
 
 def test_units_of_the_noise_do_not_matter():
     """A distance is a ratio: other units of noise on either side change it by their factors."""
-    rows, columns = mdp.Covariance.diagonal([1.0, 2.0]), mdp.Covariance.diagonal([3.0, 0.5, 1.0])
+    rows, columns = mdp.noise.Covariance.diagonal([1.0, 2.0]), mdp.noise.Covariance.diagonal([3.0, 0.5, 1.0])
     for a, b in ((2.0**-40, 1.0), (1.0, 2.0**60), (2.0**30, 2.0**-20)):
         for change in (RecordChange(np.ones(3)), FrobeniusBall(1.0), CellChange()):
             plain = change.distance(rows, columns)
@@ -279,7 +281,7 @@ def test_records_of_one_sign_with_rotated_noise():
     """Whitened records of one sign can point away from each other: noise that is larger along (1, 1)."""
     directions = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
     for ratio in (2.0, 3.0, 5.0):
-        covariance = mdp.Covariance.eigen(directions, [ratio, 1.0])
+        covariance = mdp.noise.Covariance.eigen(directions, [ratio, 1.0])
         claim = RankOneChange(np.ones(2), 1, None, Neighbours.REPLACE, one_signed=True)
         a = covariance.whitening
 
@@ -296,7 +298,7 @@ def test_an_edge_whose_products_cancel():
         rng = np.random.default_rng(seed)
         turn = np.pi / 4 + 1e-9 * rng.standard_normal()
         directions = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-        covariance = mdp.Covariance.eigen(directions, [1e-12, float(rng.uniform(0.5, 2))])
+        covariance = mdp.noise.Covariance.eigen(directions, [1e-12, float(rng.uniform(0.5, 2))])
         factor = dense(covariance.whitening, 2)
         claim = EdgeChange("laplacian", 1.0).distance(covariance, covariance)
         assert covers(claim, square_norm(factor, exact(np.array([[1.0, -1.0], [-1.0, 1.0]])), factor))
@@ -305,7 +307,7 @@ def test_an_edge_whose_products_cancel():
 @pytest.mark.parametrize("error", [1e-3, 0.1])
 def test_an_ellipsoid_that_is_known_up_to_an_error(error):
     """The largest change is that of the true ellipsoid, each entry of which may be larger by the error."""
-    p, unit = 4, mdp.Covariance.identity(4)
+    p, unit = 4, mdp.noise.Covariance.identity(4)
     change = KernelRowChange(np.full(p, 10.0), np.eye(p), np.zeros(p), error, np.zeros((2, p)))
     largest = 1 + p * Fraction(error)  # eigenvalue of the identity plus a matrix of errors
-    assert covers(change.distance(mdp.Covariance.identity(1), unit), largest)
+    assert covers(change.distance(mdp.noise.Covariance.identity(1), unit), largest)

@@ -30,9 +30,9 @@ def queries(bounds, records):
         mdp.Adjacency(4),
         mdp.Laplacian(4, weight=3.0),
         mdp.ContingencyTable.transitions(range(m + 1), records=records),
-        mdp.Query((2, 3), mdp.FrobeniusBall(0.3), bound=2.0),
-        mdp.Query((3, 3), mdp.FrobeniusBall(0.3), bound=2.0, side="both"),
-        mdp.Query((2, 3), mdp.Vertices(np.ones((1, 2, 3))), bound=2.0, side="rows"),
+        mdp.Query((2, 3), mdp.sensitivity.FrobeniusBall(0.3), bound=2.0),
+        mdp.Query((3, 3), mdp.sensitivity.FrobeniusBall(0.3), bound=2.0, side="both"),
+        mdp.Query((2, 3), mdp.sensitivity.Vertices(np.ones((1, 2, 3))), bound=2.0, side="rows"),
     ]
 
 
@@ -48,7 +48,9 @@ def test_every_design_spends_its_budget_and_no_more(data):
     widths = np.array(data.draw(st.lists(st.floats(1e-3, 1e3), min_size=m, max_size=m)))
     bounds = mdp.Bounds(np.zeros(m), widths)
     privacy = data.draw(privacies())
-    rule = data.draw(st.sampled_from([mdp.uniform(), mdp.isotropic(), mdp.optimal()]))
+    rule = data.draw(
+        st.sampled_from([mdp.allocations.uniform(), mdp.allocations.isotropic(), mdp.allocations.optimal()])
+    )
     rotate = data.draw(st.booleans())
     for query in queries(bounds, 50):
         directions = orthonormal(query.features) if rotate and rule.rule != "optimal" else None
@@ -68,7 +70,7 @@ def test_a_share_of_the_budget_is_a_share_of_mu_squared(share, privacy):
 
 def test_shares_are_shares_of_the_privacy_loss():
     theta = np.array([0.7, 0.2, 0.1])
-    design = mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.shares(theta))
+    design = mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.allocations.shares(theta))
     loss = np.array([1.0, 4.0, 2.0]) ** 2 / design.std[0] ** 2
     np.testing.assert_allclose(loss / loss.sum(), theta)
     np.testing.assert_allclose(design.std[0] ** 2, np.array([1, 16, 4]) / (theta * PRIVACY.mu**2), rtol=1e-9)
@@ -87,9 +89,9 @@ def test_no_other_shares_beat_the_optimal_ones(seed, moment, ball):
         variances = design.colcov.variances
         return float((weights * variances).sum())
 
-    best = cost(mdp.make_design(query, PRIVACY, allocation=mdp.optimal(weights)))
+    best = cost(mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal(weights)))
     for _ in range(20):
-        other = mdp.make_design(query, PRIVACY, allocation=mdp.shares(rng.dirichlet(np.ones(4) * 2)))
+        other = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.shares(rng.dirichlet(np.ones(4) * 2)))
         assert best <= cost(other) * (1 + 1e-8)
     if not ball:
         c = widths / 2 if moment else widths
@@ -123,7 +125,7 @@ def test_learned_directions_can_be_given_as_they_are():
 def test_in_a_ball_alone_the_optimum_is_isotropic():
     bounds = mdp.Bounds([-1] * 3, [1] * 3, radius=0.9)
     query = mdp.Identity(bounds, 10)
-    design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal([1.0, 4.0, 9.0]))
+    design = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal([1.0, 4.0, 9.0]))
     np.testing.assert_allclose(design.std[0], design.std[0, 0])
     assert "no other has less" in design.explain()
 
@@ -148,8 +150,8 @@ def test_the_optimum_over_box_vertices_is_the_closed_form():
 def test_a_design_over_vertices_beats_isotropic_noise():
     changes = np.zeros((2, 2, 2))
     changes[0, 0], changes[1, 1] = [3.0, 0.0], [0.0, 1.0]
-    query = mdp.Query((2, 2), mdp.Vertices(changes), bound=4.0)
-    design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal())
+    query = mdp.Query((2, 2), mdp.sensitivity.Vertices(changes), bound=4.0)
+    design = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal())
     assert design.flat
     assert design.exact
     assert design.gain > 1.5
@@ -207,7 +209,7 @@ def test_the_mean_uses_its_share_of_the_privacy_loss(radius, rotate):
 
 def test_theorem_2_meets_its_own_condition():
     for query in (IDENTITY, mdp.SecondMoment(BOX, 100)):
-        design = mdp.make_design(query, PRIVACY, allocation=mdp.binary(["b"], 0.9), calibration="theorem2")
+        design = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.binary(["b"], 0.9), calibration="theorem2")
         norms = [np.linalg.norm(1 / cov.variances) for cov in (design.rowcov, design.colcov)]
         from matrixdp.design.theorem2 import precision_budget
 
@@ -216,19 +218,19 @@ def test_theorem_2_meets_its_own_condition():
 
 
 def test_a_design_explains_itself():
-    text = str(mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.binary(["b"], 0.9)))
+    text = str(mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.allocations.binary(["b"], 0.9)))
     for part in ("Identity of shape 100 x 3", "(1, 1e-06)-DP", "replace neighbours", "one record", "exact", "binary"):
         assert part in text
     assert "b                         90.0% of the privacy loss" in text
     assert len(text.splitlines()) <= 20
     bound = str(mdp.make_design(mdp.Moments(mdp.Bounds([0], [1]), 10), PRIVACY))
     assert "an upper bound" in bound
-    ball = mdp.Query((2, 2), mdp.FrobeniusBall(1.0), bound=1.0)
+    ball = mdp.Query((2, 2), mdp.sensitivity.FrobeniusBall(1.0), bound=1.0)
     assert "no other has less" in mdp.make_design(ball, PRIVACY).explain()
-    directional = mdp.make_design(ball, PRIVACY, allocation=mdp.binary(1, 0.9)).explain()
+    directional = mdp.make_design(ball, PRIVACY, allocation=mdp.allocations.binary(1, 0.9)).explain()
     assert "no directional noise beats isotropic noise" in directional
     many = mdp.Identity(mdp.Bounds(0, 1, names=[f"c{i}" for i in range(12)]), 10)
-    text = str(mdp.make_design(many, PRIVACY, allocation=mdp.binary(["c10", "c11"], 0.9)))
+    text = str(mdp.make_design(many, PRIVACY, allocation=mdp.allocations.binary(["c10", "c11"], 0.9)))
     assert "c10" in text
     assert "c11" in text
     assert "and 4 between them" in text
@@ -236,7 +238,7 @@ def test_a_design_explains_itself():
 
 def test_the_text_of_a_design_makes_no_other_designs(monkeypatch):
     designs = [
-        mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.binary(["b"], 0.9)),
+        mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.allocations.binary(["b"], 0.9)),
         mdp.make_design(IDENTITY, PRIVACY, calibration="theorem2"),
     ]
     monkeypatch.setattr("matrixdp.design.builder.make_design", None)
@@ -246,10 +248,10 @@ def test_the_text_of_a_design_makes_no_other_designs(monkeypatch):
 
 
 def test_directional_noise_cannot_help_in_a_ball():
-    query = mdp.Query((2, 3), mdp.FrobeniusBall(1.0), bound=1.0)
-    iso = mdp.make_design(query, PRIVACY, allocation=mdp.isotropic())
+    query = mdp.Query((2, 3), mdp.sensitivity.FrobeniusBall(1.0), bound=1.0)
+    iso = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.isotropic())
     for theta in ([0.5, 0.3, 0.2], [0.9, 0.05, 0.05]):
-        design = mdp.make_design(query, PRIVACY, allocation=mdp.shares(theta))
+        design = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.shares(theta))
         assert (design.std >= iso.std * (1 - 1e-9)).all()
 
 
@@ -264,18 +266,18 @@ def test_an_identity_stays_an_identity():
     ("options", "message"),
     [
         ({"allocation": "best"}, "allocation must be"),
-        ({"allocation": mdp.binary("a", 0.9), "directions": np.eye(3)}, "names mean features"),
+        ({"allocation": mdp.allocations.binary("a", 0.9), "directions": np.eye(3)}, "names mean features"),
         ({"calibration": "loose"}, "calibration must be one of"),
         ({"directions": np.ones((3, 3))}, "orthonormal"),
         ({"directions": np.eye(2)}, "directions must have shape"),
         ({"share": 0.0}, "share must be"),
         ({"share": 1.5}, "share must be"),
-        ({"allocation": mdp.shares([0.5, 0.5])}, "shares must be 3 numbers"),
-        ({"allocation": mdp.optimal([1.0])}, "weights must be 3 numbers"),
-        ({"allocation": mdp.binary(["z"], 0.9)}, "important must be among the features' names"),
-        ({"allocation": mdp.binary([7], 0.9)}, "important must be among 3 directions"),
-        ({"allocation": mdp.binary(["a", "b", "c"], 0.9)}, "at most 2 of 3"),
-        ({"allocation": mdp.binary([], 0.9)}, "at least 1"),
+        ({"allocation": mdp.allocations.shares([0.5, 0.5])}, "shares must be 3 numbers"),
+        ({"allocation": mdp.allocations.optimal([1.0])}, "weights must be 3 numbers"),
+        ({"allocation": mdp.allocations.binary(["z"], 0.9)}, "important must be among the features' names"),
+        ({"allocation": mdp.allocations.binary([7], 0.9)}, "important must be among 3 directions"),
+        ({"allocation": mdp.allocations.binary(["a", "b", "c"], 0.9)}, "at most 2 of 3"),
+        ({"allocation": mdp.allocations.binary([], 0.9)}, "at least 1"),
     ],
 )
 def test_unfit_designs_are_named(options, message):
@@ -286,20 +288,23 @@ def test_unfit_designs_are_named(options, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: mdp.shares([0.5, 0.4]), "sum to 1"),
-        (lambda: mdp.shares([1.5, -0.5]), "positive"),
-        (lambda: mdp.shares([1.0, 0.0]), "positive"),
-        (lambda: mdp.shares([]), "vector"),
-        (lambda: mdp.binary(["a"], 1.0), "share must be"),
-        (lambda: mdp.binary(["a"], True), "share must be"),
-        (lambda: mdp.optimal([1.0, np.nan]), "weights must be"),
+        (lambda: mdp.allocations.shares([0.5, 0.4]), "sum to 1"),
+        (lambda: mdp.allocations.shares([1.5, -0.5]), "positive"),
+        (lambda: mdp.allocations.shares([1.0, 0.0]), "positive"),
+        (lambda: mdp.allocations.shares([]), "vector"),
+        (lambda: mdp.allocations.binary(["a"], 1.0), "share must be"),
+        (lambda: mdp.allocations.binary(["a"], True), "share must be"),
+        (lambda: mdp.allocations.optimal([1.0, np.nan]), "weights must be"),
         (lambda: mdp.make_design("identity", PRIVACY), "query must be"),
         (lambda: mdp.make_design(IDENTITY, 1.0), "privacy must be"),
-        (lambda: mdp.unimodal(epsilon=1, delta=0.1, sensitivity=0, gamma=1, theta=[1.0], columns=2), "sensitivity"),
-        (lambda: mdp.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=-1, theta=[1.0], columns=2), "gamma"),
-        (lambda: mdp.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=1, theta=[0.7], columns=2), "sum to 1"),
-        (lambda: mdp.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=1, theta=[1.0], columns=0), "columns"),
-        (lambda: mdp.isotropic_scale(PRIVACY, sensitivity=0.0), "sensitivity"),
+        (
+            lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=0, gamma=1, theta=[1.0], columns=2),
+            "sensitivity",
+        ),
+        (lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=-1, theta=[1.0], columns=2), "gamma"),
+        (lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=1, theta=[0.7], columns=2), "sum to 1"),
+        (lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=1, theta=[1.0], columns=0), "columns"),
+        (lambda: mdp.design.isotropic_scale(PRIVACY, sensitivity=0.0), "sensitivity"),
     ],
 )
 def test_unfit_parts_are_named(make, message):
@@ -308,12 +313,12 @@ def test_unfit_parts_are_named(make, message):
 
 
 def test_vertices_take_no_directions_with_an_optimal_allocation():
-    query = mdp.Query((1, 2), mdp.Vertices([[[1.0, 0.0]], [[0.0, 1.0]]]), bound=1.0)
+    query = mdp.Query((1, 2), mdp.sensitivity.Vertices([[[1.0, 0.0]], [[0.0, 1.0]]]), bound=1.0)
     with pytest.raises(mdp.ParameterError, match="must be left out"):
-        mdp.make_design(query, PRIVACY, allocation=mdp.optimal(), directions=np.eye(2))
-    big = mdp.Query((1, 500), mdp.Vertices(np.ones((1, 1, 500))), bound=1.0)
+        mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal(), directions=np.eye(2))
+    big = mdp.Query((1, 500), mdp.sensitivity.Vertices(np.ones((1, 1, 500))), bound=1.0)
     with pytest.raises(mdp.ParameterError, match="up to 400 entries"):
-        mdp.make_design(big, PRIVACY, allocation=mdp.optimal())
+        mdp.make_design(big, PRIVACY, allocation=mdp.allocations.optimal())
 
 
 def test_a_design_is_sent_as_what_it_is_and_not_as_large_as_its_answer():

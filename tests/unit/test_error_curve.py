@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import matrixdp
-from matrixdp import Bounds, Identity, Moments, ParameterError, Privacy, error_curve, make_design
+from matrixdp import Bounds, Identity, Moments, ParameterError, Privacy, make_design
+from matrixdp.design import error_curve
 
 BOUNDS = Bounds([0, 0], [1, 5], names=["a", "b"])
 
@@ -14,7 +15,7 @@ BOUNDS = Bounds([0, 0], [1, 5], names=["a", "b"])
     "options",
     [
         {},
-        {"allocation": matrixdp.binary(["a"], 0.8)},
+        {"allocation": matrixdp.allocations.binary(["a"], 0.8)},
         {"share": 0.3},
         {"calibration": "theorem2-corrected"},
         {"directions": np.array([[0.6, -0.8], [0.8, 0.6]])},

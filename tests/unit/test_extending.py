@@ -15,9 +15,9 @@ from matrixdp.report import make_content, write_folder
 PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)
 
 
-@mdp.register
+@mdp.serialise.register
 @dataclass(frozen=True)
-class FrobeniusBall(mdp.Sensitivity):
+class FrobeniusBall(mdp.sensitivity.Sensitivity):
     """Bears the name of the built-in set, with a tenth of its distance."""
 
     radius: float
@@ -28,12 +28,12 @@ class FrobeniusBall(mdp.Sensitivity):
 
     def distance(self, rowcov, colcov):
         value = self.radius / 10 / np.sqrt(rowcov.variances.min() * colcov.variances.min())
-        return mdp.Distance(value * (1 + 1e-12), value)
+        return mdp.sensitivity.Distance(value * (1 + 1e-12), value)
 
 
-@mdp.register
+@mdp.serialise.register
 @dataclass(frozen=True)
-class ColumnSums(mdp.MatrixQuery):
+class ColumnSums(mdp.queries.MatrixQuery):
     columns: int
     neighbours = mdp.Neighbours.REPLACE
     side = "columns"
@@ -45,7 +45,7 @@ class ColumnSums(mdp.MatrixQuery):
 
     @property
     def sensitivity(self):
-        return mdp.FrobeniusBall(2 * np.sqrt(self.columns))
+        return mdp.sensitivity.FrobeniusBall(2 * np.sqrt(self.columns))
 
     @property
     def magnitude(self):
@@ -55,9 +55,9 @@ class ColumnSums(mdp.MatrixQuery):
         return np.clip(data, -1, 1).sum(axis=0, keepdims=True)
 
 
-@mdp.register
+@mdp.serialise.register
 @dataclass(frozen=True)
-class Rising(mdp.Allocation):
+class Rising(mdp.allocations.Allocation):
     rule = "rising"
 
     def variances(self, query, directions):
@@ -95,7 +95,7 @@ def test_a_class_with_the_name_of_a_built_in_one_stays_itself():
     own = mdp.make_design(mdp.Query((1, 2), FrobeniusBall(1.0), bound=9.0), PRIVACY)
     read = mdp.Release.from_json(own.release([[1.0, 2.0]]).to_json()).design.query.sensitivity
     assert type(read) is FrobeniusBall
-    assert type(read) is not mdp.FrobeniusBall
+    assert type(read) is not mdp.sensitivity.FrobeniusBall
 
 
 def test_a_text_that_names_the_built_in_class_instead_is_refused():
@@ -127,28 +127,28 @@ def test_a_text_with_a_class_that_is_not_registered_names_it():
 )
 def test_only_frozen_dataclasses_are_registered(unfit):
     with pytest.raises(mdp.ParameterError, match="frozen dataclass"):
-        mdp.register(unfit)
+        mdp.serialise.register(unfit)
 
 
 def test_an_optimal_allocation_over_a_ball_is_isotropic_whatever_the_weights():
-    query = mdp.Query((1, 3), mdp.FrobeniusBall(0.1), bound=9.0)
-    design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal([1.0, 10.0, 100.0]))
+    query = mdp.Query((1, 3), mdp.sensitivity.FrobeniusBall(0.1), bound=9.0)
+    design = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal([1.0, 10.0, 100.0]))
     assert design.colcov.same_as(mdp.make_design(query, PRIVACY, allocation="isotropic").colcov)
 
 
 def test_covariances_of_one_column_are_refused_by_sets_that_have_no_such_form():
     with pytest.raises(mdp.ParameterError, match="no form"):
-        mdp.FrobeniusBall(1.0).flat().distance(Covariance.identity(1), Covariance.identity(1))
+        mdp.sensitivity.FrobeniusBall(1.0).flat().distance(Covariance.identity(1), Covariance.identity(1))
 
 
 @dataclass(frozen=True)
-class Answering(mdp.MatrixQuery):
+class Answering(mdp.queries.MatrixQuery):
     """A query whose answer and attributes are given."""
 
     answer: object
     shape: tuple = (1, 3)
     side: str = "columns"
-    sensitivity: object = mdp.FrobeniusBall(1.0)
+    sensitivity: object = mdp.sensitivity.FrobeniusBall(1.0)
     neighbours: object = mdp.Neighbours.REPLACE
     largest: object = None
 
@@ -192,7 +192,7 @@ def test_attributes_that_do_not_fit_are_named(changes, name):
 
 
 @dataclass(frozen=True)
-class Claiming(mdp.Sensitivity):
+class Claiming(mdp.sensitivity.Sensitivity):
     """A set whose distance is given."""
 
     found: object
@@ -203,7 +203,14 @@ class Claiming(mdp.Sensitivity):
 
 
 @pytest.mark.parametrize(
-    "found", [1.0, mdp.Distance(np.nan, 0.0), mdp.Distance(0.0, 0.0), mdp.Distance(-1.0, -2.0), mdp.Distance(1.0, 2.0)]
+    "found",
+    [
+        1.0,
+        mdp.sensitivity.Distance(np.nan, 0.0),
+        mdp.sensitivity.Distance(0.0, 0.0),
+        mdp.sensitivity.Distance(-1.0, -2.0),
+        mdp.sensitivity.Distance(1.0, 2.0),
+    ],
 )
 def test_a_distance_that_is_none_is_named(found):
     with pytest.raises(mdp.ParameterError, match=r"Claiming.distance must return"):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from matrixdp import Bounds, Identity, Privacy, SecondMoment, binary, equimodal, isotropic, make_design, unimodal
+from matrixdp import Bounds, Identity, Privacy, SecondMoment, make_design
+from matrixdp.design import binary, equimodal, isotropic, unimodal
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
 from matrixdp.errors import ParameterError
 

@@ -91,7 +91,7 @@ def test_explained_stored_and_recognised():
     described = describe_design(design)
     assert described == describe_design(mdp.make_design(gram(), PRIVACY, allocation="kernel"))
     turned = mdp.Design(
-        **{**design.__getstate__(), "colcov": mdp.Covariance(design.colcov.variances, -design.directions)}
+        **{**design.__getstate__(), "colcov": mdp.noise.Covariance(design.colcov.variances, -design.directions)}
     )
     assert described == describe_design(turned)  # eigenvectors of another machine
 

@@ -19,13 +19,12 @@ from matrixdp import (
     Privacy,
     Query,
     SecondMoment,
-    Vertices,
-    binary,
     make_design,
 )
+from matrixdp.design import binary
 from matrixdp.noise.matrix import triangle_to_vector
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity import EdgeChange, FrobeniusBall, RankOneChange
+from matrixdp.sensitivity import EdgeChange, FrobeniusBall, RankOneChange, Vertices
 from matrixdp.sensitivity.limit import (
     best_covariance,
     dual_weights,

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from matrixdp import Neighbours, ParameterError, Privacy, gdp, gdp_delta, gdp_epsilon
-from matrixdp.gdp import compose_mu, gdp_mu, pure_mu, share_mu
+from matrixdp import Neighbours, ParameterError, Privacy, gdp
+from matrixdp.gdp import compose_mu, gdp_delta, gdp_epsilon, gdp_mu, pure_mu, share_mu
 
 mp.mp.dps = 80
 

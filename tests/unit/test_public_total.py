@@ -36,11 +36,13 @@ def covariance_after(noise):
 def some_noise(kind):
     rng = np.random.default_rng(0)
     if kind == "equal":
-        return mdp.MatrixGaussian(mdp.Covariance.identity(3, 2.0), mdp.Covariance.identity(4))
+        return mdp.noise.MatrixGaussian(mdp.noise.Covariance.identity(3, 2.0), mdp.noise.Covariance.identity(4))
     if kind == "diagonal":
-        return mdp.MatrixGaussian(mdp.Covariance.identity(3), mdp.Covariance.diagonal(np.exp(rng.normal(size=4))))
+        return mdp.noise.MatrixGaussian(
+            mdp.noise.Covariance.identity(3), mdp.noise.Covariance.diagonal(np.exp(rng.normal(size=4)))
+        )
     rows, columns = (x @ x.T + 0.1 * np.eye(len(x)) for x in (rng.normal(size=(3, 3)), rng.normal(size=(4, 4))))
-    return mdp.MatrixGaussian(rows, columns)
+    return mdp.noise.MatrixGaussian(rows, columns)
 
 
 @pytest.mark.parametrize("kind", ["equal", "diagonal", "dense"])
@@ -55,7 +57,7 @@ def test_error_bars_follow_from_the_adjustment(kind):
     assert np.linalg.eigvalsh(np.kron(noise.rowcov.matrix(), noise.colcov.matrix()) - expected)[0] > -1e-12
 
 
-@pytest.mark.parametrize("allocation", [None, mdp.shares([0.7, 0.2, 0.1])])
+@pytest.mark.parametrize("allocation", [None, mdp.allocations.shares([0.7, 0.2, 0.1])])
 def test_released_counts_sum_to_the_number_of_records(allocation):
     design = mdp.make_design(table(), PRIVACY, allocation=allocation)
     released = design.release(PAIRS)
@@ -76,7 +78,7 @@ def test_the_variance_is_smaller_by_one_over_the_number_of_cells():
 
 
 def test_a_cell_with_most_of_the_noise_keeps_its_error_bar():
-    noise = mdp.MatrixGaussian([1.0], [1.0, 1e40, 1.0])
+    noise = mdp.noise.MatrixGaussian([1.0], [1.0, 1e40, 1.0])
     assert adjusted_std(noise)[0] == pytest.approx([1, np.sqrt(2), 1])
 
 

@@ -15,7 +15,6 @@ from matrixdp import (
     Bounds,
     ContingencyTable,
     DataError,
-    FrobeniusBall,
     GramMatrix,
     Identity,
     Laplacian,
@@ -23,8 +22,8 @@ from matrixdp import (
     ParameterError,
     Query,
     SecondMoment,
-    Vertices,
 )
+from matrixdp.sensitivity import FrobeniusBall, Vertices
 
 RNG = np.random.default_rng(0)
 BOUNDS = Bounds([0, -1], [4, 3], names=["a", "b"])
@@ -304,7 +303,7 @@ def test_unfit_queries_are_named(make, message):
         mdp.sensitivity.RankOneChange(np.ones(3), 10),
         mdp.sensitivity.MomentsChange(np.ones(3), 10),
         mdp.sensitivity.RecordChange(np.ones(3)),
-        mdp.Vertices(np.ones((1, 3, 3))),
+        mdp.sensitivity.Vertices(np.ones((1, 3, 3))),
     ],
     ids=lambda change: type(change).__name__,
 )

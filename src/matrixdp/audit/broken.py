@@ -34,7 +34,7 @@ from matrixdp.queries import (
     TableMoments,
 )
 from matrixdp.records import with_ids
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 from matrixdp.sensitivity import (
     Distance,
     EdgeChange,

@@ -87,7 +87,7 @@ def ppca(
     privacy : Privacy
         Its delta is not used.
     data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
 
     Privacy
     -------
@@ -180,7 +180,7 @@ def sulq(
     privacy : Privacy
         The whole budget.
     data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
     components : int, optional
         Number of directions; all m by default, at the same cost.
     share : float

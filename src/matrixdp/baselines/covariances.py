@@ -106,7 +106,7 @@ def separate_cov(
     query : SecondMoment
         About the midpoint of its bounds, which are scaled to [-1, 1].
     privacy, data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
 
     Privacy
     -------
@@ -258,7 +258,7 @@ def adassp(
     query : SecondMoment
         About the midpoint of its bounds. The last feature is the target.
     privacy, data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
 
     Privacy
     -------

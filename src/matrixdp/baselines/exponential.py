@@ -41,7 +41,7 @@ def exponential(
     privacy : Privacy
         Its delta is not used.
     data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
     halved : bool
         Use epsilon/2, as the textbook's general form does for a normaliser that depends on the data. Here the
         normaliser does not, so half the budget is unused.

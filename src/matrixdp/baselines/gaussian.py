@@ -51,7 +51,7 @@ def classical_gaussian(
     privacy : Privacy
         Epsilon at most 1, where the formula holds.
     data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
 
     Privacy
     -------
@@ -131,7 +131,7 @@ def analyze_gauss(
         A symmetric one, such as SecondMoment; it holds the bounds.
     privacy : Privacy
     data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
     calibration : 'exact' or 'classical'
         As small as possible, or the published ``sqrt(2 ln(1.25/delta))/epsilon``, for epsilon up to 1.
 

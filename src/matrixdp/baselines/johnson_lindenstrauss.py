@@ -60,7 +60,7 @@ def johnson_lindenstrauss(
         taken off.
     privacy : Privacy
     data, stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
     draws : int, optional
         The dimension r that is projected on; the number of records by default. With the exact calibration more is
         better; with the published one the threshold grows with it, and there is a best value.

@@ -80,7 +80,7 @@ def laplace(
         Its delta is not used.
     data : array or table of shape (records, m)
     stream, simulation
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
     weight : float
         For a second moment, of which one triangle is drawn: the ratio of the noise on the diagonal to that off it,
         above 0 and at most 2. The default minimises the mean square error over the whole matrix if all features have

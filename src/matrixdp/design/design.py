@@ -293,8 +293,8 @@ class Design:
         stream: Stream | None = None,
         simulation: bool = False,
     ) -> Release:
-        """Release the query's answer on private data; `matrixdp.release.release` says what the options mean."""
-        from matrixdp.release.run import release  # the only import of a higher layer
+        """Release the query's answer on private data; `matrixdp.release.matrix.release` says what the options mean."""
+        from matrixdp.release.matrix import release  # the only import of a higher layer
 
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:

@@ -30,8 +30,8 @@ from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import CountTask
+from matrixdp.release.matrix import release
 from matrixdp.release.result import Release
-from matrixdp.release.run import release
 from matrixdp.types import Floats
 
 _MANY = 200  # variables above which fewer draws of the noise must do for error bars of covariances

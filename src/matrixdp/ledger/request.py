@@ -155,6 +155,8 @@ def _walk(old: Any, new: Any, name: str) -> Iterator[Difference]:
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for place, (first, second) in enumerate(zip(old, new, strict=True)):
             yield from _walk(first, second, f"{name}[{_label(first, second, place)}]")
+    elif {id(old), id(new)} == {id(None), id(_ABSENT)}:  # as an option that is not given
+        return
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
         yield Difference(name, old, new)
 

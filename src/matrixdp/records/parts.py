@@ -81,10 +81,10 @@ RUN_BY_WORKERS = frozenset(
         "design",
         "device",
         "domain",
+        "mechanisms",
         "noise",
         "queries",
         "records",
-        "release",
         "sensitivity",
         "types",
     }

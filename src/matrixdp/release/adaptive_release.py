@@ -5,32 +5,41 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.method import MethodChoice
-from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
+from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
-from matrixdp.errors import ParameterError
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
+from matrixdp.errors import ParameterError, show
+from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, Unit
-from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.release.fit_models import fit_components, fit_regression
+from matrixdp.release.notebook import ShownRelease
+from matrixdp.release.options import FITTED
 from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
 
 FORMAT = "matrixdp adaptive covariance 1"
+_RECIPES = {"means": "covariance", "correlation": "regression"}  # where a question has no settings of its own
+_SAMPLE = 16  # made-up records
 _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
 _SCALARS = ("noise_std", "radius", "learned", "evident")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptiveRelease(CovarianceRelease):
-    """A `CovarianceRelease` from a fit that learned where the data lie with a part of its budget.
+class AdaptiveRelease(ShownRelease):
+    """Mean and covariance from a fit that learned where the data lie with a part of its budget. Nothing is private.
+
+    All answers are post-processing and cost nothing.
 
     Attributes
     ----------
@@ -45,6 +54,27 @@ class AdaptiveRelease(CovarianceRelease):
     choice: MethodChoice
     aim: str
     version: str = __version__
+
+    @property
+    def method(self) -> str:
+        """How the release was made."""
+        return self.choice.method
+
+    @property
+    def reason(self) -> str:
+        """Why this method was used."""
+        return self.choice.reason
+
+    def __repr__(self) -> str:
+        size = f"N = {self.records:,}, {len(self.names)} columns"
+        return f"<{type(self).__name__} for {self.aim}: {size}, {self._guarantee()}; print shows the numbers>"
+
+    def __str__(self) -> str:
+        return f"{self.method} release, {self._guarantee()}\n{self.reason}\n{self.means()}\n{self.correlation()}"
+
+    def _guarantee(self) -> str:
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        return f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours{mark}"
 
     @property
     def privacy(self) -> Privacy:
@@ -87,8 +117,9 @@ class AdaptiveRelease(CovarianceRelease):
         """Whether the release protects nothing."""
         return self.moment.simulation
 
-    def means(self) -> Estimate:
-        """Mean and standard deviation of each number, with error bars."""
+    def means(self, by: str | None = None, group: Any = None) -> Estimate:
+        """Mean and standard deviation of each number, with error bars; a fit has no categories to group `by`."""
+        _refuse_groups(by, group)
         errors = self.moment.errors
         variances, bars = np.diagonal(self.moment.covariance), np.diagonal(errors.covariance_std)
         deviations = np.sqrt(variances)
@@ -97,26 +128,43 @@ class AdaptiveRelease(CovarianceRelease):
         value, std = np.column_stack([self.moment.mean, deviations]), np.column_stack([errors.mean_std, std])
         return Estimate(value, std, self.names, ("mean", "standard deviation"))
 
-    def covariance(self) -> Estimate:
+    def table(self, first: str, second: str, group: Any = None) -> Estimate:
+        """Raise a `ParameterError`: a fit has no categories."""
+        raise ParameterError("table needs two categories, and an adaptive release has numbers only.")
+
+    def covariance(self, group: Any = None) -> Estimate:
         """Covariance about the mean, over N; positive semidefinite."""
+        _refuse_groups(None, group)
         return Estimate(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names)
 
-    def correlation(self) -> Estimate:
+    def correlation(self, group: Any = None) -> Estimate:
         """Correlation, with error bars; NaN where a variance is zero or the error bar says nothing."""
+        _refuse_groups(None, group)
         moment = self.moment
         value, std = hide_uncertain(correlation_from_covariance(moment.covariance), moment.errors.correlation_std)
         return Estimate(value, std, self.names, self.names, np.full(value.shape, HIDDEN, object))
 
-    def components(self, count: int | None = None) -> Estimate:
+    def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""
+        _refuse_groups(None, group)
         return fit_components(self.moment, self.names, count)
 
-    def regression(self, target: str, on: Sequence[str] | None = None) -> Regression:
+    def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
 
         Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`).
         """
+        _refuse_groups(None, group)
         return fit_regression(self.moment, self.names, target, on)
+
+    def error_parts(self, kind: str = "means") -> Estimate:
+        """Each number with the error that privacy causes, the error of the records as a sample, and both together.
+
+        `kind` is 'means', 'covariance' or 'correlation'.
+        """
+        from matrixdp.release.error_parts import error_parts
+
+        return error_parts(self, kind)
 
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
@@ -142,6 +190,52 @@ class AdaptiveRelease(CovarianceRelease):
             "fitted": to_json_content(moment.fitted),
         }
         return json.dumps({**content, "digest": digest_content(content)}, allow_nan=False)
+
+
+def _refuse_groups(by: str | None, group: Any) -> None:
+    if by is not None or group is not None:
+        raise ParameterError("by and group must be left out for an adaptive release: it has numbers only.")
+
+
+def find_recipe(question: str) -> str:
+    """The settings of an adaptive fit that serve a question best."""
+    if question not in FITTED:
+        raise ParameterError(f"«question» must be one of {', '.join(FITTED)}, got {show(question)} instead.")
+    return question if question in SETTINGS else _RECIPES[question]
+
+
+def make_sample_release(
+    bounds: Bounds,
+    privacy: Privacy,
+    records: int,
+    neighbours: Neighbours,
+    *,
+    aim: str = "covariance",
+    person: Person | None = None,
+) -> AdaptiveRelease:
+    """A release of a few made-up records that fill their bounds evenly, as if they were `records`. Reads no data.
+
+    It is marked as a simulation; to try whether a release can be shown before anything is charged.
+
+    Examples
+    --------
+    >>> sample = make_sample_release(Bounds([0], [6]), Privacy(1, 1e-6), 100, Neighbours.REPLACE)
+    >>> sample.moment.covariance.shape, sample.records, sample.simulation
+    ((1, 1), 100, True)
+    """
+    made_up = np.random.default_rng(0).uniform(bounds.lower, bounds.upper, (_SAMPLE, bounds.size))
+    prepared = prepare_fit(
+        made_up,
+        replace(bounds, names=None),
+        privacy,
+        aim=find_recipe(aim),
+        records=_SAMPLE,
+        neighbours=neighbours,
+        stream=Stream(seed=0),
+        simulation=True,
+    )
+    moment = replace(prepared.fit(), bounds=bounds, records=records, person=person)
+    return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), aim)
 
 
 def digest_content(content: dict[str, Any]) -> str:

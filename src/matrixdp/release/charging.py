@@ -7,11 +7,10 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from matrixdp.adaptive.budget import FitBudget
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Gaussian, Ledger, Receipt
@@ -21,6 +20,9 @@ from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records
 from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
+
+if TYPE_CHECKING:
+    from matrixdp.adaptive.budget import FitBudget
 
 P = TypeVar("P")
 

@@ -68,7 +68,7 @@ def principal_directions(
     person : str or Person, optional
         The column that says whose row it is, if people may have several rows.
     **options
-        As for `matrixdp.release.release`.
+        As for `matrixdp.release.matrix.release`.
 
     Privacy
     -------

@@ -10,10 +10,8 @@ from matrixdp.adaptive.error_bars import sampling_bars
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import TableMoments
+from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.covariance_release import CovarianceRelease
-from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
@@ -21,7 +19,7 @@ KINDS = ("means", "covariance", "correlation")
 COLUMNS = ("value", "privacy std", "sampling std", "both")
 
 
-def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Estimate:
+def error_parts(release: AdaptiveRelease | Release, kind: str = "means") -> Estimate:
     """Each number with the error that privacy causes, the error of the records as a sample, and both together.
 
     For an adaptive release, sampling errors are those of records like the ones that its error bars are simulated with.
@@ -30,7 +28,7 @@ def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Es
 
     Parameters
     ----------
-    release : CovarianceRelease or Release
+    release : AdaptiveRelease or Release
         A `Release` must be of `TableMoments`.
     kind : 'means', 'covariance' or 'correlation'
 
@@ -39,18 +37,16 @@ def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Es
     >>> import matrixdp as mdp
     >>> data = np.random.default_rng(0).normal(size=(2000, 3))
     >>> bounds = mdp.Bounds([-5] * 3, [5] * 3, names=["a", "b", "c"])
-    >>> released = mdp.release_covariance(data, bounds, mdp.Privacy(1, 1e-6))
+    >>> released = mdp.release_table(data, bounds, mdp.Privacy(1, 1e-6), question="covariance")
     >>> 0.015 < released.error_parts("means")["a", "sampling std"] < 0.04
     True
     """
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
-    plain = release.release if isinstance(release, PlainRelease) else release
-    if not isinstance(plain, AdaptiveRelease) and not _is_table(plain):
+    if not isinstance(release, AdaptiveRelease) and not _is_table(release):
         raise ParameterError("release must be a covariance, or the moments of a table (--query everything or means).")
-    assert isinstance(plain, AdaptiveRelease | Release)
-    found = _find(plain, kind)
-    sampling = _sample_fit(plain, kind) if isinstance(plain, AdaptiveRelease) else _sample_plain(plain, kind)
+    found = _find(release, kind)
+    sampling = _sample_fit(release, kind) if isinstance(release, AdaptiveRelease) else _sample_plain(release, kind)
     if kind == "means":
         names, places = found.rows, (np.arange(len(found.rows)), np.zeros(len(found.rows), int))
         sampling = sampling[:, None]
@@ -65,7 +61,7 @@ def error_parts(release: CovarianceRelease | Release, kind: str = "means") -> Es
 
 
 def _is_table(release: object) -> bool:
-    return isinstance(release, Release) and isinstance(release.design.query, TableMoments)
+    return isinstance(release, Release) and isinstance(release.design.query, Moments | TableMoments)
 
 
 def _find(release: AdaptiveRelease | Release, kind: str) -> Estimate:

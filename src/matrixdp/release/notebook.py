@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from matrixdp.display import (
     render_numbers,
     render_table,
 )
+from matrixdp.errors import ParameterError
 from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import describe_guarantee
 from matrixdp.queries import MatrixQuery, Moments, TableMoments
@@ -65,6 +69,22 @@ class ShownRelease:
         shade = shown.value / scale[:MOST_SIDE, :MOST_SIDE]
         legend = "share of the largest value possible" if same else "value"
         return plot_matrix(shown, shade=shade, legend=legend, title=title, ax=ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a file as JSON, which `matrixdp.load` reads; the file appears when it is complete."""
+        place = Path(path)
+        draft = place.with_name(f".{uuid.uuid4().hex}")
+        try:
+            draft.write_text(self.to_json(), encoding="utf-8")
+            draft.replace(place)
+        except OSError as error:
+            raise ParameterError(f"path: {place} cannot be written: {error.strerror or error}.") from None
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def to_json(self) -> str:
+        """The release as JSON text."""
+        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         tables, note = _render_content(self)

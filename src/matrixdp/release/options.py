@@ -308,7 +308,14 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
     for option in known.values():
         if option.required and option.name not in given:
             raise option.error("must be given.")
+    require_target(given.get("question"), given.get("target"))
     return {name: OPTION[name].parse(value) for name, value in given.items()}
+
+
+def require_target(question: Any, target: Any) -> None:
+    """Raise a `ParameterError` for a report of a regression that does not name what is explained."""
+    if question == "regression" and target is None:
+        raise ParameterError("«target» must be given for «question» regression: the number that is explained.")
 
 
 def name_option(name: str) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.method import MethodChoice, choose_method
-from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.checks import check_integer
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain.bounds import Bounds
@@ -40,12 +39,11 @@ from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import open_files
 from matrixdp.records.opening import make_engine
 from matrixdp.records.records import StoredRecords
-from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe, make_sample_release
 from matrixdp.release.charging import Price, describe_design, digest, list_options, list_read_options
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, METHODS, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
-from matrixdp.release.sample import make_sample_release
 from matrixdp.serialise import to_json_content
 from matrixdp.types import Floats
 
@@ -60,7 +58,6 @@ _NUMBERS: dict[str, type[Moments | SecondMoment | Identity]] = {
 }
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
-_RECIPES = {"means": "covariance", "correlation": "regression"}  # where a question has no settings of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,8 +336,7 @@ def choose_for(
     >>> choose_for("correlation", "plain", features=4, records=442, mu=0.5)
     MethodChoice(method='plain', reason='It was requested.')
     """
-    if question not in FITTED:
-        raise ParameterError(f"«question» must be one of {', '.join(FITTED)}, got {show(question)} instead.")
+    recipe = find_recipe(question)
     if method not in METHODS:
         raise ParameterError(f"«method» must be one of {', '.join(METHODS)}, got {show(method)} instead.")
     if method != "auto":
@@ -350,14 +346,9 @@ def choose_for(
             "plain", "Means need no learned directions: a plain release has half of its budget for them."
         )
     if person is None:
-        return choose_method(features, records, mu, find_recipe(question))
+        return choose_method(features, records, mu, recipe)
     counted = "people" if person.rows is None else "rows"
-    return choose_method(features, records, mu / person.most, find_recipe(question), counted)
-
-
-def find_recipe(question: str) -> str:
-    """The settings of an adaptive fit that serve a question best."""
-    return question if question in SETTINGS else _RECIPES[question]
+    return choose_method(features, records, mu / person.most, recipe, counted)
 
 
 def _fit_bounds(request: Request) -> Bounds:

@@ -272,7 +272,9 @@ class Request:
         if self.question != "regression":
             return
         if self.target is None:
-            raise ParameterError("«target» must be given for «question» regression: the number that is explained.")
+            if self.on is not None:
+                raise ParameterError("«target» must be given with «on»: the number that is explained.")
+            return
         columns = self.choose_columns()
         self._choose([self.target], "target")
         features = self.on or [name for name in columns.names if name != self.target]

@@ -90,6 +90,10 @@ class Release(ShownRelease, Guaranteed):
         Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
     missing : 'error' or 'midpoint'
         Whether missing values, if there were any, were replaced by the middle of their bounds.
+    aim : str
+        The question that the release was made for, if there was a choice of method; otherwise empty.
+    reason : str
+        Why this method was used.
     """
 
     matrix: Floats
@@ -97,6 +101,24 @@ class Release(ShownRelease, Guaranteed):
     version: str = __version__
     simulation: bool = False
     missing: str = "error"
+    aim: str = ""
+    reason: str = ""
+
+    @property
+    def method(self) -> str:
+        """How the release was made: noise was added to an answer."""
+        return "plain"
+
+    @property
+    def records(self) -> int:
+        """The public number of records, of people, or of rows that count; 0 for a graph."""
+        return int(getattr(self.design.query, "records", 0))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        query = self.design.query
+        return query.columns.names if isinstance(query, TableMoments) else query.names or ()
 
     @property
     def std(self) -> Floats:
@@ -214,9 +236,19 @@ class Release(ShownRelease, Guaranteed):
         """Principal components of the numbers, standardised, with error bars."""
         return components(self.matrix, self.design, count, group)
 
+    def error_parts(self, kind: str = "means") -> Estimate:
+        """Each number with the error that privacy causes, the error of the records as a sample, and both together.
+
+        `kind` is 'means', 'covariance' or 'correlation'; for moments of a table.
+        """
+        from matrixdp.release.error_parts import error_parts
+
+        return error_parts(self, kind)
+
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
-        return json.dumps({**self.facts(_FORMAT), "matrix": self.matrix.tolist()}, allow_nan=False)
+        chosen = {"aim": self.aim, "method": self.method, "reason": self.reason} if self.reason else {}
+        return json.dumps({**self.facts(_FORMAT), **chosen, "matrix": self.matrix.tolist()}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Release:
@@ -229,7 +261,7 @@ class Release(ShownRelease, Guaranteed):
             matrix = np.array(content["matrix"], np.float64)
             if not np.isfinite(matrix).all():
                 raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
-            return cls(matrix, *read_facts(content, shape=matrix.shape))
+            return cls(matrix, *read_facts(content, shape=matrix.shape), **read_choice(content))
 
 
 def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
@@ -238,6 +270,14 @@ def require_same_release(released: Guaranteed, design: Design, missing: str, acc
     new = {"missing": missing, "structured": design.structure is not None}
     if differences := find_differences(old, new):
         raise changed_request_error(account.dataset, account.request, "", differences)
+
+
+def read_choice(content: Any) -> dict[str, Any]:
+    """The question that a release was made for, and why its method was used."""
+    found = {name: content.get(name, "") for name in ("aim", "reason")}
+    if any(not isinstance(text, str) or not text.isprintable() for text in found.values()):
+        raise ParameterError("aim and reason must be words; the text was altered.")
+    return found
 
 
 @contextmanager

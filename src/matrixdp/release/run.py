@@ -1,41 +1,36 @@
-"""`run`: from a plan and private records to a release that was charged once; and the release of a single design."""
+"""`run`: from a plan and private records to a release that was charged once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from matrixdp.adaptive.moment import prepare_fit
-from matrixdp.checks import check_flag
-from matrixdp.design.design import Design, check_design
-from matrixdp.domain.clipping import check_missing
 from matrixdp.errors import DataError, RequestPendingError
-from matrixdp.ledger import Ledger, Receipt
+from matrixdp.ledger import Receipt
 from matrixdp.ledger.request import Difference, changed_request_error
-from matrixdp.mechanisms.mechanism import check_stream, draw_answer, prepare
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.queries import TableMoments
-from matrixdp.records import Blocks, as_records, is_out_of_core, require_rereadable, with_ids
+from matrixdp.records import Blocks, as_records, is_out_of_core, read_array, require_rereadable, with_ids
 from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import CountTask, StoredRecords
-from matrixdp.records.tables import count_rows
+from matrixdp.records.records import ColumnOrder, CountTask, MappedRecords, StoredRecords
+from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.charging import Account, Paid, Price, design_price, list_options, make_once, open_account
+from matrixdp.release.charging import Account, Paid, make_once
 from matrixdp.release.dataset import DatasetRelease, write_dataset
 from matrixdp.release.directions import PrincipalDirections, principal_directions
+from matrixdp.release.matrix import release_design
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan
-from matrixdp.release.reading import read_release
+from matrixdp.release.reading import from_json
 from matrixdp.release.request import Request
-from matrixdp.release.result import Release, require_same_release
+from matrixdp.release.result import Release
 
 DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
 
@@ -128,7 +123,8 @@ def run(
     assert design is not None  # of a plain release
     request = plan.request
     paid = release_design(design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise)
-    return Outcome(paid.release, plan, paid.receipt, learned)
+    chosen = {} if plan.choice is None else {"aim": request.question, "reason": plan.choice.reason}
+    return Outcome(replace(paid.release, **chosen), plan, paid.receipt, learned)
 
 
 def check_budget(plan: Plan, account: Account) -> bool:
@@ -217,7 +213,7 @@ def _release_fit(
 ) -> Paid:
     """Charge and make the adaptive fit of a plan."""
     assert plan.choice is not None  # of an adaptive fit
-    choice, question = plan.choice, plan.request.question
+    choice, question, data = plan.choice, plan.request.question, _order_columns(plan, data)
     options: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
     return make_once(
         account,
@@ -238,8 +234,19 @@ def _release_fit(
     )
 
 
+def _order_columns(plan: Plan, data: Any) -> Any:
+    """Data whose columns have no names, in the order of the fit, which has the target of a regression last."""
+    names = plan.request.choose_columns().names
+    order = [names.index(name) for name in plan.bounds.names or ()]
+    if order == sorted(order):
+        return data
+    if is_out_of_core(data):
+        return MappedRecords(as_records(data), ColumnOrder(tuple(order)), named=True)
+    return data if column_names(data) is not None else read_array(data, len(names))[:, order]
+
+
 def _read_fit(text: str) -> AdaptiveRelease:
-    found = read_release(text)
+    found = from_json(text)
     assert isinstance(found, AdaptiveRelease)  # the ledger has compared its description
     return found
 
@@ -264,99 +271,3 @@ def _learn_directions(
         simulation=simulation,
         **paying,
     )
-
-
-def release(
-    design: Design,
-    data: Any,
-    *,
-    clip: bool = True,
-    missing: str = "error",
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    allowance: str | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
-) -> Release:
-    """Release the answer of a design's query on private data.
-
-    Parameters
-    ----------
-    design : Design
-    data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
-        Arrays on a GPU (CuPy, PyTorch, JAX) are summed there; a noisy data set stays there (`Release.to_host`).
-    clip : bool
-        Move records into their bounds; otherwise one outside is an error.
-    missing : 'error' or 'midpoint'
-        Whether NaN and infinity raise an error or are replaced with the midpoint of their bounds.
-    ledger : Ledger or path, optional
-        Where the release is charged, before its first random bit is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
-    request : str, optional
-        Request id. A later call with the same id and the same options returns the stored release, without a charge and
-        without reading the data: after a correction of the data, use a new id. With another design, `clip`, `missing`
-        or way to read the data, it is refused with a `LedgerError` that names what differs. If another process releases
-        the same request, its release is waited for (`Ledger.wait`).
-    allowance : str, optional
-        The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
-    stream : Stream, optional
-        For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
-    simulation : bool
-        Must be True if a stream is given. The release is permanently marked as a simulation.
-
-    Privacy
-    -------
-    `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
-    from random bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the
-    cumulative privacy loss is not tracked.
-    """
-    check_stream(stream, simulation=simulation)
-    check_design(design)
-    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
-    paid = release_design(design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation)
-    released: Release = paid.release
-    return released
-
-
-def release_design(
-    design: Design,
-    data: Any,
-    account: Account | None,
-    *,
-    clip: bool = True,
-    missing: str = "error",
-    aims: Mapping[str, Any] = MappingProxyType({}),
-    ready: Callable[[], object] | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
-) -> Paid:
-    """`release` for an account; `aims` are further public options, which a repeat of the request must have again."""
-    check_design(design)
-    check_flag(clip, "clip")
-    check_missing(missing)
-
-    def find_price() -> Price:
-        assert account is not None  # otherwise there is no price
-        return design_price(design, account, lambda: {**list_options(design, data, clip=clip, missing=missing), **aims})
-
-    def read(text: str) -> Release:
-        assert account is not None  # otherwise nothing is stored
-        released = Release.from_json(text)
-        require_same_release(released, design, missing, account)
-        return released
-
-    def make(prepared: Any, _: Receipt | None) -> Release:
-        noisy = draw_answer(design, prepared, stream, simulation=simulation)
-        return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing)
-
-    with np.errstate(all="ignore"):  # a warning could reveal private data
-        return make_once(
-            account,
-            find_price,
-            read=read,
-            prepare=lambda: prepare(design, data, clip=clip, missing=missing),
-            make=make,
-            ready=ready,
-        )

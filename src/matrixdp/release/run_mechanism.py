@@ -46,8 +46,8 @@ def release_mechanism(
     privacy : Privacy
     data : array or table of shape (records, features), or what the query takes
     ledger, dataset, request, allowance, stream, simulation
-        As for `matrixdp.release.release`: the charge is committed before the mechanism runs, and a request id that was
-        used before with the same query, budget and options returns the stored release without a charge.
+        As for `matrixdp.release.matrix.release`: the charge is committed before the mechanism runs, and a request id
+        that was used before with the same query, budget and options returns the stored release without a charge.
     **options
         Passed to the mechanism.
 

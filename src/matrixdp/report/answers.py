@@ -22,9 +22,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.covariance_release import CovarianceRelease
 from matrixdp.release.error_parts import error_parts
-from matrixdp.release.plain_release import PlainRelease
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
@@ -82,8 +80,6 @@ class Answer:
 
 def as_answerable(release: object) -> Answerable | None:
     """The part of a release that questions are asked of, or None if there is none."""
-    if isinstance(release, PlainRelease):
-        return release.release
     if isinstance(release, AdaptiveRelease):
         return release
     if isinstance(release, Release) and isinstance(release.design.query, TableMoments | Moments):
@@ -131,7 +127,7 @@ def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: boo
     return Answer(kind.capitalize(), "column", found, notes, name=kind)
 
 
-def answer_sampling(release: CovarianceRelease | Release, kind: str) -> Answer:
+def answer_sampling(release: AdaptiveRelease | Release, kind: str) -> Answer:
     """The error that privacy adds and the sampling error, for 'means', 'covariance' or 'correlation'."""
     notes = (
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
@@ -225,7 +221,7 @@ def _require_table(release: Asked) -> Any:
     )
 
 
-def list_notes(release: Answerable | CovarianceRelease, answer: Answer) -> tuple[str, ...]:
+def list_notes(release: Answerable | AdaptiveRelease, answer: Answer) -> tuple[str, ...]:
     """All sentences that go with an answer."""
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
     if release.simulation:
@@ -233,7 +229,7 @@ def list_notes(release: Answerable | CovarianceRelease, answer: Answer) -> tuple
     return (*answer.notes, NO_COST, *caveats)
 
 
-def to_facts(release: Answerable | CovarianceRelease, answer: Answer) -> dict[str, Any]:
+def to_facts(release: Answerable | AdaptiveRelease, answer: Answer) -> dict[str, Any]:
     """The answer as the content of a JSON document."""
     notes = list(list_notes(release, answer))
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}

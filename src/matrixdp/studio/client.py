@@ -149,9 +149,9 @@ class Studio:
 
     def release(self, request_id: str) -> Any:
         """A release, as `matrixdp.read_release` gives it, for post-processing, which costs nothing."""
-        from matrixdp.release.reading import read_release
+        from matrixdp.release.reading import from_json
 
-        return read_release(self.file(request_id, "release.json").decode())
+        return from_json(self.file(request_id, "release.json").decode())
 
     def register(self, name: str, table: str, *, epsilon: float, delta: float, **options: str) -> dict[str, Any]:
         """Register a data set; for curators. The options are `neighbours` and `unit`."""

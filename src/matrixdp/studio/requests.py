@@ -313,6 +313,6 @@ class Results:
 @lru_cache(maxsize=4)
 def _read_release(path: Path, _changed: int) -> Any:
     """A release, which is checked when it is read for the first time."""
-    from matrixdp.release.reading import read_release  # slow to import
+    from matrixdp.release.reading import from_json  # slow to import
 
-    return read_release(path.read_text(encoding="utf-8"))
+    return from_json(path.read_text(encoding="utf-8"))

@@ -18,7 +18,6 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.plain_release import PlainRelease
 from matrixdp.report.answers import (
     Answer,
     Answerable,
@@ -215,8 +214,8 @@ def show_table(answer: Answer) -> Markup:
     return Markup(table)  # noqa: S704 (it has escaped all names)
 
 
-def to_python(question: Question, stored: Any) -> str:
-    """Lines of Python that print the same answer from the downloaded file of `stored`, the whole release."""
+def to_python(question: Question) -> str:
+    """Lines of Python that print the same answer from the downloaded file of the release."""
     calls: dict[str, tuple[str, list[Any]]] = {
         "means_by": ("means", [question.by]),
         "table": ("table", [question.rows, question.columns]),
@@ -224,11 +223,8 @@ def to_python(question: Question, stored: Any) -> str:
     }
     method, arguments = calls.get(question.kind, (question.kind, []))
     written = [*map(repr, arguments), *([f"group={question.group!r}"] if question.group else [])]
-    part = ".release" if isinstance(stored, PlainRelease) else ""
     return (
-        "from pathlib import Path\n\nimport matrixdp as mdp\n\n"
-        f'release = mdp.read_release(Path("release.json").read_text()){part}\n'
-        f"print(release.{method}({', '.join(written)}))"
+        f'import matrixdp as mdp\n\nrelease = mdp.load("release.json")\nprint(release.{method}({", ".join(written)}))'
     )
 
 
@@ -286,7 +282,7 @@ def _show(request: Request, studio: Studio, viewer: Viewer, request_id: str) -> 
     privacy = Privacy(found.spec.epsilon, found.spec.delta)
     context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None}
     if release is not None and choices.kinds:
-        context |= _describe_answer(request, release, stored, choices)
+        context |= _describe_answer(request, release, choices)
     if context["answer"]:
         context["dates"] = _describe_dates(found.schema, context["answer"])
     odds = ""
@@ -310,7 +306,7 @@ def _show(request: Request, studio: Studio, viewer: Viewer, request_id: str) -> 
     )
 
 
-def _describe_answer(request: Request, release: Answerable, stored: Any, choices: Choices) -> dict[str, Any]:
+def _describe_answer(request: Request, release: Answerable, choices: Choices) -> dict[str, Any]:
     """What the template needs to show a question and its answer, or why there is none."""
     question = None
     try:
@@ -331,7 +327,7 @@ def _describe_answer(request: Request, release: Answerable, stored: Any, choices
         "hidden": bool((~estimate.reliable).any()),
         "charts": draw_answer(release, question.kind, answer),
         "notes": list_notes(release, answer),
-        "python": to_python(question, stored),
+        "python": to_python(question),
     }
 
 

@@ -54,7 +54,7 @@ def test_a_covariance_has_the_same_bits(data, folder, neighbours, directions):
         assert np.array_equal(outside.location_, mean)
     assert outside.n_features_in_ == 3
     assert list(outside.feature_names_in_) == list(NAMES)
-    blocks = mdp.Blocks(lambda: iter(np.array_split(data[0], 7)))
+    blocks = mdp.records.Blocks(lambda: iter(np.array_split(data[0], 7)))
     assert np.array_equal(estimator.fit(blocks).covariance_, expected)
 
 
@@ -124,6 +124,6 @@ def test_few_records_for_their_features(tmp_path):
     bounds, privacy = mdp.Bounds([-3] * 6, [3] * 6), mdp.Privacy(0.5, 1e-6)
     streams = [{"stream": mdp.Stream(seed=1), "simulation": True} for _ in range(2)]
     inside = private_moment(X, bounds, privacy, **streams[0])
-    outside = private_moment(mdp.Blocks(lambda: iter(np.array_split(X, 5))), bounds, privacy, **streams[1])
+    outside = private_moment(mdp.records.Blocks(lambda: iter(np.array_split(X, 5))), bounds, privacy, **streams[1])
     assert not inside.fitted.learned
     assert np.array_equal(inside.covariance, outside.covariance)

@@ -121,7 +121,7 @@ def test_the_number_of_rows_has_no_limit():
 def test_more_rows_of_a_person_than_were_counted_are_an_error(step):
     """In records that grow while a fit reads them, each row of a person who had one would weigh one."""
     data, rows = make_people(20).sort_values("id"), [20]
-    grown = mdp.Blocks(lambda: [data.iloc[: rows[0]].assign(id=data.id.to_numpy()[0])])
+    grown = mdp.records.Blocks(lambda: [data.iloc[: rows[0]].assign(id=data.id.to_numpy()[0])])
     records = validate_records(grown, BOUNDS, PERSON)[1](1)
     ball = Bounds([-8] * 3, [8] * 3, radius=1.0)
     arguments = {"counter": ([0.3],), "excess": (0.2, 1.0), "moment": (ball, 1)}[step]

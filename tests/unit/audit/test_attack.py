@@ -29,7 +29,7 @@ QUERIES = {
 
 
 def mean_query(radius, function=np.mean):
-    return mdp.Query((1, 1), mdp.FrobeniusBall(radius), 10.0, lambda data: function(data).reshape(1, 1))
+    return mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(radius), 10.0, lambda data: function(data).reshape(1, 1))
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -68,7 +68,7 @@ def test_a_function_with_a_generator_of_records():
         return "x" * int(rng.integers(0, 8))
 
     for radius, broken in ((1.0, False), (0.9, True)):
-        query = mdp.Query((1, 1), mdp.FrobeniusBall(radius), 100.0, count, neighbours="add-remove")
+        query = mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(radius), 100.0, count, neighbours="add-remove")
         found = attack(mdp.make_design(query, PRIVACY), generate=generate, records=5)
         assert found.broken == broken
         assert isinstance(found.data, list)

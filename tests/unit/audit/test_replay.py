@@ -47,7 +47,7 @@ def test_the_loss_of_transcripts_has_the_law_of_a_gaussian_shift():
     for query, first, second in (
         (mdp.SecondMoment(BOX, 1), [[1, 1]], [[1, -1]]),
         (mdp.Identity(BOX, 1), [[1, 1]], [[-1, -1]]),
-        (mdp.Query((2, 2), mdp.Vertices([[[1.0, 2], [0, 0]]]), 5.0), [[1.0, 2], [0, 0]], np.zeros((2, 2))),
+        (mdp.Query((2, 2), mdp.sensitivity.Vertices([[[1.0, 2], [0, 0]]]), 5.0), [[1.0, 2], [0, 0]], np.zeros((2, 2))),
     ):
         design = mdp.make_design(query, mdp.Privacy(20, 1e-3), allocation="optimal")
         found = [replay(design.release, first, second, seed=s) for s in range(300)]

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from matrixdp import Bounds, Identity, ParameterError, Privacy, SecondMoment, gdp_epsilon, isotropic_scale
+from matrixdp import Bounds, Identity, ParameterError, Privacy, SecondMoment
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian
+from matrixdp.design import isotropic_scale
+from matrixdp.gdp import gdp_epsilon
 
 IDENTITY = Identity(Bounds([0, 0], [3, 4]), records=2)
 MOMENT = SecondMoment(Bounds([-1] * 4, [1] * 4), records=2021)

@@ -119,7 +119,7 @@ def test_a_discriminant_analysis_for_people(released, matrixdp):
 def test_releases_of_numbers_answer_what_follows_from_them(clinic, matrixdp, query):
     words = ("release", "clinic.csv", "--schema", "schema.toml", "--query", query, "--out", query)
     assert matrixdp(*words, *BUDGET, "--no-ledger").code == 0
-    release = mdp.read_release(Path(query, "release.json").read_text())
+    release = mdp.from_json(Path(query, "release.json").read_text())
     found = json.loads(matrixdp("answer", "correlation", query, "--json").out)
     expected = release.correlation()
     np.testing.assert_array_equal(np.array(found["value"], float), expected.value)

@@ -12,8 +12,8 @@ from matrixdp.estimators import PrivateRidge
 
 rng = np.random.default_rng(0)
 design = mdp.make_design(mdp.Adjacency(3), mdp.Privacy(1, 1e-6))
-mean = mdp.Query((1, 1), mdp.FrobeniusBall(0.25), 5.0, lambda x: np.clip(x, 0, 1).mean().reshape(1, 1))
-wrong = mdp.Query((1, 1), mdp.FrobeniusBall(0.1), 5.0, lambda x: np.clip(x, 0, 1).mean().reshape(1, 1))
+mean = mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(0.25), 5.0, lambda x: np.clip(x, 0, 1).mean().reshape(1, 1))
+wrong = mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(0.1), 5.0, lambda x: np.clip(x, 0, 1).mean().reshape(1, 1))
 ridge = PrivateRidge(bounds=mdp.Bounds([0, 0], [1, 9]), target_bounds=(0, 1), neighbours="add-remove", records=30)
 text = "text"
 

@@ -19,7 +19,9 @@ def test_it_predicts_the_standard_deviation_of_every_entry(clinic, matrixdp):
     facts = matrixdp(*words("moments", "--importance", "bmi=4", "--json")).json()
     bounds = mdp.Bounds([18, 15], [90, 45])
     weights = np.array([1, 4]) / bounds.halfwidths**2
-    design = mdp.make_design(mdp.Moments(bounds, 500), mdp.Privacy(1, 1e-6), allocation=mdp.optimal(weights))
+    design = mdp.make_design(
+        mdp.Moments(bounds, 500), mdp.Privacy(1, 1e-6), allocation=mdp.allocations.optimal(weights)
+    )
     assert facts["std"] == design.std.tolist()
     assert facts["columns"] == ["1", "age", "bmi"]
     assert facts["mu"] == design.distance

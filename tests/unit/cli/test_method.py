@@ -40,7 +40,7 @@ def test_numbers_are_fitted_adaptively_and_the_output_says_so(clinic, matrixdp, 
     assert "small privacy loss" in done.out
     assert "a factor of 2.72, except with probability 1e-06" in done.out
     assert "hardly" not in done.out
-    found = mdp.read_release(Path("out/release.json").read_text())
+    found = mdp.from_json(Path("out/release.json").read_text())
     assert (found.method, found.aim) == ("adaptive", query)
     page = Path("out/report.html").read_text()
     assert "adaptive fit" in page
@@ -59,7 +59,7 @@ def test_a_regression_has_a_target_and_error_bars(clinic, matrixdp):
     assert terms["rows"] == ["intercept", "age"]
     assert 0 <= share["value"][0][0] <= 1
     lines = {line["row"]: line for line in read_csv("regression.csv") if line["column"] == "coefficient"}
-    found = mdp.read_release(Path("out/release.json").read_text()).regression("bmi", ["age"])
+    found = mdp.from_json(Path("out/release.json").read_text()).regression("bmi", ["age"])
     assert float(lines["age"]["value"]) == found.coefficients[1]
     assert float(lines["age"]["std"]) == found.noise_std[1] > 0
     assert read_csv("regression.csv")[-1]["std"] == ""
@@ -106,7 +106,7 @@ def test_a_plain_release_can_be_asked_for(clinic, matrixdp, query):
     done = matrixdp(*release(query, *target, "--method", "plain"))
     assert done.code == 0, done.err
     assert "Method: a plain release. It was requested." in done.out
-    assert isinstance(mdp.read_release(Path("out/release.json").read_text()), mdp.Release)
+    assert isinstance(mdp.from_json(Path("out/release.json").read_text()), mdp.Release)
 
 
 @pytest.mark.parametrize(

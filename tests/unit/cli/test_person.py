@@ -9,7 +9,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from matrixdp import Ledger, Person, Release, read_release
+from matrixdp import Ledger, Person, Release, from_json
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from unit.cli.conftest import BUDGET
 
@@ -93,7 +93,7 @@ def test_each_person_counts_once(query, data, visits, matrixdp, ledger):
     answer = matrixdp(*argv(data, query, *PERSON, *more, "--ledger", "l.db", "--dataset", "visits", "--json"))
     assert answer.code == 0, answer.err
     assert answer.json()["unit"] == "person:patient_id"
-    release = read_release(Path("out/release.json").read_text())
+    release = from_json(Path("out/release.json").read_text())
     records = release.design.query.records if isinstance(release, Release) else release.records
     assert records == PEOPLE  # counted, since their number is public
     assert isinstance(release, AdaptiveRelease) == (query in ("covariance", "correlation", "components", "regression"))
@@ -133,7 +133,7 @@ def test_rows_count_up_to_a_number_a_person(visits, matrixdp):
     page = Path("out/report.html").read_text()
     assert "about 900 rows" in page
     assert "with more than 3 of them together count as 3" in page
-    found = read_release(Path("out/release.json").read_text())
+    found = from_json(Path("out/release.json").read_text())
     assert found.moment.person == Person("patient_id", rows=3)
 
 

@@ -46,7 +46,7 @@ def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data, m
     assert np.array_equal(np.array([row[1:] for row in rows[1:]], float), matrix)
     table = pq.read_table("out/matrix.parquet")
     assert np.array_equal(table.select(["age", "bmi"]).to_pandas().to_numpy(), matrix)
-    release = mdp.read_release(Path("out/release.json").read_text())
+    release = mdp.from_json(Path("out/release.json").read_text())
     assert np.array_equal(release.covariance().value, matrix)
     (charge,) = read_charges()
     assert charge.released

@@ -133,7 +133,7 @@ def test_mechanisms_show_their_matrix_and_that_they_are_for_comparison(name):
 @pytest.mark.parametrize("method", ["adaptive", "plain"])
 def test_a_release_without_a_matrix_shows_its_means_and_correlation(method):
     options = {"method": method, "stream": matrixdp.Stream(seed=1), "simulation": True}
-    release = matrixdp.release_covariance(RECORDS, BOUNDS, PRIVACY, **options)
+    release = matrixdp.release_table(RECORDS, BOUNDS, PRIVACY, **options)
     text = read(release)
     assert f"{method}: It was requested." in text
     assert "Means" in text

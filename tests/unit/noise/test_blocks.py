@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from forked_child import in_child
-from matrixdp import Bounds, Identity, MatrixGaussian, ParameterError, Privacy, Stream, StreamError, make_design
-from matrixdp.noise import Covariance, blocks
+from matrixdp import Bounds, Identity, ParameterError, Privacy, Stream, StreamError, make_design
+from matrixdp.noise import Covariance, MatrixGaussian, blocks
 from matrixdp.noise.blocks import BLOCK, draw_blocks, read_threads
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 

@@ -134,7 +134,7 @@ def test_a_released_laplacian_has_rows_that_sum_to_zero():
 def test_noise_on_entries_where_nodes_are_not_alike():
     for options in (
         {"allocation": "isotropic"},
-        {"allocation": mdp.shares([0.4, 0.3, 0.2, 0.1])},
+        {"allocation": mdp.allocations.shares([0.4, 0.3, 0.2, 0.1])},
         {"directions": np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]},
         {"calibration": "theorem2"},
     ):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import matrix_normal
 
-from matrixdp import Covariance, MatrixGaussian, ParameterError, Stream
+from matrixdp import ParameterError, Stream
+from matrixdp.noise import Covariance, MatrixGaussian
 
 RNG = np.random.default_rng(0)
 

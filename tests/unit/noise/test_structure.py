@@ -24,7 +24,7 @@ def designs():
     for neighbours in ("replace", "add-remove"):
         for directions in (None, rotation(4)):
             bounds = mdp.Bounds([-1, -2, -3, -0.1], [1, 2, 3, 0.1])
-            shares = mdp.shares([0.4, 0.3, 0.2, 0.1])
+            shares = mdp.allocations.shares([0.4, 0.3, 0.2, 0.1])
             for query in (
                 mdp.SecondMoment(bounds, 50, neighbours=neighbours),
                 mdp.Moments(bounds, 50, neighbours=neighbours),

@@ -214,7 +214,7 @@ def test_mistakes_are_answered(options, message):
 def test_directions_and_allocations_are_refused():
     query = mdp.TableMoments(TABLE, N)
     with pytest.raises(mdp.ParameterError, match="importance to columns"):
-        mdp.make_design(query, PRIVACY, allocation=mdp.shares(np.arange(1, 14) / 91))
+        mdp.make_design(query, PRIVACY, allocation=mdp.allocations.shares(np.arange(1, 14) / 91))
     assert mdp.make_design(query, PRIVACY, allocation="isotropic").distance <= PRIVACY.mu
 
 

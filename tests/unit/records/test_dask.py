@@ -64,7 +64,7 @@ def test_a_cluster_gives_the_same_bits_in_every_way(tmp_path, data, cluster, led
 
     for method in ("adaptive", "plain"):
         whole, parts = (
-            mdp.release_covariance(source, BOUNDS, PRIVACY, method=method, stream=mdp.Stream(seed=1), simulation=True)
+            mdp.release_table(source, BOUNDS, PRIVACY, method=method, stream=mdp.Stream(seed=1), simulation=True)
             for source in (data, mdp.open_records(folder, workers=cluster))
         )
         assert parts.to_json() == whole.to_json()
@@ -75,9 +75,7 @@ def test_a_cluster_gives_the_same_bits_in_every_way(tmp_path, data, cluster, led
     with pytest.raises(mdp.DataError, match=r"005\.parquet is empty"):
         design.release(mdp.open_records(folder, workers=cluster), ledger=ledger, dataset="clinic")
     with pytest.raises(mdp.DataError, match=r"005\.parquet is empty"):
-        mdp.release_covariance(
-            mdp.open_records(folder, workers=cluster), BOUNDS, PRIVACY, ledger=ledger, dataset="clinic"
-        )
+        mdp.release_table(mdp.open_records(folder, workers=cluster), BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
     assert charges(ledger) == []
     with pytest.raises(mdp.ParameterError, match="threads for data in the memory of this process"):
         answer(QUERY, mdp.open_records(iter([data]), workers=cluster))

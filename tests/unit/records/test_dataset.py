@@ -25,8 +25,8 @@ QUERY = mdp.Identity(BOUNDS, RECORDS)
 TURN = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
 DESIGNS = {
     "axes": mdp.make_design(QUERY, PRIVACY),
-    "shares": mdp.make_design(QUERY, PRIVACY, allocation=mdp.shares([0.6, 0.3, 0.1])),
-    "directions": mdp.make_design(QUERY, PRIVACY, directions=TURN, allocation=mdp.shares([0.6, 0.3, 0.1])),
+    "shares": mdp.make_design(QUERY, PRIVACY, allocation=mdp.allocations.shares([0.6, 0.3, 0.1])),
+    "directions": mdp.make_design(QUERY, PRIVACY, directions=TURN, allocation=mdp.allocations.shares([0.6, 0.3, 0.1])),
     "ball": mdp.make_design(mdp.Identity(mdp.Bounds([-1, -2, 0], [1, 3, 1], NAMES, radius=1.0), RECORDS), PRIVACY),
 }
 
@@ -61,7 +61,7 @@ def test_no_partition_and_no_number_of_workers_changes_a_bit(tmp_path, data, fol
     assert first.shape == (RECORDS, 3)
     other = write_parts(tmp_path / "other", data, parts=11)
     assert np.array_equal(simulate(design, other, tmp_path / "second", workers=3), first)
-    blocks = mdp.Blocks(lambda: (make_table(data[i : i + 77]) for i in range(0, RECORDS, 77)))
+    blocks = mdp.records.Blocks(lambda: (make_table(data[i : i + 77]) for i in range(0, RECORDS, 77)))
     assert np.array_equal(simulate(design, blocks, tmp_path / "third"), first)
 
 

@@ -67,7 +67,7 @@ def sources(folder, table):
     yield "pandas", table.to_pandas()
     yield "polars", pl.from_arrow(table)
     yield "reversed", table.take(np.arange(len(table))[::-1])
-    yield "batches", mdp.Blocks(lambda: table.to_batches(max_chunksize=137))
+    yield "batches", mdp.records.Blocks(lambda: table.to_batches(max_chunksize=137))
     yield "spark", spark.SparkRecords(Frame(table, 5))
     dd = pytest.importorskip("dask.dataframe")
     yield "dask", dd.from_pandas(table.to_pandas(), npartitions=6)
@@ -112,9 +112,11 @@ def test_arrays_with_ids_apart():
     table = make_table()
     data = np.column_stack([table.column(name).to_numpy() for name in "abc"])
     query = QUERIES["moments"]
-    assert np.array_equal(answer(query, mdp.with_ids(data, table.column("id").to_numpy())), answer(query, table))
+    assert np.array_equal(
+        answer(query, mdp.records.with_ids(data, table.column("id").to_numpy())), answer(query, table)
+    )
     with pytest.raises(mdp.DataError, match="one for each row"):
-        mdp.with_ids(data, [1, 2])
+        mdp.records.with_ids(data, [1, 2])
     with pytest.raises(mdp.DataError, match="with_ids"):
         answer(query, data)
 
@@ -265,7 +267,7 @@ def test_records_that_change_between_the_passes_are_an_error():
     for other in tables[1:]:
         readings = iter([tables[0], other])
         with pytest.raises(mdp.DataError, match="changed while they were read"):
-            answer(QUERIES["moments"], mdp.Blocks(lambda readings=readings: (next(readings),)))
+            answer(QUERIES["moments"], mdp.records.Blocks(lambda readings=readings: (next(readings),)))
 
 
 def test_two_people_who_share_a_hash_are_noticed(monkeypatch):
@@ -282,7 +284,7 @@ def test_two_people_who_share_a_hash_are_noticed(monkeypatch):
             return (first if len(set(keys)) > 1 else first * np.uint64(0)), second
 
     monkeypatch.setattr(people_module, "IdHash", Colliding)
-    (people,) = count_people(mdp.Blocks(lambda: (pa.table({"id": ["a", "b", "a"]}),)), mdp.Person("id"), 2)
+    (people,) = count_people(mdp.records.Blocks(lambda: (pa.table({"id": ["a", "b", "a"]}),)), mdp.Person("id"), 2)
     assert sorted(people.rows.tolist()) == [1, 2]
     assert len(set(keys)) == 2
 
@@ -300,7 +302,9 @@ def test_the_number_of_rows_of_people_in_many_parts():
 
 
 def test_the_number_of_people():
-    assert number_of_people(mdp.Blocks(lambda: make_table().to_batches(50)), mdp.Person("id"), rows=ROWS) == PEOPLE
+    assert (
+        number_of_people(mdp.records.Blocks(lambda: make_table().to_batches(50)), mdp.Person("id"), rows=ROWS) == PEOPLE
+    )
 
 
 def test_a_hash_table_finds_what_is_in_it_and_nothing_else():
@@ -318,7 +322,7 @@ def test_a_hash_table_finds_what_is_in_it_and_nothing_else():
 
 def test_what_is_private_is_not_in_short_forms():
     """Clusters write the short form of a task that fails into their logs."""
-    data = mdp.with_ids(np.full((7, 1), 0.125), ["ann"] * 7)
+    data = mdp.records.with_ids(np.full((7, 1), 0.125), ["ann"] * 7)
     (people,) = count_people(data, mdp.Person("id"), 1)
     (block,) = data
     for text in map(repr, (people, block)):

@@ -74,7 +74,7 @@ ARRAYS = {
     "piece of a map": lambda folder, data: mapped(folder, np.concatenate([data[:5], data]))[5:],
     "iterator": lambda folder, data: iter(np.array_split(data, 9)),
     "generator of tables": lambda folder, data: (make_table(piece) for piece in np.array_split(data, 4)),
-    "blocks": lambda folder, data: mdp.Blocks(lambda: iter(np.array_split(data, 5))),
+    "blocks": lambda folder, data: mdp.records.Blocks(lambda: iter(np.array_split(data, 5))),
 }
 
 
@@ -210,10 +210,13 @@ def test_another_order_of_columns_is_corrected_or_named(tmp_path, data):
         pq.write_table(piece, tmp_path / "set" / f"{i}.parquet")
     assert np.array_equal(answer(unnamed, tmp_path / "set"), answer(unnamed, data))
     for kind in (lambda table: table, lambda table: table.to_pandas()):
-        for source in (iter([kind(first), kind(turned)]), mdp.Blocks(lambda kind=kind: [kind(first), kind(turned)])):
+        for source in (
+            iter([kind(first), kind(turned)]),
+            mdp.records.Blocks(lambda kind=kind: [kind(first), kind(turned)]),
+        ):
             with pytest.raises(mdp.DataError, match="same columns"):
                 answer(unnamed, source)
-    blocks = mdp.Blocks(lambda: [first, second])
+    blocks = mdp.records.Blocks(lambda: [first, second])
     assert np.array_equal(answer(unnamed, blocks), answer(unnamed, data))
 
 
@@ -290,4 +293,4 @@ def test_a_file_that_is_given_twice_is_refused(second, tmp_path, monkeypatch):
 
 def test_blocks_need_a_function():
     with pytest.raises(mdp.ParameterError, match="read must be a function"):
-        mdp.Blocks([[1.0]])
+        mdp.records.Blocks([[1.0]])

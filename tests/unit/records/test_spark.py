@@ -59,10 +59,10 @@ def test_partitions_give_the_bits_of_the_array(data, partition, partitions):
 @pytest.mark.parametrize("method", ["adaptive", "plain"])
 def test_covariances_have_the_bits_of_the_array(data, partition, method):
     options = {"method": method, "stream": mdp.Stream(seed=1), "simulation": True}
-    expected = mdp.release_covariance(data, BOUNDS, mdp.Privacy(1, 1e-6), **options)
+    expected = mdp.release_table(data, BOUNDS, mdp.Privacy(1, 1e-6), **options)
     options["stream"] = mdp.Stream(seed=1)
     records = spark.SparkRecords(Frame(make_table(data), 3))
-    assert mdp.release_covariance(records, BOUNDS, mdp.Privacy(1, 1e-6), **options).to_json() == expected.to_json()
+    assert mdp.release_table(records, BOUNDS, mdp.Privacy(1, 1e-6), **options).to_json() == expected.to_json()
 
 
 def test_a_fault_arrives_as_it_is(data, partition):

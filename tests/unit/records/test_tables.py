@@ -111,7 +111,7 @@ CONTAINERS = {
     "iterator": lambda: (PANDAS[i : i + 50] for i in range(0, N, 50)),
     "iterator of mappings": lambda: ({k: np.array(v[i : i + 80]) for k, v in COLUMNS.items()} for i in (0, 80, 160)),
     "iterator of lists": lambda: (ROWS[i : i + 80] for i in (0, 80, 160)),
-    "blocks": lambda: mdp.Blocks(lambda: [ARROW[:100], ARROW[100:]]),
+    "blocks": lambda: mdp.records.Blocks(lambda: [ARROW[:100], ARROW[100:]]),
 }
 
 

@@ -127,7 +127,7 @@ def test_a_forged_text_is_refused(path, value):
 
 @pytest.mark.parametrize("text", ["", "[" * 100_000, "{}", "null", "1", '{"format": []}', b"\xff", None, 5, "1" * 5000])
 def test_other_texts_are_refused(text):
-    for kind in (mdp.Release, mdp.MechanismRelease):
+    for kind in (mdp.Release, mdp.baselines.MechanismRelease):
         with pytest.raises(mdp.ParameterError):
             kind.from_json(text)
 
@@ -142,13 +142,17 @@ def release_texts():
         mdp.SecondMoment(BOUNDS, 3, centre=[0, 0]),
         mdp.GramMatrix(BOUNDS, 3, points=[[0.5, 0.5]]),
     ):
-        yield mdp.make_design(query, PRIVACY, allocation=mdp.optimal()).release(DATA[:3], **fixed()).to_json()
+        yield (
+            mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal()).release(DATA[:3], **fixed()).to_json()
+        )
     graph = mdp.make_design(mdp.Laplacian(3), PRIVACY, directions=np.eye(3)[[1, 0, 2]])
     yield graph.release(np.zeros((3, 3)), **fixed()).to_json()
-    table = mdp.make_design(mdp.ContingencyTable([1, 2], ["x", "y"], 1), PRIVACY, allocation=mdp.binary([0], 0.9))
+    table = mdp.make_design(
+        mdp.ContingencyTable([1, 2], ["x", "y"], 1), PRIVACY, allocation=mdp.allocations.binary([0], 0.9)
+    )
     yield table.release([(1, "x")], **fixed()).to_json()
-    own = mdp.Query((1, 2), mdp.Vertices([[[1.0, 0.0]], [[1.0, 1.0]]]), bound=5.0)
-    yield mdp.make_design(own, PRIVACY, allocation=mdp.optimal()).release([[1.0, 2.0]], **fixed()).to_json()
+    own = mdp.Query((1, 2), mdp.sensitivity.Vertices([[[1.0, 0.0]], [[1.0, 1.0]]]), bound=5.0)
+    yield mdp.make_design(own, PRIVACY, allocation=mdp.allocations.optimal()).release([[1.0, 2.0]], **fixed()).to_json()
 
 
 TEXTS = list(release_texts())
@@ -178,13 +182,13 @@ def places(content, path=()):
         yield from places(value, (*path, name))
 
 
-MECHANISM = mdp.MechanismRelease.from_release("own", RELEASE).to_json()
+MECHANISM = mdp.baselines.MechanismRelease.from_release("own", RELEASE).to_json()
 
 
 @examples(500)
 @given(st.sampled_from([*TEXTS, MECHANISM]), st.data())
 def test_altered_texts_raise_parameter_errors_only(text, data):
-    content, kind = json.loads(text), mdp.MechanismRelease if text is MECHANISM else mdp.Release
+    content, kind = json.loads(text), mdp.baselines.MechanismRelease if text is MECHANISM else mdp.Release
     for _ in range(data.draw(st.integers(1, 2))):
         path = data.draw(st.sampled_from(list(places(content))))
         place = content
@@ -216,7 +220,7 @@ def test_damaged_characters_raise_parameter_errors_only(text, data):
 def test_an_altered_data_set_is_refused(tmp_path):
     design = mdp.make_design(mdp.Identity(BOUNDS, 20), PRIVACY)
     place = tmp_path / "out"
-    mdp.release_dataset(design, mdp.Blocks(lambda: iter([DATA])), place)
+    mdp.release_dataset(design, mdp.records.Blocks(lambda: iter([DATA])), place)
     manifest = place / "_release.json"
     content = json.loads(manifest.read_text())
     mdp.DatasetRelease.open(place)

@@ -128,7 +128,7 @@ def test_an_allowance_pays_for_every_kind_of_release(ledger, tmp_path):
     tenth = mdp.Privacy(TOTAL.epsilon / 10, TOTAL.delta)
     small = mdp.make_design(mdp.Identity(BOUNDS, 30), tenth)
     small.release(DATA, **account)
-    mdp.release_dataset(small, mdp.Blocks(lambda: iter([DATA])), tmp_path / "out", **account)
+    mdp.release_dataset(small, mdp.records.Blocks(lambda: iter([DATA])), tmp_path / "out", **account)
     mdp.release_mechanism("Laplace", small.query, mdp.Privacy(0.01, TOTAL.delta), DATA, **account)
     mdp.principal_directions(DATA, BOUNDS, tenth, records=30, share=0.2, **account)
     path = {**account, "ledger": ledger.path}

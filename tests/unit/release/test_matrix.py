@@ -8,7 +8,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers import nearest_psd
 from matrixdp.mechanisms.mechanism import _noisy_rows, prepare
-from matrixdp.release.run import release
+from matrixdp.release.matrix import release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, -1], [4, 3], names=["a", "b"])
@@ -44,14 +44,14 @@ def cases():
             [[0, 1], [1, 1], [0, 0]],
         ),
         "own": (
-            mdp.make_design(mdp.Query((1, 2), mdp.FrobeniusBall(0.1), bound=9.0), PRIVACY),
+            mdp.make_design(mdp.Query((1, 2), mdp.sensitivity.FrobeniusBall(0.1), bound=9.0), PRIVACY),
             DATA.mean(axis=0)[None],
         ),
         "vertices": (
             mdp.make_design(
-                mdp.Query((2, 2), mdp.Vertices([[[1.0, 0.5], [0.5, 0.0]]]), bound=9.0, side="both"),
+                mdp.Query((2, 2), mdp.sensitivity.Vertices([[[1.0, 0.5], [0.5, 0.0]]]), bound=9.0, side="both"),
                 PRIVACY,
-                allocation=mdp.optimal(),
+                allocation=mdp.allocations.optimal(),
             ),
             np.eye(2),
         ),
@@ -258,7 +258,9 @@ def test_json_that_was_altered_is_found(change, message):
 
 
 def test_a_query_read_from_json_has_lost_its_function_and_says_so():
-    query = mdp.Query((1, 2), mdp.FrobeniusBall(0.1), bound=9.0, function=lambda data: data.mean(axis=0)[None] / 1e6)
+    query = mdp.Query(
+        (1, 2), mdp.sensitivity.FrobeniusBall(0.1), bound=9.0, function=lambda data: data.mean(axis=0)[None] / 1e6
+    )
     released = mdp.make_design(query, PRIVACY).release(DATA)
     design = mdp.Release.from_json(released.to_json()).design
     with pytest.raises(mdp.ParameterError, match="without its function"):
@@ -268,8 +270,8 @@ def test_a_query_read_from_json_has_lost_its_function_and_says_so():
 def test_a_single_entry_takes_the_optimal_covariance():
     """Shapes that coincide must not hide that the noise is one covariance for all entries."""
     for side in ("both", "rows", "columns"):
-        query = mdp.Query((1, 1), mdp.Vertices([[[10.0]]]), bound=100.0, side=side)
-        design = mdp.make_design(query, PRIVACY, allocation=mdp.optimal())
+        query = mdp.Query((1, 1), mdp.sensitivity.Vertices([[[10.0]]]), bound=100.0, side=side)
+        design = mdp.make_design(query, PRIVACY, allocation=mdp.allocations.optimal())
         assert design.std[0, 0] == pytest.approx(10 / PRIVACY.mu, rel=1e-6)
 
 
@@ -344,11 +346,11 @@ def test_principal_directions_cost_their_share_and_find_the_component():
 
 def test_the_paper_s_algorithms_release_an_answer_in_the_paper_s_orientation():
     answer = DATA.T / 10
-    design = mdp.unimodal(
+    design = mdp.design.unimodal(
         epsilon=1, delta=1 / 50, sensitivity=2**0.5, gamma=10.0, theta=[0.7, 0.3], columns=50, calibration="exact"
     )
     assert design.release(answer).matrix.shape == (2, 50)
-    square = mdp.equimodal(epsilon=1, delta=1 / 50, sensitivity=0.1, gamma=2.0, theta=[0.7, 0.3])
+    square = mdp.design.equimodal(epsilon=1, delta=1 / 50, sensitivity=0.1, gamma=2.0, theta=[0.7, 0.3])
     assert square.release(np.eye(2)).matrix.shape == (2, 2)
 
 

@@ -247,7 +247,7 @@ design = mdp.make_design(mdp.Identity(mdp.Bounds([0], [1]), 1000), mdp.Privacy(0
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    blocks = mdp.Blocks(lambda: iter([np.full((1000, 1), 0.5)]))
+    blocks = mdp.records.Blocks(lambda: iter([np.full((1000, 1), 0.5)]))
     mdp.release_dataset(design, blocks, "out", ledger="ledger.db", dataset="d")
 except mdp.ParameterError as error:
     print(error)

@@ -12,7 +12,7 @@ import matrixdp as mdp
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.ledger import Reserve
 from matrixdp.release.charging import describe_design
-from matrixdp.release.run import release as release_design
+from matrixdp.release.matrix import release as release_design
 from release_worker import BOUNDS, DATA, release_folder, run_worker
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -50,7 +50,7 @@ DESIGNS = {
         "query.neighbours was 'replace' and is 'add-remove' now",
     ),
     "allocation": (
-        {"design": {"allocation": mdp.optimal([1, 2])}},
+        {"design": {"allocation": mdp.allocations.optimal([1, 2])}},
         "allocation.rule was 'uniform' and is 'optimal' now",
     ),
     "directions": ({"design": {"directions": np.eye(2)[:, ::-1]}}, "directions was null and is "),
@@ -60,7 +60,7 @@ DESIGNS = {
     "clip": ({"clip": False}, "clip was true and is false now"),
     "missing": ({"missing": "midpoint"}, "missing was 'error' and is 'midpoint' now"),
     "data": (
-        {"data": mdp.Blocks(lambda: [DATA], {"month": "2031-03"})},
+        {"data": mdp.records.Blocks(lambda: [DATA], {"month": "2031-03"})},
         "reading.month was not given and is '2031-03' now",
     ),
 }
@@ -139,11 +139,11 @@ class TestLedgersOfEarlierVersions:
 COVARIANCES = {
     "columns": ({"columns": other_bounds(upper=[1, 2])}, "bounds.upper[1] was 1.0 and is 2.0 now"),
     "privacy": ({"privacy": mdp.Privacy(2, 1e-6)}, "epsilon was 1.0 and is 2.0 now"),
-    "aim": ({"aim": "correlation"}, "aim was 'covariance' and is 'correlation' now"),
-    "target": ({"aim": "regression", "target": "a"}, "aim was 'covariance' and is 'regression' now"),
+    "aim": ({"question": "correlation"}, "aim was 'covariance' and is 'correlation' now"),
+    "target": ({"question": "regression", "target": "a"}, "aim was 'covariance' and is 'regression' now"),
     "records": ({"records": 40}, "records was 50 and is 40 now"),
     "data": (
-        {"data": mdp.Blocks(lambda: [DATA], {"month": "2031-03"})},
+        {"data": mdp.records.Blocks(lambda: [DATA], {"month": "2031-03"})},
         "reading.month was not given and is '2031-03' now",
     ),
 }
@@ -161,7 +161,7 @@ METHODS = {
 
 class TestCovariances:
     def test_every_argument_is_covered(self):
-        arguments = set(inspect.signature(mdp.release_covariance).parameters)
+        arguments = set(inspect.signature(mdp.release_table).parameters)
         elsewhere = {"neighbours", "person"}  # below, and registered with the data set
         assert arguments - ACCOUNT - NOISE - elsewhere == set(METHODS["plain"])
 
@@ -169,13 +169,13 @@ class TestCovariances:
     def test_another_option_is_refused_by_name_and_not_charged(self, ledger, method, option):
         account = {"ledger": ledger, "dataset": "clinic", "request": "r"}
         asked = {"data": DATA, "columns": BOUNDS, "privacy": PRIVACY, "method": method, "records": 50, **account}
-        first, head = mdp.release_covariance(**asked), ledger.head
+        first, head = mdp.release_table(**asked), ledger.head
         changed, words = METHODS[method][option]
         with pytest.raises(mdp.LedgerError) as caught:
-            mdp.release_covariance(**{**asked, **changed})
+            mdp.release_table(**{**asked, **changed})
         assert words in str(caught.value)
         assert ledger.head == head
-        assert mdp.release_covariance(**asked).to_json() == first.to_json()
+        assert mdp.release_table(**asked).to_json() == first.to_json()
 
     @pytest.mark.parametrize(
         ("method", "words"),
@@ -189,9 +189,9 @@ class TestCovariances:
         ledger.register("visits", mdp.Privacy(10, 1e-6), neighbours="replace", unit="person:id")
         visits = pa.table({"a": DATA[:, 0], "b": DATA[:, 1], "id": np.arange(50) // 2})
         account = {"ledger": ledger, "dataset": "visits", "request": "r", "records": 25, "method": method}
-        mdp.release_covariance(visits, BOUNDS, PRIVACY, person="id", **account)
+        mdp.release_table(visits, BOUNDS, PRIVACY, person="id", **account)
         with pytest.raises(mdp.LedgerError) as caught:
-            mdp.release_covariance(visits, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2), **account)
+            mdp.release_table(visits, BOUNDS, PRIVACY, person=mdp.Person("id", rows=2), **account)
         assert words in str(caught.value)
         assert len(ledger.history()) == 1
 
@@ -220,18 +220,18 @@ def test_another_mechanism_is_refused_by_name(tmp_path, changed, words):
 
 def test_the_options_of_blocks_are_compared_also_where_they_are_opened(ledger):
     account = {"ledger": ledger, "dataset": "clinic", "request": "r"}
-    march, april = (mdp.Blocks(lambda: [DATA], {"month": month}) for month in ("2031-03", "2031-04"))
+    march, april = (mdp.records.Blocks(lambda: [DATA], {"month": month}) for month in ("2031-03", "2031-04"))
     first = release(march, **account)
     assert release(mdp.open_records(march, workers=2), **account).to_json() == first.to_json()
     for data in (april, mdp.open_records(april, workers=2)):
         with pytest.raises(mdp.LedgerError, match=r"reading.month was '2031-03' and is '2031-04' now"):
             release(data, **account)
-    fit = {"records": 50, "method": "adaptive", "aim": "regression", "target": "a", **account, "request": "fit"}
-    mdp.release_covariance(march, BOUNDS, PRIVACY, **fit)
+    fit = {"records": 50, "method": "adaptive", "question": "regression", "target": "a", **account, "request": "fit"}
+    mdp.release_table(march, BOUNDS, PRIVACY, **fit)
     with pytest.raises(mdp.LedgerError, match=r"reading.month was '2031-03' and is '2031-04' now"):
-        mdp.release_covariance(april, BOUNDS, PRIVACY, **fit)
+        mdp.release_table(april, BOUNDS, PRIVACY, **fit)
     with pytest.raises(mdp.ParameterError, match="options must be finite, plain JSON"):
-        release(mdp.Blocks(lambda: [DATA], {"month": {3}}), ledger=ledger, dataset="clinic", request="s")
+        release(mdp.records.Blocks(lambda: [DATA], {"month": {3}}), ledger=ledger, dataset="clinic", request="s")
     assert len(ledger.history()) == 2
 
 

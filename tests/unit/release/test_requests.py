@@ -21,7 +21,7 @@ def ledger(tmp_path):
 
 
 def own_query(function, **options):
-    return mdp.Query((1, 1), mdp.FrobeniusBall(1.0), bound=100.0, function=function, **options)
+    return mdp.Query((1, 1), mdp.sensitivity.FrobeniusBall(1.0), bound=100.0, function=function, **options)
 
 
 def release(query, ledger, **options):
@@ -67,16 +67,16 @@ def test_names_are_written_only_if_they_are_given():
         own_query(None, name=3, version="1")
 
 
-@mdp.register
+@mdp.serialise.register
 @dataclass(frozen=True)
-class Unfinished(mdp.MatrixQuery):
+class Unfinished(mdp.queries.MatrixQuery):
     """A query whose last step fails."""
 
     problem: float
     neighbours = mdp.Neighbours.REPLACE
     side = "columns"
     shape = (1, 2)
-    sensitivity = mdp.FrobeniusBall(1.0)
+    sensitivity = mdp.sensitivity.FrobeniusBall(1.0)
     magnitude = np.ones((1, 2))
 
     def evaluate(self, data, *, clip, missing):
@@ -178,7 +178,7 @@ class TestDataSets:
     DESIGN = mdp.make_design(mdp.Identity(mdp.Bounds([0, 0], [1, 1]), records=50), PRIVACY)
 
     def release(self, ledger, out, design=DESIGN, **options):
-        blocks = mdp.Blocks(lambda: [self.DATA])
+        blocks = mdp.records.Blocks(lambda: [self.DATA])
         return mdp.release_dataset(design, blocks, out, ledger=ledger, dataset="clinic", **options)
 
     def test_a_repeated_request_returns_the_data_set_without_a_charge(self, ledger, tmp_path):

@@ -106,7 +106,7 @@ def test_decimals_are_the_same_throughout():
 def test_totals_have_the_error_bars_of_sums(neighbours):
     """The spread of the totals of 400 releases of the same table."""
     query = mdp.ContingencyTable(["a", "b"], ["x", "y", "z"], 600, neighbours=neighbours)
-    design = mdp.make_design(query, mdp.Privacy(1, 1e-6), allocation=mdp.shares([0.6, 0.3, 0.1]))
+    design = mdp.make_design(query, mdp.Privacy(1, 1e-6), allocation=mdp.allocations.shares([0.6, 0.3, 0.1]))
     data = [("a", "x")] * 600
     tables = []
     for seed in range(400):

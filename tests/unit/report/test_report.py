@@ -144,7 +144,9 @@ def test_a_data_set_shows_its_first_rows():
 )
 def test_the_ellipse_has_the_covariance_of_the_noise(query):
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    design = mdp.make_design(query, mdp.Privacy(1, 1e-6), directions=axes, allocation=mdp.shares([0.6, 0.3, 0.1]))
+    design = mdp.make_design(
+        query, mdp.Privacy(1, 1e-6), directions=axes, allocation=mdp.allocations.shares([0.6, 0.3, 0.1])
+    )
     pair = pair_covariance(design, 0, 2)
     entries = {"Identity": (0, [0, 2]), "Moments": (0, [1, 3]), "SecondMoment": ([0, 2], [0, 2])}
     std = design.std[entries[type(query).__name__]]
@@ -345,12 +347,12 @@ def test_the_page_says_how_far_the_noise_is_from_the_least_possible():
     assert words in render_release(make_content(release))
 
 
-def adaptive(aim="correlation", epsilon=1.0, delta=1e-6):
+def adaptive(question="correlation", epsilon=1.0, delta=1e-6):
     names = ["<b>age</b>", "bmi & co", "pressure"]
     bounds = mdp.Bounds([-4] * 3, [4] * 3, names=names)
     data = np.random.default_rng(0).normal(size=(2000, 3)) @ [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
-    options = {"aim": aim, "stream": mdp.Stream(seed=0), "simulation": True}
-    return mdp.release_covariance(data, bounds, mdp.Privacy(epsilon, delta), **options)
+    options = {"question": question, "stream": mdp.Stream(seed=0), "simulation": True}
+    return mdp.release_table(data, bounds, mdp.Privacy(epsilon, delta), **options)
 
 
 @pytest.mark.parametrize("kind", ["means", "covariance", "correlation", "components", "regression"])
@@ -367,7 +369,7 @@ def test_an_adaptive_release_has_a_complete_page_and_folder(kind, tmp_path):
     assert {"report.html", "release.json"} <= set(files)
     name = f"{kind}.csv" if kind in ("means", "components", "regression") else "matrix.csv"
     assert name in files
-    assert mdp.read_release((tmp_path / "release.json").read_text()).to_json() == release.to_json()
+    assert mdp.from_json((tmp_path / "release.json").read_text()).to_json() == release.to_json()
 
 
 def test_an_adaptive_release_shows_what_it_can():

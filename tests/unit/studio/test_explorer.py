@@ -11,8 +11,7 @@ import matrixdp as mdp
 from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.release.plain_release import PlainRelease
-from matrixdp.release.sample import make_sample_release
+from matrixdp.release.adaptive_release import make_sample_release
 from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.result_page import KINDS, ask, list_choices, read_question, show_table, to_python
@@ -104,7 +103,7 @@ def test_a_column_of_groups_can_be_rows_or_columns(table):
     counts = ask(table, asked)
     np.testing.assert_allclose(counts.estimate.value, 4000 * table.table("smoker", "ward").value)
     assert counts.estimate.columns == ("north", "south", "all")
-    assert "release.table('smoker', 'ward')" in to_python(asked, table)
+    assert "release.table('smoker', 'ward')" in to_python(asked)
     release = make_table(count=100, by=("ward", "smoker"))
     both = question(release, kind="table", rows="ward", columns=HOSTILE, **{"group.1": "yes"})
     assert both.group == {"smoker": "yes"}
@@ -155,7 +154,7 @@ def test_moments_answer_means_and_matrices():
         answer = ask(release, asked)
         assert answer.estimate.rows == ("a", "b")
         assert draw_answer(release, asked.kind, answer)
-    assert "release.means()" in to_python(question(release, kind="means"), release)
+    assert "release.means()" in to_python(question(release, kind="means"))
 
 
 def test_an_adaptive_release_answers_questions_about_numbers():
@@ -199,18 +198,10 @@ def test_the_same_in_python_prints_the_same(table, tmp_path, monkeypatch, capsys
         {"kind": "regression", "on": "bmi"},
     ):
         asked = question(table, **sent)
-        exec(to_python(asked, table), {})  # our own text
+        exec(to_python(asked), {})  # our own text
         first = capsys.readouterr().out.splitlines()
         assert len(first) > 2
-    assert "group={'ward': 'south'}" in to_python(question(table, **{"kind": "means", "group.0": "south"}), table)
-
-
-def test_a_plain_covariance_release_is_asked_through_its_table(table):
-    from matrixdp.adaptive.method import MethodChoice
-
-    whole = PlainRelease(table, MethodChoice("plain", "It was asked for."), "covariance")
-    assert as_answerable(whole) is table
-    assert ".release\n" in to_python(question(table, kind="means"), whole)
+    assert "group={'ward': 'south'}" in to_python(question(table, **{"kind": "means", "group.0": "south"}))
 
 
 def test_pictures_that_nobody_could_read_are_left_out():

@@ -15,9 +15,9 @@ from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
-from matrixdp.release.covariance_release import CovarianceRelease
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.output_folder import write_file
-from matrixdp.release.reading import read_release
+from matrixdp.release.reading import from_json
 from matrixdp.release.result import Release
 from matrixdp.report import answers as questions
 from matrixdp.report.answers import Answer, Answerable, align_rows
@@ -50,8 +50,8 @@ def answer_sampling(path: Path, kind: str, *, csv_file: Path | None, as_json: bo
     """Print what privacy costs and what sampling adds."""
     file, text = _read_text(path)
     try:
-        release = read_release(text)
-        if not isinstance(release, CovarianceRelease | Release):
+        release = from_json(text)
+        if not isinstance(release, AdaptiveRelease | Release):
             raise ParameterError("RELEASE must be of means, a covariance, a correlation or the moments of a table.")
         answer = questions.answer_sampling(release, kind)
     except ParameterError as error:
@@ -82,7 +82,7 @@ def _read(path: Path, options: dict[str, Any]) -> tuple[Answerable, dict[str, st
     """The release, and the group of --group; `options` get the rules of its columns of dates."""
     file, text = _read_text(path)
     try:
-        release = questions.as_answerable(read_release(text))
+        release = questions.as_answerable(from_json(text))
     except ParameterError as error:
         raise ParameterError(f"{file}: {error}") from None
     if release is None:
@@ -141,7 +141,7 @@ def _print(
 
 
 def _write(
-    release: Answerable | CovarianceRelease,
+    release: Answerable | AdaptiveRelease,
     answer: Answer,
     text: Callable[[int, int], str] = lambda _row, _column: "",
     *,

@@ -9,7 +9,7 @@ from typing import Any
 
 from matrixdp.cli.query_options import QueryOptions
 from matrixdp.privacy import Privacy
-from matrixdp.release.options import OPTION
+from matrixdp.release.options import OPTION, require_target
 from matrixdp.release.request import Request
 
 _NAMES = {"query": "question", "rows_per_person": "rows"}
@@ -43,4 +43,5 @@ class DesignOptions(QueryOptions):
         del given["schema"]
         for name in ("columns", "by", "cells", "on", "importance"):
             given[name] = None if given[name] is None else OPTION[name].parse(given[name])
+        require_target(self.query, self.target)
         return Request(schema=schema, **given, **more)

@@ -18,8 +18,8 @@ def nearly_collinear():
 def release(data, seed, **options):
     low, high = data.min(axis=0), data.max(axis=0)
     bounds = mdp.Bounds(low - 1, high + 1, names=[f"x{i}" for i in range(data.shape[1])])
-    options = {"aim": "regression", "stream": mdp.Stream(seed=seed), "simulation": True, **options}
-    return mdp.release_covariance(data, bounds, PRIVACY, **options)
+    options = {"question": "regression", "stream": mdp.Stream(seed=seed), "simulation": True, **options}
+    return mdp.release_table(data, bounds, PRIVACY, **options)
 
 
 def coverage(data, seeds=4):

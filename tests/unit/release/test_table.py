@@ -15,11 +15,14 @@ from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.ledger import Gaussian
 from matrixdp.privacy import LargeDeltaWarning
 from matrixdp.release.adaptive_release import AdaptiveRelease, digest_content
-from matrixdp.release.plain_release import PlainRelease
 
 NAMES = ["age", "bmi", "pressure"]
 BOUNDS = mdp.Bounds([0, 10, 60], [100, 60, 180], names=NAMES)
 PRIVACY = mdp.Privacy(1, 1e-6)
+
+
+def release_covariance(data, columns, privacy, question="covariance", **options):
+    return mdp.release_table(data, columns, privacy, question=question, **options)
 
 
 def make_data(records=3000):
@@ -34,7 +37,7 @@ DATA = make_data()
 
 
 def simulate(data=DATA, columns=BOUNDS, seed=1, **options):
-    return mdp.release_covariance(data, columns, PRIVACY, stream=mdp.Stream(seed=seed), simulation=True, **options)
+    return release_covariance(data, columns, PRIVACY, stream=mdp.Stream(seed=seed), simulation=True, **options)
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def ledger(tmp_path):
 
 class TestMethod:
     def test_numbers_are_fitted_adaptively_and_the_result_says_why(self):
-        found = simulate(aim="correlation")
+        found = simulate(question="correlation")
         assert isinstance(found, AdaptiveRelease)
         assert found.method == "adaptive"
         assert "3 features" in found.reason
@@ -54,11 +57,11 @@ class TestMethod:
 
     def test_a_single_number_is_released_plainly(self):
         found = simulate(DATA[:, :1], mdp.Bounds([0], [100], names=["age"]))
-        assert isinstance(found, PlainRelease)
+        assert isinstance(found, mdp.Release)
         assert "one feature" in found.reason
 
     def test_its_short_form_names_what_it_is_and_print_shows_the_numbers(self):
-        found = simulate(aim="correlation")
+        found = simulate(question="correlation")
         assert repr(found).startswith("<AdaptiveRelease for correlation: N = 3,000, 3 columns, (1, 1e-06)-DP, replace")
         assert "PROTECTS NOTHING" in repr(found)
         assert "pressure" in str(found)
@@ -70,14 +73,14 @@ class TestMethod:
     def test_categories_and_missing_values_take_the_moments_of_a_table(self):
         frame = pd.DataFrame(DATA, columns=NAMES).assign(ward=np.where(DATA[:, 0] > 50, "a", "b"))
         columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Number("bmi", 10, 60), mdp.Category("ward", ["a", "b"])])
-        found = simulate(frame, columns)
+        found = simulate(frame, columns, question="means")
         assert found.method == "plain"
         assert "categories" in found.reason
         assert found.regression("bmi").names == ("intercept", "age", "ward=b")
         frame.loc[3, "bmi"] = np.nan
         some = mdp.Columns([mdp.Number("age", 0, 100), mdp.Number("bmi", 10, 60, missing=True)])
         assert "missing values" in simulate(frame, some).reason
-        with pytest.raises(ParameterError, match="method must be 'auto' or 'plain'"):
+        with pytest.raises(ParameterError, match="method must be auto or plain"):
             simulate(frame, some, method="adaptive")
 
     @pytest.mark.parametrize("rows", [None, 3])
@@ -85,14 +88,14 @@ class TestMethod:
         frame = pd.DataFrame(DATA, columns=NAMES).assign(patient=np.arange(len(DATA)) // 3)
         person = mdp.Person("patient", rows)
         options = {} if rows is None else {"records": 3100}  # people are counted, rows of people are private
-        found = simulate(frame, person=person, aim="correlation", **options)
+        found = simulate(frame, person=person, question="correlation", **options)
         assert found.method == "adaptive"
         assert str(found.unit) == "person:patient"
         assert ("1000 people" if rows is None else "3100 rows") in found.reason
-        assert mdp.read_release(found.to_json()).to_json() == found.to_json()
+        assert mdp.from_json(found.to_json()).to_json() == found.to_json()
         assert np.abs(found.correlation().value - np.corrcoef(DATA.T)).max() < 0.3
         plain = simulate(frame, person=person, method="plain", **options)
-        assert isinstance(plain, PlainRelease)
+        assert isinstance(plain, mdp.Release)
         assert plain.unit == found.unit
         for released in (found, plain):  # each person has three rows, or one that counts
             sampling = released.error_parts("means")["age", "sampling std"]
@@ -103,8 +106,8 @@ class TestMethod:
 
     def test_one_row_a_person_is_the_release_of_records_to_the_last_bit(self):
         frame = pd.DataFrame(DATA, columns=NAMES)
-        people = simulate(frame.assign(patient=np.arange(len(DATA))[::-1]), person="patient", aim="correlation")
-        records = simulate(frame, aim="correlation")
+        people = simulate(frame.assign(patient=np.arange(len(DATA))[::-1]), person="patient", question="correlation")
+        records = simulate(frame, question="correlation")
         for answer in ("means", "covariance", "correlation", "components"):
             one, other = getattr(people, answer)(), getattr(records, answer)()
             assert np.array_equal(one.value, other.value, equal_nan=True)
@@ -138,10 +141,10 @@ class TestAnswers:
         assert "simulation" in str(found).lower()
 
     def test_the_adaptive_method_is_more_accurate(self):
-        truth = np.corrcoef(DATA.T)
+        truth, asked = np.corrcoef(DATA.T), {"question": "correlation"}
         errors = {
             method: np.mean([
-                np.abs(np.nan_to_num(simulate(method=method, seed=seed, aim="correlation").correlation().value) - truth)
+                np.abs(np.nan_to_num(simulate(method=method, seed=seed, **asked).correlation().value) - truth)
                 for seed in range(5)
             ])
             for method in ("adaptive", "plain")
@@ -174,8 +177,8 @@ class TestAnswers:
 class TestJson:
     @pytest.mark.parametrize("method", ["adaptive", "plain"])
     def test_a_release_is_read_back_bit_by_bit(self, method):
-        found = simulate(method=method, aim="components")
-        again = mdp.CovarianceRelease.from_json(found.to_json())
+        found = simulate(method=method, question="components")
+        again = mdp.from_json(found.to_json())
         assert again.to_json() == found.to_json()
         assert type(again) is type(found)
         assert (again.method, again.reason, again.aim, again.mu) == (method, found.reason, "components", found.mu)
@@ -184,15 +187,13 @@ class TestJson:
 
     def test_read_release_reads_every_kind(self):
         design = mdp.make_design(mdp.Moments(BOUNDS, 3000), PRIVACY)
-        assert isinstance(mdp.read_release(design.release(DATA).to_json()), mdp.Release)
+        assert isinstance(mdp.from_json(design.release(DATA).to_json()), mdp.Release)
         query = mdp.Identity(mdp.Bounds([0], [1]), 2)
         other = mdp.release_mechanism("Laplace", query, PRIVACY, [[0], [1]])
-        assert isinstance(mdp.read_release(other.to_json()), mdp.MechanismRelease)
-        with pytest.raises(ParameterError, match="read_release"):
-            mdp.CovarianceRelease.from_json(other.to_json())
+        assert isinstance(mdp.from_json(other.to_json()), mdp.baselines.MechanismRelease)
         for text in ("", "{}", "[]", '{"format": "x"}', '{"format": []}'):
             with pytest.raises(ParameterError):
-                mdp.read_release(text)
+                mdp.from_json(text)
 
     @pytest.mark.parametrize(
         ("path", "value"),
@@ -231,12 +232,12 @@ class TestJson:
             place = place[key]
         place[path[-1]] = value
         with pytest.raises(ParameterError):
-            mdp.read_release(json.dumps(content))
+            mdp.from_json(json.dumps(content))
         if value != value:  # NaN has no digest
             return
         content["digest"] = digest_content(content)  # what does not fit together is refused all the same
         with pytest.raises(ParameterError):
-            mdp.read_release(json.dumps(content))
+            mdp.from_json(json.dumps(content))
 
     @pytest.mark.parametrize(
         ("name", "value"), [("neighbours", "add-remove"), ("records", 10**6), ("simulation", False), ("unit", "edge")]
@@ -244,28 +245,41 @@ class TestJson:
     def test_altered_facts_are_found_by_the_digest(self, name, value):
         content = {**json.loads(simulate().to_json()), name: value}
         with pytest.raises(ParameterError, match="digest"):
-            mdp.read_release(json.dumps(content))
+            mdp.from_json(json.dumps(content))
 
     def test_directions_and_unit_are_read_back(self):
         moment = simulate().moment
         turn = np.linalg.qr(np.random.default_rng(0).normal(size=(BOUNDS.size, BOUNDS.size)))[0]
         given = replace(simulate(), moment=replace(moment, basis=turn, person=mdp.Person("id", rows=3)))
-        read = mdp.read_release(given.to_json())
+        read = mdp.from_json(given.to_json())
         assert (read.moment.basis == turn).all()
         assert read.moment.person == given.moment.person
         altered = {**json.loads(given.to_json()), "unit": "record"}
         with pytest.raises(ParameterError, match="this or an earlier version"):
-            mdp.read_release(json.dumps({**altered, "digest": digest_content(altered)}))
+            mdp.from_json(json.dumps({**altered, "digest": digest_content(altered)}))
         assert read.to_json() == given.to_json()
 
-    def test_an_altered_plain_release_is_refused(self):
-        content = json.loads(simulate(method="plain").to_json())
+    def test_a_plain_covariance_of_an_earlier_version_is_read_and_checked(self):
+        release = simulate(method="plain")
+        content = {"format": "matrixdp plain covariance 1", "aim": "covariance", "method": "plain"}
+        content |= {"reason": "It was requested.", "release": json.loads(replace(release, aim="", reason="").to_json())}
+        assert mdp.from_json(json.dumps(content)).to_json() == release.to_json()
         for name, value in (("method", "adaptive"), ("release", {}), ("aim", 3)):
             with pytest.raises(ParameterError):
-                mdp.read_release(json.dumps({**content, name: value}))
+                mdp.from_json(json.dumps({**content, name: value}))
         moments = mdp.make_design(mdp.Moments(BOUNDS, 3000), PRIVACY).release(DATA)
         with pytest.raises(ParameterError, match="moments of a table"):
-            mdp.read_release(json.dumps({**content, "release": json.loads(moments.to_json())}))
+            mdp.from_json(json.dumps({**content, "release": json.loads(moments.to_json())}))
+
+    @pytest.mark.parametrize("method", ["adaptive", "plain"])
+    def test_a_release_is_saved_and_loaded(self, method, tmp_path):
+        release = simulate(method=method)
+        release.save(tmp_path / "release.json")
+        for place in (tmp_path, tmp_path / "release.json"):
+            assert mdp.load(place).to_json() == release.to_json()
+        assert [path.name for path in tmp_path.iterdir()] == ["release.json"]
+        with pytest.raises(ParameterError, match="cannot be read"):
+            mdp.load(tmp_path / "other.json")
 
 
 class TestLedger:
@@ -274,21 +288,21 @@ class TestLedger:
         ledger.register("people", mdp.Privacy(3, 1e-6), neighbours="replace", unit="person:patient")
         options = {"person": "patient", "ledger": ledger, "request": "week 7"}
         with pytest.raises(LedgerError, match="protect"):
-            mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="clinic", **options)
-        first = mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
-        assert mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options).to_json() == first.to_json()
+            release_covariance(frame, BOUNDS, PRIVACY, dataset="clinic", **options)
+        first = release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
+        assert release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options).to_json() == first.to_json()
         (charge,) = ledger.history()
         assert str(charge.unit) == "person:patient"
         options |= {"person": mdp.Person("patient", rows=2), "records": 1000}
         with pytest.raises(LedgerError, match="week 7"):  # for something else
-            mdp.release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
+            release_covariance(frame, BOUNDS, PRIVACY, dataset="people", **options)
         assert len(ledger.history()) == 1
 
     @pytest.mark.parametrize("method", ["adaptive", "plain"])
     def test_the_charge_is_what_was_claimed_and_a_request_is_charged_once(self, ledger, method):
         options = {"method": method, "ledger": ledger, "dataset": "clinic", "request": "week 7"}
-        first = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
-        again = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        first = release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        again = release_covariance(DATA, BOUNDS, PRIVACY, **options)
         assert again.to_json() == first.to_json()
         (charge,) = ledger.history("clinic")
         assert charge.released
@@ -300,17 +314,17 @@ class TestLedger:
         charged = []
         fit = PreparedFit.fit
         monkeypatch.setattr(PreparedFit, "fit", lambda self: (charged.append(len(ledger.history())), fit(self))[1])
-        mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
+        release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
         assert charged == [1]
 
     def test_a_stored_release_does_not_read_the_data(self, ledger):
         options = {"ledger": ledger.path, "dataset": "clinic", "request": "r", "records": 3000}
-        first = mdp.release_covariance(DATA, BOUNDS, PRIVACY, **options)
-        assert mdp.release_covariance(None, BOUNDS, PRIVACY, **options).to_json() == first.to_json()
+        first = release_covariance(DATA, BOUNDS, PRIVACY, **options)
+        assert release_covariance(None, BOUNDS, PRIVACY, **options).to_json() == first.to_json()
 
     def test_an_allowance_pays(self, ledger):
         ledger.allow("clinic", "ann", share=0.5)
-        mdp.release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic", allowance="ann")
+        release_covariance(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic", allowance="ann")
         (allowance,) = ledger.allowances("clinic")
         assert ledger.remaining("clinic", allowance="ann").mu < allowance.mu
 
@@ -322,7 +336,7 @@ class TestLedger:
             (np.empty((0, 3)), BOUNDS, {}, DataError),
             (DATA, "bounds", {}, ParameterError),
             (DATA, mdp.Columns([mdp.YesNo("a")]), {}, ParameterError),
-            (DATA, BOUNDS, {"aim": "median"}, ParameterError),
+            (DATA, BOUNDS, {"question": "median"}, ParameterError),
             (DATA, BOUNDS, {"method": "best"}, ParameterError),
             (DATA, BOUNDS, {"records": 10}, ParameterError),
             (DATA, BOUNDS, {"neighbours": "add-remove"}, ParameterError),
@@ -335,7 +349,7 @@ class TestLedger:
     def test_errors_cost_nothing_and_show_no_data(self, ledger, data, columns, changed, error):
         options = {"privacy": PRIVACY, "ledger": ledger, "dataset": "clinic", **changed}
         with pytest.raises(error) as raised:
-            mdp.release_covariance(data, columns, **options)
+            release_covariance(data, columns, **options)
         assert not ledger.history("clinic")
         assert f"{DATA[5, 0]:.6f}" not in str(raised.value)
 
@@ -366,7 +380,7 @@ class TestDelta:
     @pytest.mark.parametrize("method", ["adaptive", "plain"])
     def test_a_delta_above_one_over_the_number_of_records_warns_before_the_charge(self, ledger, method):
         with pytest.warns(LargeDeltaWarning, match="1/3000"), pytest.raises(LedgerError):
-            mdp.release_covariance(DATA, BOUNDS, mdp.Privacy(50, 1e-3), method=method, ledger=ledger, dataset="clinic")
+            release_covariance(DATA, BOUNDS, mdp.Privacy(50, 1e-3), method=method, ledger=ledger, dataset="clinic")
         assert not ledger.history("clinic")
 
     def test_designs_and_fits_warn_too(self):
@@ -380,37 +394,37 @@ class TestDelta:
 class TestTarget:
     @pytest.mark.parametrize("kind", [np.asarray, lambda data: pd.DataFrame(data, columns=NAMES)])
     def test_a_regression_may_name_its_target(self, kind):
-        found = simulate(kind(DATA), aim="regression", target="bmi")
+        found = simulate(kind(DATA), question="regression", target="bmi")
         assert found.names == ("age", "pressure", "bmi")
         assert found.regression("bmi").coefficients[1] == pytest.approx(0.25, abs=0.1)
 
     def test_a_target_is_found_in_blocks_without_names(self):
-        known = simulate(aim="regression", target="bmi")
-        given = mdp.Blocks(lambda: iter(np.array_split(DATA, 3)))
-        people = mdp.with_ids(DATA, np.arange(len(DATA))[::-1])
+        known = simulate(question="regression", target="bmi")
+        given = mdp.records.Blocks(lambda: iter(np.array_split(DATA, 3)))
+        people = mdp.records.with_ids(DATA, np.arange(len(DATA))[::-1])
         for data, options in ((given, {}), (people, {"person": "id"})):
-            found = simulate(data, aim="regression", target="bmi", **options)
+            found = simulate(data, question="regression", target="bmi", **options)
             assert found.names == ("age", "pressure", "bmi")
             assert np.array_equal(found.moment.covariance, known.moment.covariance)
             assert np.array_equal(found.moment.mean, known.moment.mean)
 
     def test_columns_without_names_are_known_by_their_positions(self):
         columns = mdp.Bounds(BOUNDS.lower, BOUNDS.upper)
-        found = simulate(DATA, columns, aim="regression", target="1")
+        found = simulate(DATA, columns, question="regression", target="1")
         assert found.names == ("0", "2", "1")
-        assert np.allclose(found.moment.covariance, simulate(aim="regression", target="bmi").moment.covariance)
+        assert np.allclose(found.moment.covariance, simulate(question="regression", target="bmi").moment.covariance)
 
     def test_where_noise_hides_all_else_it_is_the_mean_alone(self):
-        few = mdp.release_covariance(
-            DATA[:10], BOUNDS, PRIVACY, aim="regression", target="bmi", stream=mdp.Stream(seed=0), simulation=True
+        few = release_covariance(
+            DATA[:10], BOUNDS, PRIVACY, question="regression", target="bmi", stream=mdp.Stream(seed=0), simulation=True
         )
         assert [step.name for step in few.moment.steps] == ["target mean"]
 
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"target": "bmi"}, "target must be left out for aim='covariance'"),
-            ({"aim": "regression", "target": "weight"}, "target must be one of age, bmi, pressure, got 'weight'"),
+            ({"target": "bmi"}, "target must be left out for question covariance"),
+            ({"question": "regression", "target": "weight"}, "has no column 'weight'; it has age, bmi, pressure"),
         ],
     )
     def test_errors_name_what_fits(self, options, words):
