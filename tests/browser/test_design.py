@@ -31,7 +31,7 @@ def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
     assert read_error(page) < before
     expect(page.get_by_text("epsilon 2.15", exact=True)).to_be_visible()
     expect(page.locator("#epsilon-slider")).to_be_focused()
-    expect(page.locator("#curve canvas")).to_be_visible()
+    expect(page.locator("#curve svg")).to_be_visible()
 
 
 def test_numbers_stay_open_and_follow(open_page, site):
