@@ -31,14 +31,14 @@ def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
     assert read_error(page) < before
     expect(page.get_by_text("epsilon 2.15", exact=True)).to_be_visible()
     expect(page.locator("#epsilon-slider")).to_be_focused()
-    expect(page.locator("#curve canvas")).to_be_visible()
+    expect(page.locator("#curve svg")).to_be_visible()
 
 
 def test_numbers_stay_open_and_follow(open_page, site):
     page = open_page(ANALYST)
     page.goto("/design?query=correlation&column=0&column=1&method=plain&records=5000")
     wait_until_settled(page)
-    page.get_by_text("The same as numbers").click()
+    page.get_by_text("The same as numbers").first.click()
     cell = page.locator("#numbers-chart1 tbody tr").first.locator("td").nth(1)
     before = cell.inner_text()
     page.locator("#epsilon").fill("3")
@@ -85,7 +85,7 @@ def test_an_adaptive_fit_fills_in_its_error_when_it_is_simulated(open_page, site
 
 def test_what_is_chosen_while_a_forecast_is_on_its_way_stays(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design?query=correlation&column=0&column=1&method=plain")
+    page.goto("/design?query=moments&column=0&column=1")
     wait_until_settled(page)
     held = HeldRequests(page, "**/design/forecast")
     page.locator("#epsilon").fill("3")

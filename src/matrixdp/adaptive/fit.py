@@ -89,7 +89,7 @@ def fit_learned(measure: Measurements, purpose: Purpose) -> Fitted:
     ball = find_final_ball(inside, plan, settings)
     if purpose.targets:
         plan = for_targets(plan, ball, purpose.targets, measure.reach)
-    ratio = box_ratio(rough, public_number=measure.public_number)
+    ratio = box_ratio(rough, settings, public_number=measure.public_number)
     share = box_share(rough, plan, ball, settings, measure.reach, ratio) * measure.remaining
     box = measure.box("box moment", ratio, share) if share else None
     final = inside.ball("final moment", ball.radius, plan.ratio, measure.remaining)

@@ -217,7 +217,7 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
         return FinalPlan(coordinates, ratio, total, freedom, (1 + ratio) * total, clipping)
     far = float(coordinates.centre @ coordinates.centre)
     own = total**2 + trace
-    best = (math.sqrt(far**2 + 4 * own * far) - far) / (2 * own)  # least (1 + y)^2 (own + 2 far/y)
+    best = 2 / (1 + math.sqrt(1 + 4 * own / far)) if far else 0.0  # least (1 + y)^2 (own + 2 far/y), at most 1
     ratio = max(best, settings.ratio)
     noise = (1 + ratio) * math.sqrt(own + 2 * far / ratio)
     shift = settings.one_sided * math.sqrt(far * trace / 2)
@@ -325,18 +325,15 @@ def _moment_errors(
     return log_error
 
 
-def box_ratio(rough: NoisyMoment, *, public_number: bool) -> float:
+def box_ratio(rough: NoisyMoment, settings: Settings, *, public_number: bool) -> float:
     """Square of the constant before each record of a box moment, in units of d.
 
-    Half of what has the least error about the mean, since the second moment about the midpoint needs none. Where the
-    number of records is private, its noise is in both, and the ratio is the best one for both together.
+    Where the number of records is private, its noise is in both the second moment and the covariance, and the ratio is
+    the best one for both together.
     """
-    d = rough.mean.size
-    if not public_number:
-        return float(min(np.geomspace(*_BOX_RATIOS, 20), key=_counted_errors(rough)))
-    far = 2 * float(rough.mean @ rough.mean) / d
-    best = (math.sqrt(far**2 + 8 * d * far) - far) / 4 / d
-    return min(max(best / 2, _BOX_RATIOS[0]), _BOX_RATIOS[1])
+    if public_number:
+        return settings.ratio
+    return float(min(np.geomspace(*_BOX_RATIOS, 20), key=_counted_errors(rough)))
 
 
 def _counted_errors(rough: NoisyMoment) -> Callable[[float], float]:

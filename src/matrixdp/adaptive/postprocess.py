@@ -8,18 +8,15 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.noisy_moment import NoisyMoment, denoise, share_count
 from matrixdp.adaptive.plan import FinalBall, FinalPlan
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
-from matrixdp.answers.psd import nearest_psd
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
-_LEAST = 1e-8  # smallest sum of variances, relative to the squared length, that is tilted
 _SURE = 1.5  # least excess of squared differences, in standard deviations, that is taken for clipping
 _TINY = float(np.finfo(float).tiny) ** 0.5
 _EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
@@ -121,7 +118,7 @@ def _finish_combined(
         mean, covariance = about_mean(second, variances)
     else:
         mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
-        covariance = restore_excess(covariance, ball.excess / final.count, ball.radius)
+        covariance = restore_excess(covariance, ball.excess / final.count)
         evident = evident_share(second, variances, final.trace_std)
     return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident, learned=True)
 
@@ -198,9 +195,9 @@ def finish_box(moment: NoisyMoment) -> Fitted:
     evident = evident_share(second, variances, moment.trace_std)
     return Fitted(
         mean=np.clip(mean, -1.0, 1.0),
-        covariance=evident * nearest_possible(_nearest_psd(covariance, std**2)),
+        covariance=evident * nearest_possible(covariance),
         evident=evident,
-        second=_nearest_psd(second[1:, 1:], variances[1:, 1:]),
+        second=nearest_of_same_trace(second[1:, 1:]),
         mean_std=np.sqrt(variances[0, 1:]),
         std=std,
         unshrunk=covariance,
@@ -233,9 +230,9 @@ def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMome
     return replace(
         fitted,
         mean=np.clip(location[0], -1.0, 1.0),
-        covariance=evident * nearest_possible(_nearest_psd(*about)),
+        covariance=evident * nearest_possible(about[0]),
         evident=evident,
-        second=_nearest_psd(*second),
+        second=nearest_of_same_trace(second[0]),
         mean_std=np.sqrt(location[1]),
         std=np.sqrt(about[1]),
         unshrunk=unshrunk[0],
@@ -284,11 +281,6 @@ def _with_std(second: Floats, variances: Floats) -> tuple[Floats, Floats, Floats
     return mean, covariance, np.sqrt(variances[1:, 1:] + cross + cross.T + np.diag(2 * squares * own))
 
 
-def _nearest_psd(matrix: Floats, variances: Floats) -> Floats:
-    """Nearest positive semidefinite matrix in the norm of the noise."""
-    return nearest_psd((matrix + matrix.T) / 2, np.sqrt((variances + variances.T) / 2))
-
-
 def finish_targets(moment: NoisyMoment, size: int) -> Fitted:
     """A fit in which the targets have their private means and variances, and nothing is known of the features."""
     targets = moment.mean.size
@@ -315,43 +307,10 @@ def finish_targets(moment: NoisyMoment, size: int) -> Fitted:
     )
 
 
-def restore_excess(covariance: Floats, excess: float, radius: float) -> Floats:
-    """Covariance of clipped records with `excess` added to its trace, along the directions of long records.
+def restore_excess(covariance: Floats, excess: float) -> Floats:
+    """Covariance of clipped records with `excess` added to its trace, at most as much as the trace itself.
 
-    Parameters
-    ----------
-    covariance : float64 array of shape (d, d)
-    excess : float
-        Limited to the trace of the covariance.
-    radius : float
-        Clipping norm.
-
-    Examples
-    --------
-    >>> restore_excess(np.diag([1.0, 4.0]), 1.0, 3.0).round(2).tolist()
-    [[1.13, 0.0], [0.0, 4.87]]
+    Long records are taken to have the directions of all.
     """
-    values, vectors = np.linalg.eigh(covariance)
-    values = np.maximum(values, 0.0)
-    total = float(values.sum())
-    if excess <= 0 or total <= 0:
-        return covariance
-    long = tilt_variances(values, radius**2)
-    return np.asarray(covariance + (vectors * (min(excess, total) * long / long.sum())) @ vectors.T)
-
-
-def tilt_variances(values: Floats, square: float) -> Floats:
-    """Variances of those Gaussian records whose mean squared length is `square`, if that is more than usual.
-
-    Given its mean squared length, a sample from a Gaussian with variances v most likely looks like one with variances
-    ``v/(1 - t v)`` for some t (exponential tilting). So long records lie along leading directions more than others do.
-    """
-    if not _LEAST * square < float(values.sum()) < square:
-        return values
-    parts = values / values.max()
-
-    def variances(left: float) -> Floats:  # left = 1 - t max(v)
-        return np.asarray(values / (1 - parts + left * parts))
-
-    least = float(values.max()) / (2 * square)  # makes the largest variance alone twice the square
-    return variances(brentq(lambda left: float(variances(left).sum()) - square, least, 1.0, xtol=1e-6 * least))
+    total = float(np.trace(covariance))
+    return np.asarray(covariance * (1 + min(max(excess, 0.0) / total, 1.0))) if total > 0 else covariance

@@ -162,7 +162,7 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     if not isinstance(release, AdaptiveRelease):
         notes += tuple(_name_references(release, found.names))
     if np.isnan(found.noise_std).any():
-        notes += ("A dash: noise hides which of several features matters, since they are nearly collinear.",)
+        notes += ("Noise hides which of several features matters where they are nearly collinear.",)
     facts = {"target": target, "r_squared": found.r_squared}
     return Answer(f"Regression of {target}", "term", found.named, notes, facts, name="regression")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from matrixdp.release.options import OPTION, OPTIONS, QUESTIONS, Option, name_option, parse_options
+from matrixdp.release.options import OPTION, QUESTIONS, Option, name_option, parse_options
 from matrixdp.release.request import Request
 
 _ALLOWANCE = Option(name="allowance", kind="name", help="The allowance that pays; without one, what is not allotted.")
@@ -44,10 +44,7 @@ class ReleaseSpec(Request):
 
     def to_mapping(self) -> dict[str, Any]:
         """All options that differ from their defaults, by their names in JSON."""
-        given = self.to_options()
-        found = {
-            name_option(option.name): given[option.public_name] for option in OPTIONS if option.public_name in given
-        }
+        found = {name.replace("-", "_"): value for name, value in self.to_options().items()}
         return found if self.allowance is None else {**found, "allowance": self.allowance}
 
     def to_json(self) -> str:
@@ -113,9 +110,8 @@ class ReleaseSpec(Request):
 
     def _list_words(self, *left_out: str) -> list[str]:
         """The options of a command that asks for the same, without schema, ledger, data set and folder."""
-        found = self.to_options()
-        options = [option for option in OPTIONS if option.public_name in found and option.name not in left_out]
-        return [word for one in options for word in (f"--{one.public_name}", one.write(getattr(self, one.name)))]
+        given = [(name, value) for name, value in self.to_options().items() if name not in left_out]
+        return [word for name, value in given for word in (f"--{name}", _write(value))]
 
 
 def describe_options() -> dict[str, Any]:
@@ -126,6 +122,10 @@ def describe_options() -> dict[str, Any]:
         facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
         found[name_option(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
     return found
+
+
+def _write(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
 
 
 def _break_lines(words: list[str]) -> str:

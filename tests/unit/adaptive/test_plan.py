@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from matrixdp.adaptive import plan
+from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.settings import SETTINGS
 
 
 def test_the_centre_moves_towards_the_midpoint_by_standard_deviations():
@@ -13,3 +15,13 @@ def test_the_centre_moves_towards_the_midpoint_by_standard_deviations():
     assert plan.pull_to_midpoint(mean, basis, np.array([9.0, 9.0]), 0.4) == pytest.approx(np.zeros(2))
     assert plan.pull_to_midpoint(np.zeros(2), basis, np.ones(2), 0.4) == pytest.approx(np.zeros(2))
     assert plan.pull_to_midpoint(mean, basis, np.ones(2), 0.0) == pytest.approx(mean)
+
+
+def test_the_constant_before_records_without_variance_is_no_longer_than_the_radius():
+    """Differences of nearly equal numbers made the ratio exceed one, which a moment refuses."""
+    for tiny in (1e-8, 1e-14, 1e-30):
+        coordinates = Coordinates.of(np.eye(3), np.full(3, 0.9))
+        found = plan._expect_errors(coordinates, np.full(3, tiny), SETTINGS["covariance"])
+        assert found.ratio <= 1
+    middle = plan._expect_errors(Coordinates.of(np.eye(3), np.zeros(3)), np.ones(3), SETTINGS["covariance"])
+    assert middle.ratio == SETTINGS["covariance"].ratio

@@ -99,34 +99,11 @@ def test_an_excess_is_found():
     assert measured.excess("tail", 1.0, 9.0, 0.5)[0] == pytest.approx(np.clip(lengths**2 - 1, 0, 9).mean(), rel=0.01)
 
 
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(1e-3, 1e3))
-def test_tilted_variances_have_the_given_sum_and_grow_with_the_variance(values, square):
-    variances = np.array(values)
-    found = tail.tilt_variances(variances, square)
-    if tail._LEAST * square < variances.sum() < square:
-        assert found.sum() == pytest.approx(square)
-        assert (found >= variances).all()
-        order = np.argsort(variances)
-        gains = (found[order] / np.where(variances > 0, variances, np.inf)[order])[variances[order] > 0]
-        assert (np.diff(gains) >= -1e-9 * gains[1:]).all()
-    else:
-        assert found is variances
-
-
-@given(st.integers(0, 10**6), st.floats(-1, 100), st.floats(0.01, 100))
-def test_a_restored_excess_is_added_to_the_trace_and_at_most_doubles_it(seed, excess, radius):
+@given(st.integers(0, 10**6), st.floats(-1, 100))
+def test_a_restored_excess_is_added_to_the_trace_and_at_most_doubles_it(seed, excess):
     root = np.random.default_rng(seed).normal(size=(3, 3))
     covariance = root @ root.T
-    found = tail.restore_excess(covariance, excess, radius)
+    found = tail.restore_excess(covariance, excess)
     wanted = np.trace(covariance) + min(max(excess, 0.0), np.trace(covariance))
     assert np.trace(found) == pytest.approx(wanted)
     assert np.linalg.eigvalsh(found - covariance)[0] > -1e-9
-
-
-def test_long_gaussian_records_have_tilted_variances():
-    variances, square = np.array([1.0, 0.5, 0.1]), 6.0
-    records = np.random.default_rng(1).normal(size=(400_000, 3)) * np.sqrt(variances)
-    squares = (records**2).sum(axis=1)
-    found = (records[squares > square] ** 2).mean(axis=0)
-    tilted, alike = tail.tilt_variances(variances, found.sum()), variances * found.sum() / variances.sum()
-    assert np.linalg.norm(found - tilted) < 0.25 * np.linalg.norm(found - alike)
