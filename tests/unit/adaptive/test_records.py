@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates, multiply, to_digits, to_floats
-from matrixdp.adaptive.moment import private_moment
+from matrixdp.adaptive.moment import prepare_fit, private_moment
 from matrixdp.adaptive.records import grid_levels, grid_records
 
 EPS = np.finfo(float).eps
@@ -111,13 +111,9 @@ def test_too_many_features_are_refused():
         private_moment(np.zeros((1, 2**15 + 1)), box(2**15 + 1), mdp.Privacy(1, 1e-6))
 
 
-def test_a_design_that_cannot_be_made_costs_nothing(tmp_path):
-    with mdp.Ledger.create(tmp_path / "ledger.db") as ledger:
-        ledger.register("clinic", mdp.Privacy(1e11, 1e-6), neighbours="add-remove")
-    options = {"ledger": tmp_path / "ledger.db", "dataset": "clinic", "neighbours": "add-remove"}
+def test_a_design_that_cannot_be_made_is_refused_before_a_fit_can_be_charged():
+    options = {"aim": "covariance", "neighbours": "add-remove"}
     with pytest.raises(mdp.ParameterError, match="standard deviations of its noise"):
-        private_moment(np.zeros((10, 2)), box(2), mdp.Privacy(1e11, 1e-6), records=2**50, **options)
+        prepare_fit(np.zeros((10, 2)), box(2), mdp.Privacy(1e11, 1e-6), records=2**50, **options)
     with pytest.raises(mdp.ParameterError, match="at most 2\\^50"):
-        private_moment(np.zeros((10, 2)), box(2), mdp.Privacy(1, 1e-6), records=2**62, **options)
-    with mdp.Ledger.open(tmp_path / "ledger.db") as ledger:
-        assert ledger.history("clinic") == []
+        prepare_fit(np.zeros((10, 2)), box(2), mdp.Privacy(1, 1e-6), records=2**62, **options)
