@@ -25,7 +25,7 @@ from matrixdp.paper.cells import (
 )
 from matrixdp.paper.report import Run, write_report
 from matrixdp.paper.tables import SIMULATED, is_simulated
-from matrixdp.release.registry import load_plugins
+from matrixdp.release.registered import load_plugins
 
 
 class Progress:
