@@ -17,7 +17,6 @@ from matrixdp.display import (
     format_estimate,
     format_number,
     interval,
-    join_estimate,
     make_visible,
     shorten,
 )
@@ -119,28 +118,15 @@ def plot_bars(
     *,
     title: str = "",
     level: float = 0.95,
-    numbers: bool = False,
     ax: Any = None,
 ) -> Any:
-    """Numbers as dots, one a line, with bars that contain the number without noise with probability `level`.
-
-    With `numbers`, each is also written at the end of its line, with its standard deviation.
-    """
+    """Numbers as dots, one a line, with bars that contain the number without noise with probability `level`."""
     value, std, names = np.asarray(value)[:MOST_SIDE], np.asarray(std)[:MOST_SIDE], names[:MOST_SIDE]
     ax = open_axes(ax, 5.0, 1.0 + 0.3 * len(names))
     low, high = interval(value, std, level)
     places = np.arange(len(names))
     ax.errorbar(value, places, xerr=np.stack([value - low, high - value]), fmt="o", color=BLUE, capsize=3)
     _name_lines(ax, names)
-    for place, pair in enumerate(zip(value.tolist(), std.tolist(), strict=True) if numbers else ()):
-        ax.text(
-            1.02,
-            place,
-            join_estimate(*pair, commas=False),
-            transform=ax.get_yaxis_transform(),
-            va="center",
-            fontsize="small",
-        )
     if np.nanmin(np.append(low, 0.0)) < 0 < np.nanmax(np.append(high, 0.0)):
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_title(title, loc="left")

@@ -58,8 +58,7 @@ def register(cls: C) -> C:
 
 def register_family(base: type, kind: str, read: Callable[..., Any]) -> None:
     """Register one of several classes that share a kind: `read` rebuilds an instance from what `to_fields` returns."""
-    _KIND_OF[base] = kind
-    _READERS[kind] = read
+    _add(base, kind, read)
 
 
 def _add(cls: C, kind: str, read: Callable[..., Any]) -> C:

@@ -43,7 +43,7 @@ def exact_answers(frame, person, records):
 def count_misses(person, method, reach):
     frame = visits()
     records = int(np.minimum(frame.groupby("id").size(), person.most).sum())
-    options = {"person": person, "records": records, "method": method, "simulation": True}
+    options = {"person": person, "records": records, "method": method, "simulation": True, "question": "covariance"}
     exact, misses = exact_answers(frame, person, records), 0
     for seed in range(1, TRIALS[method] + 1):
         found = mdp.release_table(frame, BOUNDS, mdp.Privacy(3, 1e-6), stream=mdp.Stream(seed=seed), **options)

@@ -9,29 +9,15 @@ from typing import Any, TypeVar
 
 import click
 
+from matrixdp.release.options import CALIBRATIONS as CALIBRATIONS
+from matrixdp.release.options import METHODS as METHODS
+from matrixdp.release.options import NEIGHBOURS as NEIGHBOURS
+from matrixdp.release.options import OPTION, QUESTIONS
+
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-# Help pages need these names without importing the modules that define them; a test checks that they agree.
-QUERIES = (
-    "everything",
-    "means",
-    "table",
-    "moments",
-    "covariance",
-    "correlation",
-    "components",
-    "regression",
-    "second-moment",
-    "identity",
-    "gram",
-    "adjacency",
-    "laplacian",
-    "counts",
-)
-METHODS = ("auto", "adaptive", "plain")
-CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
-NEIGHBOURS = ("replace", "add-remove")
+QUERIES = tuple(QUESTIONS)
 UNITS = ("record", "person", "edge", "node")
 PATH = click.Path(path_type=Path)
 
@@ -96,96 +82,34 @@ delimiter_option = click.option(
     callback=_parse_delimiter,
     help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
 )
-epsilon_option = click.option("--epsilon", type=float, required=True, help="Privacy loss, greater than 0.")
-delta_option = click.option(
-    "--delta", type=float, required=True, help="Probability of a larger loss; choose it well below 1/records."
-)
-method_options = combine_options(
-    click.option(
-        "--method",
-        type=click.Choice(METHODS),
-        default="auto",
-        show_default=True,
-        help="For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
-        "one that is expected to be more accurate.",
-    ),
-    click.option("--target", metavar="NAME", help="The number that --query regression explains."),
-    click.option("--on", metavar="NAME,...", help="The columns that explain it. [default: all others]"),
-)
+_TYPES = {"number": float, "integer": int}
+
+
+def request_option(name: str) -> Callable[[F], F]:
+    """The option of the command line that `matrixdp.release.options` declares for a field of a request."""
+    option = OPTION[name]
+    attributes: dict[str, Any] = {"help": option.help}
+    if option.choices:
+        attributes["type"] = click.Choice(option.choices)
+    elif option.kind in _TYPES:
+        attributes["type"] = _TYPES[option.kind]
+    elif name == "points":
+        attributes["type"] = PATH
+    if option.default is not None:
+        attributes |= {"default": option.default, "show_default": True}
+    if option.required:
+        attributes["required"] = True
+    if option.metavar:
+        attributes["metavar"] = option.metavar
+    flag = f"--{option.public_name.replace('_', '-')}"
+    return name_option(flag, **attributes) if name in ("person", "id") else click.option(flag, **attributes)
+
+
+epsilon_option, delta_option = request_option("epsilon"), request_option("delta")
+method_options = combine_options(*map(request_option, ("method", "target", "on")))
 design_options = combine_options(
     click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data."),
-    click.option("--query", type=click.Choice(QUERIES), required=True, help="What to release."),
-    epsilon_option,
-    delta_option,
-    click.option(
-        "--records",
-        type=int,
-        help="Public number of records. [default: from the schema; release can also count the rows]",
-    ),
-    click.option(
-        "--neighbours",
-        type=click.Choice(NEIGHBOURS),
-        help="Whether one record (or person) is replaced, or comes and goes. [default: replace; add-remove for graphs]",
-    ),
-    name_option(
-        "--person",
-        metavar="COLUMN",
-        help="Protect each person with all their rows: the column that says whose a row is. [default: protect rows]",
-    ),
-    click.option(
-        "--rows-per-person",
-        type=int,
-        metavar="K",
-        help="Let each row count, up to K rows a person. [default: each person counts once]",
-    ),
-    click.option(
-        "--importance",
-        metavar="NAME=NUMBER,...",
-        help="Weight of a feature's squared error, relative to its range; 1 for features that are not named.",
-    ),
-    click.option(
-        "--directions",
-        default="standard",
-        show_default=True,
-        metavar="standard|learned|FILE",
-        help="Axes of the noise: the features; principal directions, learned privately in the units of the data (for "
-        "features with similar ranges); or a NPY or CSV file.",
-    ),
-    click.option(
-        "--directions-share",
-        type=float,
-        default=0.2,
-        show_default=True,
-        help="Share of the budget that is spent on learning directions.",
-    ),
-    click.option(
-        "--calibration",
-        type=click.Choice(CALIBRATIONS),
-        default="exact",
-        show_default=True,
-        help="How the size of the noise is determined; all but 'exact' are the paper's.",
-    ),
-    click.option("--columns", metavar="NAME,...", help="Columns of the schema to release. [default: all]"),
-    click.option(
-        "--by",
-        metavar="NAME,...",
-        help="Categories: the same for each of their levels, for the same epsilon. For everything, means, table, "
-        "covariance and correlation.",
-    ),
-    click.option("--cells", metavar="ROWS,COLUMNS", help="The two columns that --query table and counts tabulate."),
-    click.option("--points", type=PATH, help="Public points for --query gram: a table or a NPY file."),
-    click.option(
-        "--kernel",
-        type=click.Choice(("gaussian", "laplacian")),
-        default="gaussian",
-        show_default=True,
-        help="Kernel of --query gram.",
-    ),
-    click.option(
-        "--bandwidth",
-        type=float,
-        default=1.0,
-        show_default=True,
-        help="Bandwidth of the kernel, in units of half the width of the bounds.",
-    ),
+    *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
+    *map(request_option, ("directions", "directions_share", "calibration", "columns", "by", "cells", "points")),
+    *map(request_option, ("kernel", "bandwidth")),
 )

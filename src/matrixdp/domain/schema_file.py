@@ -1,4 +1,4 @@
-"""The file of a schema: all of its fields, and how they are read from TOML and written to it.
+"""The file of a schema: all of its fields, and how they are read from TOML.
 
 `SECTIONS` and `COLUMN_FIELDS` list the fields. Files, the studio's editor and messages are made from these lists, so
 that a new field is one entry there, and the code that uses its value.
@@ -6,7 +6,6 @@ that a new field is one entry there, and the code that uses its value.
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ from matrixdp.domain.fields import (
     Field,
     choice,
 )
-from matrixdp.domain.file_rules import DEFAULT_RULES, EPOCH, THOUSANDS, UNITS, DateRule, FileRules
+from matrixdp.domain.file_rules import DEFAULT_RULES, THOUSANDS, UNITS, DateRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import GUESSES, MAX_SIDE, Graph, Place, Schema, list_conflicts, name_place
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
@@ -348,58 +347,6 @@ def _collect_guesses(columns: Mapping[str, Mapping[str, Any]], top: Mapping[str,
         for name, key in GUESSES.items()
     }
     return TableDescription(correlation=top.get("expected_correlation"), **found)
-
-
-def write_schema(schema: Schema) -> str:
-    """A schema as the text of a TOML file.
-
-    Examples
-    --------
-    >>> print(write_schema(Schema(Columns([Number("age", 0, 120)]), records=500)))
-    records = 500
-    <BLANKLINE>
-    [columns.age]
-    type = "number"
-    lower = 0.0
-    upper = 120.0
-    <BLANKLINE>
-    """
-    columns = () if schema.columns is None else schema.columns
-    person, graph = schema.person, schema.graph
-    return write_toml(
-        {
-            "records": schema.records,
-            "radius": schema.radius,
-            "expected_correlation": schema.guesses.correlation,
-            "person": {} if person is None else {"column": person.column, "rows": person.rows},
-            "files": {name: value for name, value in schema.rules.to_options().items() if name != "dates"},
-            "graph": {} if graph is None else {**vars(graph), "nodes": list(graph.nodes)},
-            "columns": {column.name: _write_column(schema, column) for column in columns},
-        }
-    )
-
-
-def _write_column(schema: Schema, column: Column) -> dict[str, Any]:
-    """The entry of a column; empty values are None."""
-    guesses = {f"expected_{key}": getattr(schema.guesses, name).get(column.name) for name, key in GUESSES.items()}
-    rest = {flag: getattr(column, flag, False) or None for flag in ("other", "missing")} | guesses
-    rule = schema.rules.date(column.name)
-    if isinstance(column, Category):
-        return {"type": "category", "levels": list(column.levels), **rest}
-    if isinstance(column, YesNo):
-        return {"type": "yes/no", **rest}
-    if rule is None:
-        return {"type": "number", "lower": column.lower, "upper": column.upper, **rest}
-    ends = {"lower": _find_moment(rule, column.lower), "upper": _find_moment(rule, column.upper)}
-    return {"type": rule.kind, **ends, "unit": rule.unit, "origin": rule.origin, "format": rule.format, **rest}
-
-
-def _find_moment(rule: DateRule, number: float) -> dt.date | dt.time:
-    """The date or time for a bound, as a date where it has no time of day."""
-    moment = rule.moment(number) or EPOCH
-    if rule.origin is None:
-        return moment.time()
-    return moment.date() if moment.time() == dt.time() else moment
 
 
 def _names(fields: Iterable[Field]) -> set[str]:

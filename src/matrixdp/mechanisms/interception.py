@@ -20,15 +20,6 @@ _ANSWER: ContextVar[Answer | None] = ContextVar("matrixdp_release_answer", defau
 
 
 @contextmanager
-def _answer_by(answer: Answer | None) -> Iterator[None]:
-    token = _ANSWER.set(answer)
-    try:
-        yield
-    finally:
-        _ANSWER.reset(token)
-
-
-@contextmanager
 def intercept_releases(answer: Answer) -> Iterator[None]:
     """Context manager in which `answer` replaces the noise of every release of this thread.
 
@@ -39,18 +30,11 @@ def intercept_releases(answer: Answer) -> Iterator[None]:
     """
     if _ANSWER.get() is not None:
         raise ParameterError("releases are intercepted already; end the other audit first.")
-    with _answer_by(answer):
+    token = _ANSWER.set(answer)
+    try:
         yield
-
-
-@contextmanager
-def pass_releases() -> Iterator[None]:
-    """Context manager in which releases are not intercepted: simulated ones, which are post-processing of an answer.
-
-    What they would reveal of private data is in the result, which an audit compares.
-    """
-    with _answer_by(None):
-        yield
+    finally:
+        _ANSWER.reset(token)
 
 
 def current_answer() -> Answer | None:

@@ -66,7 +66,6 @@ def release(
     cumulative privacy loss is not tracked.
     """
     check_stream(stream, simulation=simulation)
-    check_design(design)
     account = open_account(ledger, dataset, request, allowance, simulation=simulation)
     paid = release_design(design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation)
     released: Release = paid.release

@@ -45,9 +45,6 @@ DARK: Mapping[str, str] = {
     "count": "#1a6f5e",
     "fixed": "#2b323c",
 }
-TEXTS = ("ink", "soft", "link", "alert", "good")  # colours of text on a page or a card
-MARKS = ("mark", "other", "third")  # colours of lines and dots
-HUES = ("positive", "negative", "count")  # colours of cells
 WEAKEST = 0.14  # share of its hue that the palest certain entry has
 DOUBTFUL = 0.30  # the most that an entry has that may be chance among so many
 FADED = 0.08  # and the most that an entry has that may be noise alone

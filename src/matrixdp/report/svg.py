@@ -41,7 +41,7 @@ def element(name: str, content: str = "", /, **attributes: object) -> str:
     '<rect x="1" stroke-width="0.5"/>'
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape_text(_attribute(value))}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
     )
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 
@@ -93,7 +93,7 @@ def make_image(
 def _attribute(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
-    return str(value)
+    return str(value) if isinstance(value, int) else escape_text(str(value))
 
 
 @dataclass(frozen=True)

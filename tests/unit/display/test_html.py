@@ -130,12 +130,14 @@ def test_mechanisms_show_their_matrix_and_that_they_are_for_comparison(name):
     assert found.to_frame(long=True)["std"].isna().all() == (found.std is None)
 
 
-@pytest.mark.parametrize("method", ["adaptive", "plain"])
-def test_a_release_without_a_matrix_shows_its_means_and_correlation(method):
-    options = {"method": method, "stream": matrixdp.Stream(seed=1), "simulation": True}
-    release = matrixdp.release_table(RECORDS, BOUNDS, PRIVACY, **options)
+def test_a_release_without_a_matrix_shows_its_means_and_correlation():
+    options = {"question": "covariance", "stream": matrixdp.Stream(seed=1), "simulation": True}
+    assert "plain: It was requested." in read(
+        matrixdp.release_table(RECORDS, BOUNDS, PRIVACY, method="plain", **options)
+    )
+    release = matrixdp.release_table(RECORDS, BOUNDS, PRIVACY, method="adaptive", **options)
     text = read(release)
-    assert f"{method}: It was requested." in text
+    assert "adaptive: It was requested." in text
     assert "Means" in text
     assert "Correlation" in text
     assert SIMULATION in text

@@ -62,9 +62,10 @@ def test_a_cluster_gives_the_same_bits_in_every_way(tmp_path, data, cluster, led
         made = release_dataset(DESIGNS["directions"], source, tmp_path / name, workers=cluster, **seeded())
         assert np.array_equal(read(made.path), read(first.path))
 
+    asked = {"question": "covariance", "simulation": True}
     for method in ("adaptive", "plain"):
         whole, parts = (
-            mdp.release_table(source, BOUNDS, PRIVACY, method=method, stream=mdp.Stream(seed=1), simulation=True)
+            mdp.release_table(source, BOUNDS, PRIVACY, method=method, stream=mdp.Stream(seed=1), **asked)
             for source in (data, mdp.open_records(folder, workers=cluster))
         )
         assert parts.to_json() == whole.to_json()

@@ -58,7 +58,7 @@ def test_partitions_give_the_bits_of_the_array(data, partition, partitions):
 
 @pytest.mark.parametrize("method", ["adaptive", "plain"])
 def test_covariances_have_the_bits_of_the_array(data, partition, method):
-    options = {"method": method, "stream": mdp.Stream(seed=1), "simulation": True}
+    options = {"question": "covariance", "method": method, "stream": mdp.Stream(seed=1), "simulation": True}
     expected = mdp.release_table(data, BOUNDS, mdp.Privacy(1, 1e-6), **options)
     options["stream"] = mdp.Stream(seed=1)
     records = spark.SparkRecords(Frame(make_table(data), 3))

@@ -10,14 +10,14 @@ from matrixdp.report.stylesheet import (
     DARK,
     DOUBTFUL,
     FADED,
-    HUES,
     LIGHT,
-    MARKS,
-    TEXTS,
     write_page_style,
     write_picture_style,
 )
 
+TEXTS = ("ink", "soft", "link", "alert", "good")  # colours of text on a page or a card
+MARKS = ("mark", "other", "third")  # colours of lines and dots
+HUES = ("positive", "negative", "count")  # colours of cells
 TEXT, GRAPHIC = 4.5, 3.0  # least contrast that WCAG 2.2 AA asks for
 COLOUR_BLIND = {  # what is seen of linear RGB: Machado, Oliveira and Fernandes, 2009
     "protanopia": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),

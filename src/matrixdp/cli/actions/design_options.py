@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matrixdp.cli.query_options import QueryOptions
 from matrixdp.privacy import Privacy
 from matrixdp.release.options import OPTION, require_target
 from matrixdp.release.request import Request
@@ -16,10 +15,29 @@ _NAMES = {"query": "question", "rows_per_person": "rows"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignOptions(QueryOptions):
-    """The options that determine a design, as they were given."""
+class DesignOptions:
+    """The options that determine a design, as they were given: lists are texts separated by commas."""
 
     schema: Path
+    query: str
+    epsilon: float
+    delta: float
+    records: int | None = None
+    neighbours: str | None = None
+    person: str | None = None
+    rows_per_person: int | None = None
+    importance: str | None = None
+    directions: str = "standard"
+    directions_share: float = 0.2
+    calibration: str = "exact"
+    cells: str | None = None
+    columns: str | None = None
+    by: str | None = None
+    kernel: str = "gaussian"
+    bandwidth: float = 1.0
+    method: str = "auto"
+    target: str | None = None
+    on: str | None = None
     points: Path | None = None
 
     @cached_property

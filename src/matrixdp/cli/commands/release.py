@@ -15,6 +15,7 @@ from matrixdp.cli.options import (
     json_option,
     method_options,
     name_option,
+    request_option,
     split_options,
 )
 from matrixdp.cli.styles import Command
@@ -50,7 +51,7 @@ from matrixdp.cli.styles import Command
     help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
 )
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
-@name_option("--request", help="An id. A second run with the same id and options returns the same release at no cost.")
+@request_option("id")
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),
@@ -60,13 +61,7 @@ from matrixdp.cli.styles import Command
 )
 @click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
-@click.option(
-    "--missing",
-    type=click.Choice(("error", "midpoint")),
-    default="error",
-    show_default=True,
-    help="Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
-)
+@request_option("missing")
 @click.option(
     "--workers",
     metavar="NUMBER|ADDRESS",
