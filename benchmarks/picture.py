@@ -39,7 +39,7 @@ def make_picture() -> str:
         data,
         mdp.Bounds(lower, upper, names=list(BOUNDS)),
         mdp.Privacy(epsilon=2, delta=1e-5),
-        aim="correlation",
+        question="correlation",
         stream=mdp.Stream(seed=1),
         simulation=True,
     ).correlation()
