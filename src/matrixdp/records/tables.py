@@ -127,8 +127,8 @@ def not_numbers(name: str, kind: object = None) -> DataError:
     found = "" if kind is None else f", got {kind} instead"
     return DataError(
         f"column {name!r} must hold numbers{found}. Turn dates, and numbers that are stored as text, into numbers; "
-        'describe text as a category or as yes/no (Columns with Category or YesNo, type = "category" or "yes/no" in a schema); '
-        "or leave the column out."
+        'describe text as a category or as yes/no (Columns with Category or YesNo, type = "category" or "yes/no" in a '
+        "schema); or leave the column out."
     )
 
 
