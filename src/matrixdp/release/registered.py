@@ -22,9 +22,9 @@ from matrixdp.gdp import pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Receipt
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy
+from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.queries.base import check_answer, check_query
+from matrixdp.queries.base import OfQuery, check_answer, check_query
 from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account, rehearse_finish
 from matrixdp.release.released import MatrixRelease
 from matrixdp.release.result import Release
@@ -40,7 +40,7 @@ _MECHANISMS: dict[str, Mechanism] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class MechanismRelease(MatrixRelease):
+class MechanismRelease(OfQuery, MatrixRelease):
     """A noisy matrix, the mechanism that made it, and the guarantee that it has.
 
     Attributes
@@ -104,16 +104,6 @@ class MechanismRelease(MatrixRelease):
             std=design.std,
             parameters={"std": design.rmse},
         )
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.query.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects: one record, one person, one edge or one node."""
-        return self.query.protected_unit
 
     def __repr__(self) -> str:
         return f"<MechanismRelease of {self.query.summary} by {self._guarantee()}; print shows the matrix>"
