@@ -20,7 +20,7 @@ from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, writing
 from matrixdp.mechanisms.interception import current_answer
-from matrixdp.mechanisms.mechanism import check_rowwise, check_stream
+from matrixdp.mechanisms.mechanism import check_rowwise
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.queries import MatrixQuery
 from matrixdp.queries.base import check_count
@@ -192,11 +192,10 @@ def release_dataset(
     their connections must be as secure as those that carry the data. After an error the folder does not exist; if the
     release was charged already, the ledger shows the charge as not released.
     """
-    check_stream(stream, simulation=simulation)
     check_design(design)
     check_flag(clip, "clip")
     check_flag(force, "force")
-    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     options: dict[str, Any] = {"clip": clip, "missing": missing, "workers": workers, "force": force}
     released: DatasetRelease
     released, _ = write_dataset(design, data, account, out, stream=stream, simulation=simulation, **options)

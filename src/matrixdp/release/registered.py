@@ -20,7 +20,6 @@ from matrixdp.display import matrix_text
 from matrixdp.errors import MatrixDPError, MechanismError, ParameterError, show
 from matrixdp.gdp import pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Receipt
-from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
@@ -396,7 +395,6 @@ def release_mechanism(
     (2, 2)
     """
     mechanism = mechanism if isinstance(mechanism, Mechanism) else find_mechanism(mechanism)
-    check_stream(stream, simulation=simulation)
     event = _check(mechanism, query, privacy, options)
     if ledger is not None and mechanism.comparison_only:
         raise ParameterError(
@@ -407,7 +405,7 @@ def release_mechanism(
         query.check_request()
     if ledger is not None:
         rehearse_finish(query)
-    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
 
     def find_price() -> Price:
         description = _describe(mechanism, query, privacy, options)
