@@ -106,7 +106,7 @@ def run(task: str, trials: int, without: tuple[str, ...] = (), first: int = 0) -
                 seeds = range(first, first + trials)
                 cells[name] = _in_time(once, seeds) if name in LIBRARIES else [once(seed) for seed in seeds]
             means = {name: float(np.mean(values)) for name, values in cells.items()}
-            best = min(mean for name, mean in means.items() if name != OURS and math.isfinite(mean))
+            best = min((mean for name, mean in means.items() if name != OURS and math.isfinite(mean)), default=math.nan)
             ratios[epsilon].append(means[OURS] / best)
             if data.name in REFERENCE:
                 named_ratios.append(means[OURS] / best)

@@ -139,7 +139,7 @@ def memory() -> dict[str, str]:
     """Measure the peak memory of a draw beyond its output, in a separate process."""
     script = (
         "import numpy as np\n"
-        "from matrixdp import Stream, draw_gaussian\n"
+        "from matrixdp.noise import Stream, draw_gaussian\n"
         "peak = lambda: next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
         f"out = np.ones({size(5 * 10**7, 10**3)}, np.int64)\n"
         "stream = Stream(); draw_gaussian(stream, 40, shape=10)\n"

@@ -36,7 +36,8 @@ def show(value: Any) -> str:
     parts = value if isinstance(value, tuple) else (value,)
     simple = all(part is None or isinstance(part, numbers.Number | str) for part in parts)
     text = (str(value) if isinstance(value, Fraction) else repr(value)) if simple else ""
-    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return text if 0 < len(text) <= 60 else f"a{'n' * (name[0] in 'aeiou')} {name}"
 
 
 def install_hint(extra: str) -> str:

@@ -93,7 +93,7 @@ DRAWS = {
     "baselines/exponential.py": "a mechanism for comparison",
     "baselines/johnson_lindenstrauss.py": "a mechanism for comparison",
     "baselines/laplace.py": "a mechanism for comparison",
-    "paper/covariance.py": "simulates on public data",
+    "paper/components.py": "simulates on public data",
 }
 
 

@@ -110,7 +110,7 @@ def test_a_text_that_names_the_built_in_class_instead_is_refused():
 
 def test_a_class_that_is_not_registered_is_refused_before_the_charge(ledger):
     design = mdp.make_design(Unregistered(3), PRIVACY)
-    with pytest.raises(mdp.ParameterError, match=r"Unregistered cannot be written.*@matrixdp\.register"):
+    with pytest.raises(mdp.ParameterError, match=r"Unregistered cannot be written.*@matrixdp\.serialise\.register"):
         design.release(np.ones((5, 3)), ledger=ledger, dataset="data", request="sums")
     assert ledger.history("data") == []
 

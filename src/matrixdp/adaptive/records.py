@@ -21,7 +21,7 @@ from matrixdp.domain.clipping import square_lengths
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
-from matrixdp.queries.moment_sums import MomentSum, levels
+from matrixdp.queries.moment_sums import MomentSum, MomentTask, levels
 from matrixdp.queries.sums import UNIT, GramSum, PeopleSum
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
@@ -372,7 +372,7 @@ class _Moments:
     def start(self, grid: Grid) -> tuple[Any, MomentSum]:
         """Both sums without rows."""
         ball = self.ball
-        clipped = MomentSum(ball, ball, self.public, constant=True, clip=True, missing="error", person=grid.person)
+        clipped = MomentTask(ball, ball, self.public, True, True, "error", grid.person).start()
         return grid.empty_sums(), clipped
 
     def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> tuple[Any, Any]:

@@ -136,7 +136,11 @@ def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin:
         if not (error.name or "").startswith("matrixdp.paper"):
             raise
         raise click.ClickException("this installation has no matrixdp.paper; install a complete release.") from None
-    page = command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
+    try:
+        page = command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
+    except KeyboardInterrupt:
+        click.echo("\nFinished trials are stored: the same command resumes the run.", err=True)
+        raise
     click.echo(f"Report: {page.resolve()}")
 
 

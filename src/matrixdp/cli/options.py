@@ -61,7 +61,7 @@ def _parse_delimiter(_context: click.Context, _parameter: click.Parameter, value
 
 
 def name_option(flag: str, **attributes: Any) -> Callable[[F], F]:
-    """An option whose value a ledger or a request can hold: printable text; bytes that are not UTF-8 are refused."""
+    """An option whose value a ledger can store: printable text, so that bytes that are not UTF-8 are refused."""
 
     def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
         if value is not None and (not value or not value.isprintable()):
@@ -112,7 +112,16 @@ def request_option(name: str) -> Callable[[F], F]:
     if option.metavar:
         attributes["metavar"] = option.metavar
     flag = f"--{option.public_name.replace('_', '-')}"
-    return click.option(flag, **attributes) if option.kind in (*_TYPES, "choice") else name_option(flag, **attributes)
+    if name in ("person", "id"):
+        return name_option(flag, **attributes)
+    return click.option(flag, callback=_refuse_empty, **attributes)
+
+
+def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """The value, unless it is an empty text, which `Request.parse` would read as an option that was left out."""
+    if value == "":
+        raise click.BadParameter("it must not be empty.", context, parameter)
+    return value
 
 
 epsilon_option, delta_option = request_option("epsilon"), request_option("delta")

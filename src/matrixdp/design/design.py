@@ -23,8 +23,9 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.privacy import Neighbours, Privacy, Unit, warn_large_delta
+from matrixdp.privacy import Privacy, warn_large_delta
 from matrixdp.queries import MatrixQuery
+from matrixdp.queries.base import OfQuery
 from matrixdp.sensitivity import Distance
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(OfQuery):
     """A plan of what to release, with how much noise, and at what cost; from `make_design`, `unimodal` or `equimodal`.
 
     Attributes
@@ -157,16 +158,6 @@ class Design:
     def event(self) -> Gaussian:
         """The cost of a release in a ledger."""
         return Gaussian(self.distance)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.query.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """The unit that the guarantee protects."""
-        return self.query.protected_unit
 
     @cached_property
     def std(self) -> Floats:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from matrixdp.checks import check_integer, check_magnitude, check_number
+from matrixdp.checks import LARGEST, check_integer, check_magnitude, check_number
 from matrixdp.errors import ParameterError, show
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -133,6 +133,14 @@ def _check_levels(value: Any, name: str) -> tuple[Any, ...]:
     if "" in found:
         raise ParameterError(f"{name} must not have an empty text. For empty values, write missing = true.")
     return found
+
+
+def _check_number(value: Any, name: str) -> float:
+    endless = isinstance(value, float) and not math.isfinite(value)
+    long = isinstance(value, int) and abs(value) > LARGEST
+    return check_number(
+        value, name, rule="finite, and at most 1e60 in absolute value" if endless or long else "a number"
+    )
 
 
 def _check_shares(value: Any, name: str) -> dict[str, float]:
@@ -271,7 +279,7 @@ def _read_shares(text: str) -> dict[str, Any]:
 
 
 TEXT = Kind()
-NUMBER = Kind("number", partial(check_number, rule="a number"), show_number, read_number)
+NUMBER = Kind("number", _check_number, show_number, read_number)
 SIZE = Kind("number", check_magnitude, show_number, read_number)
 COUNT = Kind("number", partial(check_integer, at_least=1), show_number, read_number)
 FLAG = Kind("flag", _check_flag, lambda value: "on" if value else "", bool)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.budget import FitBudget, Step
 from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.checks import check_flag, check_integer
 from matrixdp.device import is_on_device, load_cupy, to_device_array
@@ -39,6 +39,7 @@ from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, Expa
 from matrixdp.records.records import MappedRecords
 from matrixdp.release.charging import release_fit
 from matrixdp.release.notebook import SIMULATION
+from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
 try:
@@ -208,9 +209,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         facts = [("guarantee", guarantee), ("spent", f"mu {self.mu_:.4g} of Gaussian differential privacy")]
         return render_card("", render_facts(facts), warnings=[SIMULATION] if self.simulation_ else [])
 
-    def _set_guarantee(self, spent: PrivateMoment | FitBudget | TableFit) -> None:
+    def _set_guarantee(self, spent: PrivateMoment | FitBudget | Release, steps: tuple[Step, ...]) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
-        self.unit_, self.steps_, self.simulation_ = spent.unit, spent.steps, spent.simulation
+        self.unit_, self.steps_, self.simulation_ = spent.unit, steps, spent.simulation
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         """Validated features; sparse input, text, NaN and infinities are errors, which show no private value.
@@ -434,7 +435,7 @@ class MomentEstimator(PrivateEstimator):
         prepared = prepare_fit(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
         prepared.warn()
         moment: PrivateMoment = release_fit(prepared, **account)
-        self._set_guarantee(moment)
+        self._set_guarantee(moment, moment.steps)
         self._set_expanded(features)
         self.__dict__.pop("release_", None)  # of an earlier fit
         return moment
@@ -459,7 +460,8 @@ class MomentEstimator(PrivateEstimator):
         self._warn_if_repeated()
         release = fit_table(data, columns, **options, **design)
         fit = TableFit(release, features, tuple(column.name for column in targets))
-        self._set_guarantee(fit)
+        share = (release.mu / release.privacy.mu) ** 2
+        self._set_guarantee(release, (Step("moments of the table", release.mu, share, 1),))
         self._set_expanded(features, fit.mean)
         self.release_ = release
         return fit

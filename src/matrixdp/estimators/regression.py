@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +13,7 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.regression import hidden_std, joint_moment, regression_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_number
+from matrixdp.display import interval
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import (
@@ -145,8 +145,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
         They cover noise and shrinkage, but neither the bias of clipping nor sampling. NaN where noise hides it.
         """
-        reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * self.coef_std_
-        return self.coef_ - reach, self.coef_ + reach
+        return interval(self.coef_, self.coef_std_, level)
 
     def _compute_error_bars(self) -> tuple[Floats, Floats]:
         """Both standard deviations; computed when they are first asked for."""

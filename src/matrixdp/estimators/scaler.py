@@ -60,7 +60,7 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
         options, account = self._fit_options(), self._account_options()
         self._warn_if_repeated()
         scales: Scales = release_fit(prepare_scales(records, bounds, **options), **account)
-        self._set_guarantee(scales.spending)
+        self._set_guarantee(scales.spending, scales.spending.steps)
         return scales
 
     def transform(self, X: Any) -> Floats:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.error_bars import MomentErrors
 from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
@@ -24,7 +23,7 @@ from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
@@ -57,36 +56,6 @@ class TableFit:
     release: Release
     features: ExpandedColumns
     targets: tuple[str, ...] = ()
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee."""
-        return self.release.privacy
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """For which it holds."""
-        return self.release.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What it protects."""
-        return self.release.unit
-
-    @property
-    def mu(self) -> float:
-        """Gaussian differential privacy of the release."""
-        return self.release.mu
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The release is the only step."""
-        return (Step("moments of the table", self.mu, (self.mu / self.privacy.mu) ** 2, 1),)
-
-    @property
-    def simulation(self) -> bool:
-        """Whether the noise is reproducible, hence not private."""
-        return self.release.simulation
 
     @cached_property
     def _view(self) -> MomentView:

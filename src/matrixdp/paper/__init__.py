@@ -1,6 +1,6 @@
 """The paper's experiments, repeated and compared with its published figures; results are in `docs/experiments.md`.
 
-``python -m matrixdp.paper`` runs them all and writes one report.
+``matrixdp reproduce`` runs them all and writes one report.
 """
 
 from matrixdp.paper.command import reproduce

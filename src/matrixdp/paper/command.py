@@ -13,18 +13,19 @@ from typing import TextIO
 
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError
-from matrixdp.paper.cells import (
-    DATA,
+from matrixdp.paper.report import PARTS, Run, write_report
+from matrixdp.paper.tables import SIMULATED
+from matrixdp.paper.trials import PARTS as MEASURED
+from matrixdp.paper.trials import (
     Cell,
     CellResult,
+    is_simulated,
     load_result,
     part_cells,
     part_rows,
     run_cell,
     store_result,
 )
-from matrixdp.paper.report import Run, write_report
-from matrixdp.paper.tables import SIMULATED, is_simulated
 from matrixdp.release.registry import load_plugins
 
 
@@ -134,14 +135,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-PARTS = ("exp1", "exp2", "exp3", "gains", "directions", "runtime", "subspace", "readings", "pictures", "claims")
 DEFAULT_FOLDER = Path("matrixdp-paper")
-_NEEDS = {
-    "gains": ("exp1", "exp2", "exp3"),
-    "claims": ("exp1", "exp2", "exp3", "directions", "runtime", "subspace"),
-    "readings": ("exp1",),
-    "subspace": ("exp1",),
-}
 
 
 def reproduce(
@@ -189,7 +183,7 @@ def reproduce(
     load_plugins(plugins)
     part_rows.cache_clear()
     out = Path(out)
-    measured = [part for part in DATA if part in chosen]
+    measured = [part for part in MEASURED if part in chosen]
     cells = [cell for part in measured for cell in part_cells(part, trials=trials, seed=seed)]
     _warn_of_simulated_data(measured, sys.stderr if progress is None else progress)
     results = run_cells(cells, out / "cache", processes=processes, out=progress, plugins=plugins)
@@ -203,7 +197,7 @@ def _chosen(parts: Sequence[str]) -> list[str]:
     if unknown:
         raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")
     wanted = set(parts or PARTS)
-    wanted |= {need for part in tuple(wanted) for need in _NEEDS.get(part, ())}
+    wanted |= {need for part in tuple(wanted) for need in PARTS[part].needs}
     return [part for part in PARTS if part in wanted]
 
 

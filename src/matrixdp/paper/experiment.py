@@ -1,38 +1,190 @@
-"""What the experiments share: records, a score, a budget, and the rows of their tables."""
+"""Parts that every experiment has: a query on public records, an error, a budget, and rows of mechanisms.
+
+Every release says which guarantee it claims and which epsilon its noise gives; `check_guarantee` compares both with the
+column of the table that its row is in.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from inspect import getfile
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy.special import stdtrit
-
-from matrixdp.baselines import Mechanism, find_mechanism, registered_mechanisms
-from matrixdp.design import make_design, optimal
+from matrixdp.baselines import Mechanism, find_mechanism, registered_mechanisms, release_mechanism
+from matrixdp.design import Design, binary, equimodal, isotropic, make_design, optimal
+from matrixdp.errors import MatrixDPError
+from matrixdp.gdp import compose_mu, gdp_epsilon
+from matrixdp.ledger import Pure
 from matrixdp.noise import Stream
-from matrixdp.paper.mechanisms import (
-    CALIBRATIONS,
-    TAUS,
-    Guarantee,
-    Simulation,
-    Spent,
-    design_simulation,
-    mechanism_simulation,
-    stated_guarantee,
-)
 from matrixdp.privacy import Privacy
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries import MatrixQuery, SecondMoment
 from matrixdp.types import Floats
 
-Setting = Mapping[str, Any]
-NO_SETTING: tuple[Setting, ...] = ({},)
+_ROUNDING = 1e-9
+CALIBRATIONS = {
+    "theorem2": "Theorem 2 as printed",
+    "theorem2-corrected": "Theorem 2, corrected",
+    "theorem2-psd": "Theorem 2, psd form",
+    "exact": "exact",
+}
+TAUS = (0.55, 0.65, 0.75, 0.85, 0.95)
+PCA_SHARE = 0.2
+
+
+class GuaranteeMismatchError(MatrixDPError, RuntimeError):
+    """A mechanism's guarantee is not the one that its row of a table states."""
+
+
+class Guarantee(NamedTuple):
+    """What a column states: (epsilon, delta)-DP, delta 0 for a pure guarantee."""
+
+    epsilon: float
+    delta: float
+
+
+class Spent(NamedTuple):
+    """The guarantee that a mechanism claims, and the smallest epsilon at the claimed delta that its noise gives.
+
+    The latter is below the claimed one if the calibration adds more noise than needed.
+    """
+
+    claimed: Guarantee
+    epsilon: float
+
+
+def check_guarantee(row: str, column: Guarantee | None, spent: Spent | None) -> None:
+    """Raise unless a mechanism was calibrated for the guarantee in its column and does not exceed it.
+
+    Examples
+    --------
+    >>> one = Guarantee(1.0, 0.01)
+    >>> check_guarantee("MVG", one, Spent(one, 0.3))
+    >>> check_guarantee("MVG", one, Spent(Guarantee(1.0, 0.02), 0.3))
+    Traceback (most recent call last):
+    ...
+    matrixdp.paper.experiment.GuaranteeMismatchError: the row 'MVG' states (1, 0.01); its mechanism claims (1, 0.02).
+    """
+    if column is None and spent is None:
+        return
+    claimed = None if spent is None else spent.claimed
+    words = f"the row {row!r} states {_show(column)}; its mechanism"
+    if column is None or spent is None or not all(map(_alike, column, spent.claimed)):
+        raise GuaranteeMismatchError(f"{words} claims {_show(claimed)}.")
+    if not spent.epsilon <= column.epsilon * (1 + _ROUNDING):
+        raise GuaranteeMismatchError(f"{words} costs epsilon {spent.epsilon:g}.")
+
+
+def _alike(a: float, b: float) -> bool:
+    return abs(a - b) <= _ROUNDING * max(a, b)
+
+
+def _show(what: Guarantee | None) -> str:
+    return "no privacy" if what is None else f"({what.epsilon:g}, {what.delta:g})"
+
+
+class Released(NamedTuple):
+    """A noisy matrix and what it cost."""
+
+    matrix: Floats
+    spent: Spent
+
+
+Simulation = Callable[[Floats, Stream], Released]
+Method = Callable[..., Simulation]  # from a query, a privacy and settings by keyword
+
+
+def state_guarantee(method: Method | Mechanism, privacy: Privacy) -> Guarantee:
+    """What a table states for a mechanism at a budget; `release_mechanism` checks that it holds of a registered one."""
+    pure = isinstance(method, Mechanism) and isinstance(method.cost(privacy), Pure)
+    return Guarantee(privacy.epsilon, 0.0 if pure else privacy.delta)
+
+
+def simulate(method: Method | Mechanism, query: MatrixQuery, privacy: Privacy, **options: Any) -> Simulation:
+    """Releases of a registered mechanism, or of a function in this package."""
+    if not isinstance(method, Mechanism):
+        return method(query, privacy, **options)
+    claimed = state_guarantee(method, privacy)
+
+    def release(data: Floats, stream: Stream) -> Released:
+        result = release_mechanism(method, query, privacy, data, stream=stream, simulation=True, **options)
+        return Released(result.matrix, Spent(claimed, result.epsilon))
+
+    return release
+
+
+def design_noise(query: MatrixQuery, privacy: Privacy, **options: Any) -> Simulation:
+    """Releases of the design that `make_design` makes with these options."""
+    return _simulate_design(make_design(query, privacy, **options))
+
+
+def _simulate_design(design: Design) -> Simulation:
+    privacy = design.privacy
+    spent = Spent(Guarantee(privacy.epsilon, privacy.delta), min(design.epsilon, privacy.epsilon))
+    return lambda data, stream: Released(design.release(data, stream=stream, simulation=True).matrix, spent)
+
+
+def mvg(
+    query: MatrixQuery,
+    privacy: Privacy,
+    *,
+    important: Sequence[str] | None,
+    tau: float = 0.95,
+    calibration: str = "exact",
+) -> Simulation:
+    """MVG with `tau` of the budget on the important features; i.i.d. noise where there are none.
+
+    A second moment in the paper's calibrations is released by Algorithm 2 with the paper's own inputs: the sensitivity
+    that it prints is 2 gamma/N (8/2021 in Exp. II).
+    """
+    allocation = isotropic() if important is None else binary(list(important), tau)
+    if calibration == "exact" or not isinstance(query, SecondMoment):
+        return design_noise(query, privacy, allocation=allocation, calibration=calibration, structured=False)
+    design = equimodal(
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        sensitivity=2 * query.gamma / query.records,
+        gamma=query.gamma,
+        theta=allocation.precisions(query),
+        calibration=calibration,
+    )
+    release = _simulate_design(design)
+    return lambda data, stream: release(query.evaluate(data, clip=True, missing="error"), stream)
+
+
+def mvg_pca(query: MatrixQuery, privacy: Privacy, *, tau: float, calibration: str) -> Simulation:
+    """MVG-2: the two first directions of a private PCA are the important ones.
+
+    As in the paper for its own calibrations: 0.2 epsilon and 0.2 delta for the directions, the rest for the noise. With
+    the exact calibration a fifth of ``mu^2``, and the rest.
+    """
+    exact, left = calibration == "exact", 1 - PCA_SHARE
+    rest = privacy if exact else Privacy(left * privacy.epsilon, left * privacy.delta)
+    learning: dict[str, Any] = {"share": PCA_SHARE, "split": "mu" if exact else "epsilon"}
+    options: dict[str, Any] = {"calibration": calibration, "share": left if exact else 1.0}
+    paid = 0.0 if exact else PCA_SHARE
+    claimed = Guarantee(paid * privacy.epsilon + rest.epsilon, paid * privacy.delta + rest.delta)
+
+    def release(data: Floats, stream: Stream) -> Released:
+        found = release_mechanism("SuLQ", query, privacy, data, stream=stream.child(0), simulation=True, **learning)
+        design = make_design(query, rest, allocation=binary(2, tau), directions=found.matrix, **options)
+        released = design.release(data, stream=stream.child(1), simulation=True)
+        assert found.mu is not None
+        total = compose_mu([found.mu, design.distance])
+        return Released(released.matrix, Spent(claimed, gdp_epsilon(mu=total, delta=privacy.delta)))
+
+    return release
+
+
+class Figure(NamedTuple):
+    """A published mean and half its 95% interval (0 where none is printed)."""
+
+    mean: float
+    half: float = 0.0
 
 
 class Trial(NamedTuple):
@@ -42,6 +194,7 @@ class Trial(NamedTuple):
     spent: Spent | None
 
 
+Setting = Mapping[str, Any]
 Runner = Callable[[int, Stream], Trial]
 
 
@@ -73,32 +226,9 @@ class Row:
     group: str
     column: Guarantee | None
     build: Callable[[Setting], Runner]
-    settings: tuple[Setting, ...] = NO_SETTING
+    settings: tuple[Setting, ...] = ({},)
     variants: tuple[str, ...] = ("",)
     source: str = ""
-
-
-class Summary(NamedTuple):
-    """Mean and half the width of its 95% confidence interval."""
-
-    mean: float
-    half: float
-
-
-def summarise(values: np.ndarray[Any, Any]) -> Summary:
-    """Mean of the trials and half the width of Student's 95% interval; NaN for one trial.
-
-    Examples
-    --------
-    >>> summary = summarise(np.array([1.0, 2.0, 3.0]))
-    >>> summary.mean, round(summary.half, 3)
-    (2.0, 2.484)
-    """
-    n = values.size
-    if n < 2:
-        return Summary(float(values.mean()), math.nan)
-    quantile = float(stdtrit(n - 1, 0.975))
-    return Summary(float(values.mean()), quantile * float(values.std(ddof=1)) / math.sqrt(n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +244,8 @@ class Experiment:
         From a trial to the records that a mechanism is given.
     score : callable
         From a released matrix and a trial to its errors, one for each of `variants`.
+    important : tuple of str
+        Features on which the paper's noise is small.
     variants : tuple of str
         Names of the ways to evaluate a release.
     draws : tuple of int
@@ -126,6 +258,7 @@ class Experiment:
     count: int
     records: Callable[[int], Floats]
     score: Callable[[Floats, int], list[float]]
+    important: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("",)
     draws: tuple[int, ...] = ()
     suffix: str = ""
@@ -162,121 +295,101 @@ class Experiment:
         key: str,
         label: str,
         group: str,
-        build: Callable[[Setting], Simulation],
-        settings: tuple[Setting, ...] = NO_SETTING,
+        method: str | Mechanism | Method,
+        sweep: Mapping[str, Iterable[Any]] | None = None,
         *,
-        column: Guarantee | None = None,
-        source: str = "",
+        vary: Callable[..., Experiment] | None = None,
+        epsilon: float = 1.0,
+        **options: Any,
     ) -> Row:
-        """A row of a mechanism, built for each of its settings; its column is the budget unless stated otherwise."""
-        budget = self.budget()
-        return Row(
-            key,
-            label + self.suffix,
-            group,
-            Guarantee(budget.epsilon, budget.delta) if column is None else column,
-            lambda setting: self.runner(build(setting)),
-            settings,
-            self.variants,
-            source,
-        )
+        """A row of a mechanism.
 
-    def mechanism_row(self, key: str, label: str, group: str, name: str, **options: Any) -> Row:
-        """A row of a registered mechanism."""
-        mechanism = find_mechanism(name)
-        simulation = mechanism_simulation(mechanism, self.query, self.budget(), **options)
-        column = stated_guarantee(mechanism, self.budget())
-        return self.row(key, label, group, lambda _setting: simulation, column=column)
+        Parameters
+        ----------
+        key, label, group : str
+        method : str, Mechanism or callable
+            A registered mechanism or its name, or a function of a query, a privacy and settings by keyword.
+        sweep : mapping from a setting to its values, optional
+            All combinations are tried.
+        vary : callable, optional
+            From the settings to the experiment that is run; otherwise the settings are the method's.
+        epsilon : float
+        **options
+            Of the method.
+        """
+        privacy = self.budget(epsilon)
+        chosen = find_mechanism(method) if isinstance(method, str) else method
+        sweep = sweep or {}
 
-    def paper_rows(self, jl: Experiment) -> list[Row]:
-        """The mechanisms that the paper compares with on records; `jl` is the experiment that JL is run on."""
+        def build(setting: Setting) -> Runner:
+            if vary is None:
+                return self.runner(simulate(chosen, self.query, privacy, **setting, **options))
+            varied = vary(**setting)
+            return varied.runner(simulate(chosen, varied.query, privacy, **options))
+
+        column = state_guarantee(chosen, privacy)
+        settings = tuple(dict(zip(sweep, values, strict=True)) for values in product(*sweep.values()))
+        return Row(key, label + self.suffix, group, column, build, settings, self.variants, _hash_source(chosen))
+
+    def mvg_rows(self, kinds: Mapping[str, Method] | None = None) -> list[Row]:
+        """MVG in each calibration, over the share `tau` of the important features."""
         return [
-            self.mechanism_row("gaussian", "Gaussian (classical)", "paper", "classical Gaussian"),
-            jl.jl_row("published"),
-            self.mechanism_row("laplace", "Laplace", "paper", "Laplace"),
-            self.mechanism_row("exponential", "Exponential (textbook)", "paper", "exponential", halved=True),
-        ]
-
-    def exact_rows(self) -> list[Row]:
-        """Isotropic noise with the exact calibration, as an optimal design and as the Gaussian mechanism."""
-        best = design_simulation(make_design(self.query, self.budget(), allocation=optimal()))
-        return [
-            self.row("identity/optimal", "Identity query, optimal allocation", "beyond", lambda _setting: best),
-            self.mechanism_row("gaussian/exact", "Gaussian (exact)", "beyond", "analytic Gaussian"),
+            self.row(
+                kind if calibration == "theorem2" else f"{kind}/{calibration}",
+                f"{kind.upper()}, {words}",
+                "paper" if calibration == "theorem2" else "calibration",
+                method,
+                {"tau": TAUS},
+                calibration=calibration,
+            )
+            for calibration, words in CALIBRATIONS.items()
+            for kind, method in (kinds or {"mvg": partial(mvg, important=self.important)}).items()
         ]
 
     def jl_row(self, calibration: str) -> Row:
         """The Johnson-Lindenstrauss transform with the published or the exact threshold, over its dimension."""
-        published = calibration == "published"
-        jl = find_mechanism("Johnson-Lindenstrauss")
+        key, group = ("jl", "paper") if calibration == "published" else ("jl/exact", "beyond")
+        label, sweep = f"JL transform ({calibration} threshold)", {"draws": self.draws}
+        return self.row(key, label, group, "Johnson-Lindenstrauss", sweep, calibration=calibration)
 
-        def build(setting: Setting) -> Simulation:
-            options = {"draws": setting["draws"], "calibration": calibration}
-            return mechanism_simulation(jl, self.query, self.budget(), **options)
+    def gaussian_row(self, *, exact: bool) -> Row:
+        """The Gaussian mechanism, in its classical or its exact calibration."""
+        if exact:
+            return self.row("gaussian/exact", "Gaussian (exact)", "beyond", "analytic Gaussian")
+        return self.row("gaussian", "Gaussian (classical)", "paper", "classical Gaussian")
 
-        return self.row(
-            "jl" if published else "jl/exact",
-            f"JL transform ({calibration} threshold)",
-            "paper" if published else "beyond",
-            build,
-            tuple({"draws": draws} for draws in self.draws),
-        )
+    def exact_rows(self) -> list[Row]:
+        """Isotropic noise with the exact calibration, as an optimal design and as the Gaussian mechanism."""
+        label = "Identity query, optimal allocation"
+        best = self.row("identity/optimal", label, "beyond", design_noise, allocation=optimal())
+        return [best, self.gaussian_row(exact=True)]
 
-    def design_row(
-        self,
-        key: str,
-        label: str,
-        vary: Callable[[Setting], Experiment],
-        settings: tuple[Setting, ...],
-        variants: tuple[str, ...] = ("",),
-        **options: Any,
-    ) -> Row:
-        """A row beyond the paper: designs, made with `options`, for experiments that depend on a setting."""
-
-        def build(setting: Setting) -> Runner:
-            varied = vary(setting)
-            return varied.runner(design_simulation(make_design(varied.query, varied.budget(), **options)))
-
-        budget = self.budget()
-        column = Guarantee(budget.epsilon, budget.delta)
-        return Row(key, label, "beyond", column, build, settings, variants)
-
-    def mvg_row(self, kind: str, calibration: str, build: Callable[..., Simulation]) -> Row:
-        """MVG in one calibration, over the share `tau` of the important features; `build` takes both by keyword."""
-        printed = calibration == "theorem2"
-        return self.row(
-            kind if printed else f"{kind}/{calibration}",
-            f"{kind.upper()}, {CALIBRATIONS[calibration]}",
-            "paper" if printed else "calibration",
-            lambda setting: build(tau=setting["tau"], calibration=calibration),
-            tuple({"tau": tau} for tau in TAUS),
-        )
+    def rival_rows(self, jl: Experiment) -> list[Row]:
+        """The mechanisms that the paper compares with on records; `jl` is the experiment that JL is run on."""
+        return [
+            self.gaussian_row(exact=False),
+            jl.jl_row("published"),
+            self.row("laplace", "Laplace", "paper", "Laplace"),
+            self.row("exponential", "Exponential (textbook)", "paper", "exponential", halved=True),
+        ]
 
 
-def registered_rows(experiments: Mapping[str, Experiment]) -> list[Row]:
-    """A row for every mechanism that a user has registered, for each task that an experiment of a table serves."""
+def registered_rows(**experiments: Experiment) -> list[Row]:
+    """A row for every mechanism that a user has registered, for each task (with "_" for "-") of an experiment."""
+    tasks = {name.replace("_", "-"): experiment for name, experiment in experiments.items()}
     return [
-        experiment.row(
-            f"registered/{task}/{mechanism.name}",
-            f"{mechanism.name} ({task})",
-            "registered",
-            partial(_registered_simulation, mechanism, experiment),
-            column=stated_guarantee(mechanism, experiment.budget()),
-            source=_source(mechanism),
-        )
-        for task, experiment in experiments.items()
-        for mechanism in registered_mechanisms(task)
-        if not mechanism.builtin
+        experiment.row(f"registered/{task}/{one.name}", f"{one.name} ({task})", "registered", one)
+        for task, experiment in tasks.items()
+        for one in registered_mechanisms(task)
+        if not one.builtin
     ]
 
 
-def _registered_simulation(mechanism: Mechanism, experiment: Experiment, _setting: Setting) -> Simulation:
-    return mechanism_simulation(mechanism, experiment.query, experiment.budget())
-
-
-def _source(mechanism: Mechanism) -> str:
-    """A hash of the module that defines a mechanism, so that stored trials of an edited one are not reused."""
+def _hash_source(method: Method | Mechanism) -> str:
+    """A hash of the module that defines a user's mechanism, so that stored trials of an edited one are not reused."""
+    if not isinstance(method, Mechanism) or method.builtin:
+        return ""
     try:
-        return sha256(Path(getfile(mechanism.function)).read_bytes()).hexdigest()
+        return sha256(Path(getfile(method.function)).read_bytes()).hexdigest()
     except OSError:  # defined at a prompt
         return ""

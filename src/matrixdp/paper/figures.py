@@ -15,13 +15,11 @@ from matrixdp.design.noise_ellipse import outline_ellipse
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.paper import component
-from matrixdp.paper.cells import Best, write_atomically
-from matrixdp.paper.experiment import Summary
+from matrixdp.paper.components import FIRST, MOVEMENT
+from matrixdp.paper.experiment import CALIBRATIONS
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key, weighted_task
-from matrixdp.paper.mechanisms import CALIBRATIONS
-from matrixdp.paper.published import TABLES
-from matrixdp.paper.tables import EXPERIMENTS, SIMULATED, Rows, is_simulated, list_methods, number
+from matrixdp.paper.tables import SIMULATED, Rows, list_methods, number
+from matrixdp.paper.trials import EXPERIMENTS, Best, Summary, is_simulated, write_atomically
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
 from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
@@ -89,7 +87,7 @@ def _stretch(dots: Sequence[Dot]) -> list[float]:
 
 def draw_comparison(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
-    order, printed = list(_GROUPS), TABLES[part]
+    order, printed = list(_GROUPS), EXPERIMENTS[part].published
     guess = best["random guess"].summary.mean
     shown = [one for key, one in best.items() if key not in ("non-private", "random guess") or part == "exp1"]
     dots = []
@@ -102,7 +100,7 @@ def draw_comparison(part: str, best: Mapping[str, Best], folder: Path) -> Pictur
     scale = _fit_scale([*_stretch(dots), 1.0], log=part != "exp1")
     options: dict[str, Any] = {"guide": 1.0, "keys": [*keys, ("published", "hollow")], **_WIDE}
     drawing = draw_dots(dots, scale, "error / error of a random guess", **options)
-    title = f"{EXPERIMENTS[part][0]}: published and measured"
+    title = f"{EXPERIMENTS[part].title}: published and measured"
     caption = "Each divided by the random guess of its own source, since absolute figures differ."
     return make_picture([drawing], folder, f"{part}-comparison", title, caption, simulated=is_simulated(part))
 
@@ -111,10 +109,12 @@ def draw_tasks(best: Rows, folder: Path) -> Picture:
     """One panel a task, one line a method."""
     kinds = dict.fromkeys(("mvg", "mvg/exact"), "p-other") | dict.fromkeys(FITS, "p-mark") | {"fixed": "p-green"}
     panels = []
-    for task, (title, unit, _) in EXPERIMENTS.items():
+    for task, part in EXPERIMENTS.items():
         listed = {name: one for name, one in list_methods(best, task).items() if one[1].summary.mean > _ZERO}
         dots = [_make_dot(label, one.summary, kinds.get(name, "p-grey")) for name, (label, one) in listed.items()]
-        panels.append(draw_dots(dots, _fit_scale(_stretch(dots), log=task != "exp1"), unit, title=title, **_WIDE))
+        panels.append(
+            draw_dots(dots, _fit_scale(_stretch(dots), log=task != "exp1"), part.error, title=part.title, **_WIDE)
+        )
     title = "Adaptive fits on the paper's tasks"
     caption = "Errors with 95% intervals; smaller is better. Exp. II and III have logarithmic axes."
     return make_picture(panels, folder, "gains", title, caption, simulated=is_simulated("gains"), stacked=True)
@@ -152,9 +152,9 @@ def draw_directions(best: Mapping[str, Best], folder: Path) -> Picture:
                 exact, kind = calibration == "exact", "p-grey" if name == "i.i.d." else kind
                 halves = np.array([one.half for one in found]) if exact else None
                 curves.append(Curve(points, name if exact else "", kind, dashed=not exact, halves=halves))
-        title, unit, _ = EXPERIMENTS[panel]
+        names, title = ("epsilon", EXPERIMENTS[panel].error), EXPERIMENTS[panel].title
         ends = _fit_scale([float(y) for curve in curves for y in curve.points[1]], log=panel == "exp2")
-        panels.append(draw_curves(curves, Scale(0.09, 34.0, log=True), ends, ("epsilon", unit), title=title))
+        panels.append(draw_curves(curves, Scale(0.09, 34.0, log=True), ends, names, title=title))
     caption = (
         "Error over epsilon, delta = 1/N, 95% of the budget on the named features, with 95% intervals. Solid: the "
         "exact calibration. Dashed: Theorem 2 as printed."
@@ -213,7 +213,7 @@ def list_limits() -> dict[str, float]:
     The exact condition is not about these norms. For i.i.d. noise it allows the value under 'exact, i.i.d.'; up to
     'exact, any' it holds whatever the covariances.
     """
-    query, privacy = component.QUERY, component.MOMENT.budget()
+    query, privacy = MOVEMENT, FIRST.budget()
     sensitivity = 2 * query.gamma / query.records
     found = {
         name: precision_budget(privacy, query.shape, sensitivity=sensitivity, gamma=query.gamma, variant=name)
@@ -226,7 +226,7 @@ def list_limits() -> dict[str, float]:
 def draw_design_space(folder: Path) -> Picture:
     """The design space of Exp. II, log-log: every condition on the product is a line, private on its lower left."""
     found, scale = list_limits(), Scale(10**-2.5, 1e5, log=True)
-    design = make_design(component.QUERY, component.MOMENT.budget(), allocation=binary(component.IMPORTANT, 0.95))
+    design = make_design(MOVEMENT, FIRST.budget(), allocation=binary(FIRST.important, 0.95))
     norm = math.sqrt(float((1 / design.colcov.variances**2).sum()))
     curves = [
         Curve(_bound_product(limit, scale), f"{CALIBRATIONS.get(name, name)}: {limit:.3g}", kind)

@@ -14,23 +14,32 @@ features is 95%; i.i.d. noise is drawn in every panel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive import private_moment, solve_regression
 from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.design import make_design, optimal
-from matrixdp.domain.bounds import Bounds
+from matrixdp.design import optimal
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.noise import Stream
-from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.experiment import Experiment, Row, Setting
-from matrixdp.paper.mechanisms import TAUS, Guarantee, Released, Simulation, Spent, design_simulation, mvg
+from matrixdp.paper import components, regression
+from matrixdp.paper.experiment import (
+    TAUS,
+    Experiment,
+    Guarantee,
+    Method,
+    Released,
+    Row,
+    Simulation,
+    Spent,
+    design_noise,
+    mvg,
+)
 from matrixdp.privacy import Privacy
-from matrixdp.queries import SecondMoment
+from matrixdp.queries import Identity, SecondMoment
 from matrixdp.types import Floats
 
 IMPORTANCES = (1, 10, 100, 1000)
@@ -57,7 +66,14 @@ def weighted_task(importance: int) -> str:
 
 def gain_rows() -> list[Row]:
     """Adaptive rows of the three tasks, and three shapes of noise for each importance."""
-    return [*_task_rows(), *(row for importance in IMPORTANCES for row in _weighted_rows(importance))]
+    fits = [
+        experiment.row(
+            gain_key(task, directions), label, "adaptive", fit_adaptively, aim=aim, read=read, directions=directions
+        )
+        for task, (experiment, aim, read) in TASKS.items()
+        for directions, label in FITS.items()
+    ]
+    return [*fits, *(row for importance in IMPORTANCES for row in _weighted_rows(importance))]
 
 
 def _second_moment(moment: PrivateMoment) -> Floats:
@@ -78,90 +94,64 @@ def _regression_error(found: Floats, trial: int) -> list[float]:
     return [regression.rmse(guess, test[:, -1])]
 
 
-TASKS: dict[str, tuple[Experiment, Bounds, str, Callable[[PrivateMoment], Floats]]] = {
+TASKS: dict[str, tuple[Experiment, str, Callable[[PrivateMoment], Floats]]] = {
     "exp1": (
         replace(regression.EXPERIMENT, score=_regression_error, variants=("",)),
-        regression.BOUNDS,
         "regression",
         _coefficients,
     ),
-    "exp2": (component.MOMENT, component.QUERY.bounds, "components", lambda moment: moment.second_moment),
-    "exp3": (covariance.MOMENT, covariance.BOUNDS, "covariance", _second_moment),
+    "exp2": (components.FIRST, "components", lambda moment: moment.second_moment),
+    "exp3": (components.ALL_BY_MOMENT, "covariance", _second_moment),
 }
 
 
-def _task_rows() -> list[Row]:
-    return [
-        experiment.row(
-            gain_key(task, directions),
-            label,
-            "adaptive",
-            _always(partial(_adaptive, experiment.budget(), bounds, aim, read, directions)),
-        )
-        for task, (experiment, bounds, aim, read) in TASKS.items()
-        for directions, label in FITS.items()
-    ]
-
-
-def _always(simulation: Simulation) -> Callable[[Setting], Simulation]:
-    """A row without settings."""
-    return lambda _setting: simulation
-
-
-def _adaptive(
+def fit_adaptively(
+    query: Identity | SecondMoment,
     privacy: Privacy,
-    bounds: Bounds,
+    *,
     aim: str,
     read: Callable[[PrivateMoment], Floats],
     directions: str,
-    data: Floats,
-    stream: Stream,
-) -> Released:
-    """What is read off one adaptive fit, and what the fit cost."""
-    moment = private_moment(data, bounds, privacy, aim=aim, directions=directions, stream=stream, simulation=True)
-    spent = gdp_epsilon(mu=moment.mu, delta=privacy.delta)
-    return Released(read(moment), Spent(Guarantee(privacy.epsilon, privacy.delta), min(spent, privacy.epsilon)))
+) -> Simulation:
+    """What is read off adaptive fits within the bounds of a query, and what each fit cost."""
 
+    def release(data: Floats, stream: Stream) -> Released:
+        options: dict[str, Any] = {"aim": aim, "directions": directions, "stream": stream, "simulation": True}
+        moment = private_moment(data, query.bounds, privacy, **options)
+        spent = min(gdp_epsilon(mu=moment.mu, delta=privacy.delta), privacy.epsilon)
+        return Released(read(moment), Spent(Guarantee(privacy.epsilon, privacy.delta), spent))
 
-def weights(importance: float) -> Floats:
-    """Weight of each feature of Exp. III, of shape (21,): `importance` for the paper's three, 1 for the others."""
-    return np.array([importance if name in covariance.IMPORTANT else 1.0 for name in covariance.FEATURES])
+    return release
 
 
 def _weighted_rows(importance: int) -> list[Row]:
-    factors = weights(importance)
-    query = SecondMoment(covariance.BOUNDS, covariance.RECORDS)
+    """Three shapes of noise, where the paper's three features of Exp. III count `importance` times."""
+    important, records = components.ALL.important, components.RECORDS
+    factors = np.array([importance if name in important else 1.0 for name in components.FEATURES])
     squares = np.multiply.outer(factors, factors) / factors.sum() ** 2
 
     def score(released: Floats, _trial: int) -> list[float]:
-        centred = covariance.truth().records - 0.5
-        error = released - centred.T @ centred / covariance.RECORDS
+        centred = components.load_ctg().records - 0.5
+        error = released - centred.T @ centred / records
         return [float(np.sqrt((squares * error**2).sum()))]
 
-    experiment = replace(covariance.MOMENT, query=query, score=score)
-    budget = experiment.budget()
-    best = make_design(query, budget, allocation=optimal(factors), structured=False)
-    task = weighted_task(importance)
+    experiment = replace(components.ALL, query=SecondMoment(components.BOUNDS, records), score=score)
+    key = {shape: gain_key(weighted_task(importance), shape) for shape in SHAPES}
+    rows: dict[str, tuple[Method, dict[str, Any] | None, dict[str, Any]]] = {
+        "i.i.d.": (mvg, None, {"important": None}),
+        "binary": (mvg, {"tau": TAUS}, {"important": important}),
+        "optimal": (design_noise, None, {"allocation": optimal(factors), "structured": False}),
+    }
     return [
-        experiment.row(
-            gain_key(task, "i.i.d."), SHAPES["i.i.d."], "weights", _always(mvg(query, budget, important=None))
-        ),
-        experiment.row(
-            gain_key(task, "binary"),
-            SHAPES["binary"],
-            "weights",
-            lambda setting: mvg(query, budget, important=covariance.IMPORTANT, tau=setting["tau"]),
-            tuple({"tau": tau} for tau in TAUS),
-        ),
-        experiment.row(gain_key(task, "optimal"), SHAPES["optimal"], "weights", _always(design_simulation(best))),
+        experiment.row(key[shape], SHAPES[shape], "weights", method, sweep, **options)
+        for shape, (method, sweep, options) in rows.items()
     ]
 
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 TAU = 0.95
 SHOWN = ("theorem2", "exact")
-EXPERIMENTS = {"exp1": regression.EXPERIMENT, "exp2": component.MOMENT, "exp3": covariance.NOISY_RECORDS}
-_REST = tuple(name for name in covariance.FEATURES if name not in covariance.IMPORTANT)
+EXPERIMENTS = {"exp1": regression.EXPERIMENT, "exp2": components.FIRST, "exp3": components.ALL}
 PANELS: dict[str, dict[str, tuple[str, ...] | None]] = {
     "exp1": {
         "(a) ALT, Y": ("sgpt", "drinks"),
@@ -177,7 +167,11 @@ PANELS: dict[str, dict[str, tuple[str, ...] | None]] = {
         "(d) ANC1, ANC2": ("rss_anchor2", "rss_anchor3"),
         "i.i.d.": None,
     },
-    "exp3": {"(a) FHR, ASV, ALV": covariance.IMPORTANT, "(b) the rest": _REST, "i.i.d.": None},
+    "exp3": {
+        "(a) FHR, ASV, ALV": components.ALL.important,
+        "(b) the rest": tuple(name for name in components.FEATURES if name not in components.ALL.important),
+        "i.i.d.": None,
+    },
 }
 
 
@@ -189,21 +183,18 @@ def direction_key(panel: str, calibration: str, name: str, epsilon: float) -> st
 def direction_rows() -> list[Row]:
     """One row for each panel, calibration, set of features and epsilon."""
     return [
-        _direction_row(panel, calibration, name, important, epsilon)
+        EXPERIMENTS[panel].row(
+            direction_key(panel, calibration, name, epsilon),
+            f"{name}, {calibration}, epsilon {epsilon:g}",
+            "paper" if calibration == "theorem2" else "calibration",
+            mvg,
+            epsilon=epsilon,
+            important=important,
+            tau=TAU,
+            calibration=calibration,
+        )
         for panel, sets in PANELS.items()
         for calibration in SHOWN
         for name, important in sets.items()
         for epsilon in EPSILONS
     ]
-
-
-def _direction_row(panel: str, calibration: str, name: str, important: Sequence[str] | None, epsilon: float) -> Row:
-    experiment = EXPERIMENTS[panel]
-    privacy = experiment.budget(epsilon)
-    return experiment.row(
-        direction_key(panel, calibration, name, epsilon),
-        f"{name}, {calibration}, epsilon {epsilon:g}",
-        "paper" if calibration == "theorem2" else "calibration",
-        lambda _setting: mvg(experiment.query, privacy, important=important, tau=TAU, calibration=calibration),
-        column=Guarantee(privacy.epsilon, privacy.delta),
-    )

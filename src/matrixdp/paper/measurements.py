@@ -18,13 +18,12 @@ import numpy as np
 
 from matrixdp.baselines import find_mechanism
 from matrixdp.design import binary, make_design
-from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.cells import write_atomically
-from matrixdp.paper.component import true_spectrum
-from matrixdp.paper.published import COMPONENT, COVARIANCE, REGRESSION, RUNTIME
-from matrixdp.paper.tables import ReportTable, is_simulated
-from matrixdp.privacy import Privacy
-from matrixdp.queries import Identity, SecondMoment
+from matrixdp.paper import components, regression
+from matrixdp.paper.experiment import Experiment
+from matrixdp.paper.gains import EXPERIMENTS as _TASKS
+from matrixdp.paper.tables import ReportTable
+from matrixdp.paper.trials import is_simulated, write_atomically
+from matrixdp.queries import SecondMoment
 from matrixdp.types import Floats
 
 _NAMES = {
@@ -34,15 +33,22 @@ _NAMES = {
     "laplace": "Laplace",
     "exponential": "Exponential",
 }
-_EXPERIMENTS = ("I", "II", "III")
+EXPERIMENTS = dict(zip(("I", "II", "III"), _TASKS.values(), strict=True))
+PUBLISHED = {  # table "Runtime": milliseconds for Exp. I, II, III
+    "mvg": (36.2, 1.8, 3.2e3),
+    "gaussian": (1.0, 0.4, 10.0),
+    "jl": (192.7, 637.4, 2.57e6),
+    "laplace": (0.4, 0.5, 8.0),
+    "exponential": (627.2, 2112.7, 2.00e6),
+}
 Timings = dict[str, dict[str, list[float]]]
 
 
 def measure_runtime(repeats: int) -> Timings:
     """Seconds of each release, by experiment and mechanism, measured in turns so that other load affects all alike."""
     found: Timings = {}
-    for name, (query, data, important) in _setups().items():
-        releases = _releases(query, data, important)
+    for name, experiment in EXPERIMENTS.items():
+        releases = _list_releases(experiment)
         for release in releases.values():
             release()
         times: dict[str, list[float]] = {key: [] for key in releases}
@@ -72,17 +78,17 @@ def tabulate_runtime(timings: Timings) -> ReportTable:
     rows = []
     for key, label in _NAMES.items():
         row: dict[str, Any] = {"method": label, "key": key}
-        for i, name in enumerate(_EXPERIMENTS):
+        for i, name in enumerate(EXPERIMENTS):
             own, mvg = (float(np.median(timings[name][one])) for one in (key, "mvg"))
             row |= {
                 f"ms_{name}": own * 1e3,
                 f"ratio_{name}": own / mvg,
-                f"published_ms_{name}": float(RUNTIME[key][i]),
-                f"published_ratio_{name}": RUNTIME[key][i] / RUNTIME["mvg"][i],
+                f"published_ms_{name}": PUBLISHED[key][i],
+                f"published_ratio_{name}": PUBLISHED[key][i] / PUBLISHED["mvg"][i],
             }
         rows.append(row)
     columns = {"method": "Method"}
-    for name in _EXPERIMENTS:
+    for name in EXPERIMENTS:
         columns |= {
             f"ms_{name}": f"{name}: ms",
             f"ratio_{name}": "to MVG",
@@ -97,18 +103,9 @@ def tabulate_runtime(timings: Timings) -> ReportTable:
     return ReportTable("runtime", "Runtime", columns, rows, notes)
 
 
-def _setups() -> dict[str, tuple[Identity | SecondMoment, Floats, tuple[str, ...]]]:
-    return {
-        "I": (regression.QUERY, regression.split(0)[0], regression.IMPORTANT),
-        "II": (component.QUERY, component.truth().records, component.IMPORTANT),
-        "III": (covariance.QUERY, covariance.truth().records, covariance.IMPORTANT),
-    }
-
-
-def _releases(
-    query: Identity | SecondMoment, data: Floats, important: tuple[str, ...]
-) -> dict[str, Callable[[], object]]:
-    privacy = Privacy(1.0, 1 / query.records)
+def _list_releases(experiment: Experiment) -> dict[str, Callable[[], object]]:
+    """One release by each mechanism, on the records of the first trial."""
+    query, privacy, data = experiment.query, experiment.budget(), experiment.records(0)
     moment = isinstance(query, SecondMoment)
     names = {
         "gaussian": "Analyze Gauss" if moment else "classical Gaussian",
@@ -117,7 +114,7 @@ def _releases(
         "exponential": "PPCA" if moment else "exponential",
     }
     return {
-        "mvg": lambda: make_design(query, privacy, allocation=binary(important, 0.95)).release(data),
+        "mvg": lambda: make_design(query, privacy, allocation=binary(experiment.important, 0.95)).release(data),
         **{key: partial(find_mechanism(name).function, query, privacy, data) for key, name in names.items()},
     }
 
@@ -138,7 +135,7 @@ def tabulate_readings(non_private: float) -> ReportTable:
     names = ("experiment", "reading", "what", "measured", "published")
     rows = [
         dict(zip((*names, "ratio"), (*row, row[3] / row[4]), strict=True))
-        for row in (*_regression(non_private), *_component(), *_covariance())
+        for row in (*_read_regression(non_private), *_read_first(), *_read_all())
     ]
     notes = (
         "Exp. I: both references are 12 times the published ones, which fits no scaling that was tried; their ratio "
@@ -155,50 +152,51 @@ def tabulate_readings(non_private: float) -> ReportTable:
 _Line = tuple[str, str, str, float, float]
 
 
-def _regression(non_private: float) -> Iterable[_Line]:
+def _read_regression(non_private: float) -> Iterable[_Line]:
     target = regression.records()[:, -1]
     guess = np.random.default_rng(0).random((_TRIALS, target.size))
     random = float(np.sqrt(np.square(guess - target).mean()))
-    held_out = math.sqrt(97)
-    published = REGRESSION["random guess"].mean, REGRESSION["non-private"].mean
-    yield "I", "RMSE of data in [0, 1]", "random guess (uniform)", random, published[0]
-    yield "I", "RMSE of data in [0, 1]", "non-private", non_private, published[1]
-    yield "I", "the same", "random guess over non-private", random / non_private, published[0] / published[1]
-    yield "I", "norm of the errors over their number", "random guess (uniform)", random / held_out, published[0]
-    yield "I", "norm of the errors over their number", "non-private", non_private / held_out, published[1]
-    yield "I", "mean square error", "random guess (uniform)", random**2, published[0]
-    yield "I", "mean square error", "non-private", non_private**2, published[1]
+    printed = regression.PUBLISHED["random guess"].mean, regression.PUBLISHED["non-private"].mean
+    names = "random guess (uniform)", "non-private"
+    ratio = ("I", "the same", "random guess over non-private", random / non_private, printed[0] / printed[1])
+
+    def read(reading: str, *found: float) -> list[_Line]:
+        return [("I", reading, *line) for line in zip(names, found, printed, strict=True)]
+
+    yield from (*read("RMSE of data in [0, 1]", random, non_private), ratio)
+    yield from read("norm of the errors over their number", random / math.sqrt(97), non_private / math.sqrt(97))
+    yield from read("mean square error", random**2, non_private**2)
+    gaussian = regression.PUBLISHED["gaussian"].mean
     constants = (("0, what kernel ridge makes of noise", 0.0), ("1/2", 0.5), ("the mean", float(target.mean())))
     for name, value in constants:
-        yield "I", f"RMSE of the constant {name}", "Gaussian row", regression.rmse(value, target), 1.913e-2
+        yield "I", f"RMSE of the constant {name}", "Gaussian row", regression.rmse(value, target), gaussian
 
 
-def _component() -> Iterable[_Line]:
-    values = np.linalg.eigvalsh(component.truth().moment)
-    random = float(values[-1] - values.mean())
-    yield "II", "first 44 sequences, about the origin", "random guess", random, COMPONENT["random guess"].mean
-    centred = np.linalg.eigvalsh(np.cov(component.truth().records.T, bias=True))
-    gap = float(centred[-1] - centred.mean())
-    yield "II", "first 44 sequences, about the mean", "random guess", gap, COMPONENT["random guess"].mean
+def _read_first() -> Iterable[_Line]:
+    records, moment, _ = components.load_movement()
+    published = components.FIRST_PUBLISHED["random guess"].mean
+    for where, found in (("origin", moment), ("mean", np.cov(records.T, bias=True))):
+        values = np.linalg.eigvalsh(found)
+        random = float(values[-1] - values.mean())
+        yield "II", f"first 44 sequences, about the {where}", "random guess", random, published
 
 
-def _covariance() -> Iterable[_Line]:
-    data = covariance.truth().records
-    longest = float(np.linalg.norm(data, axis=1).max())
+def _read_all() -> Iterable[_Line]:
+    data = components.load_ctg().records
     readings = {
         "about the origin, as the formula has it": data,
         "about the mean": data - data.mean(axis=0),
         "about the midpoint": data - 0.5,
         "about the mean, scaled to [-1, 1]": 2 * (data - data.mean(axis=0)),
-        "records divided by the largest norm": data / longest,
+        "records divided by the largest norm": data / float(np.linalg.norm(data, axis=1).max()),
     }
+    published = components.ALL_PUBLISHED["random guess"].mean
     for name, records in readings.items():
-        random = _random_basis(records)
-        yield "III", name, "random guess (uniform basis)", random, COVARIANCE["random guess"].mean
+        yield "III", name, "random guess (uniform basis)", _guess_basis(records), published
 
 
-def _random_basis(records: Floats) -> float:
-    known = true_spectrum(records)
-    rng = np.random.default_rng(0)
+def _guess_basis(records: Floats) -> float:
+    """Mean error of random bases, one after the other from the same generator."""
+    known, rng = components.find_spectrum(records), np.random.default_rng(0)
     bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))
-    return float(np.mean([covariance.residual(basis, known) for basis in bases]))
+    return float(np.mean([components.measure_residual(basis, known) for basis in bases]))

@@ -15,6 +15,7 @@ with all of the budget. The rows of MVG are those of Exp. I.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 
@@ -28,8 +29,7 @@ from matrixdp.datasets import load_table, scale_to_unit
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.paper.experiment import Experiment, Row, Setting
-from matrixdp.paper.mechanisms import CALIBRATIONS, mvg, mvg_pca
+from matrixdp.paper.experiment import Experiment, Figure, Row, design_noise, mvg, mvg_pca, registered_rows
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 
@@ -38,6 +38,22 @@ IMPORTANT = ("sgpt", "drinks")
 TRAIN = 248
 BOUNDS = Bounds([0.0] * 6, [1.0] * 6, names=COLUMNS)
 QUERY = Identity(BOUNDS, records=TRAIN)
+PUBLISHED = {  # table "Results from Exp. I": RMSE
+    "non-private": Figure(1.226e-2),
+    "random guess": Figure(3.989e-2),
+    "mvg-1": Figure(1.624e-2, 0.026e-2),
+    "mvg-2": Figure(1.643e-2, 0.023e-2),
+    "gaussian": Figure(1.913e-2, 0.069e-2),
+    "jl": Figure(1.682e-2, 0.015e-2),
+    "laplace": Figure(2.482e-2, 0.189e-2),
+    "exponential": Figure(2.202e-2, 0.721e-2),
+}
+PUBLISHED_PROJECTED = {  # in the text of the section on projections: RMSE with two features alone
+    "random guess": PUBLISHED["random guess"],
+    "gaussian": Figure(2.538e-2, 0.065e-2),
+    "jl": Figure(2.863e-2, 0.022e-2),
+    "mvg-1": PUBLISHED["mvg-1"],
+}
 _GAMMAS = (None, 1.0, 0.01)  # of the Gaussian kernel; None for the linear one
 _ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _CENTRES = (0.0, 0.5)  # what predictions shrink to
@@ -107,15 +123,14 @@ EXPERIMENT = Experiment(
     TRAIN,
     records=lambda trial: split(trial)[0],
     score=lambda released, trial: score(released, split(trial)[1]),
+    important=IMPORTANT,
     variants=VARIANTS,
     draws=(TRAIN // 4, TRAIN // 2, TRAIN),
 )
 
 
 def rows() -> list[Row]:
-    """References, the paper's rows, and MVG in the other calibrations."""
-    mvg_1 = partial(mvg, QUERY, EXPERIMENT.budget(), important=IMPORTANT)
-    mvg_2 = partial(mvg_pca, QUERY, EXPERIMENT.budget())
+    """References, the paper's rows, MVG in the other calibrations, and better queries."""
     return [
         EXPERIMENT.reference("non-private", "Non-private", lambda trial, _stream: score(*split(trial)), VARIANTS),
         EXPERIMENT.reference("random guess", "Random guess (uniform)", _guess),
@@ -124,12 +139,22 @@ def rows() -> list[Row]:
             "The constant 0, what kernel ridge makes of pure noise",
             lambda trial, _stream: [rmse(0.0, split(trial)[1][:, -1])],
         ),
-        *[
-            EXPERIMENT.mvg_row(kind, calibration, build)
-            for calibration in CALIBRATIONS
-            for kind, build in (("mvg-1", mvg_1), ("mvg-2", mvg_2))
-        ],
-        *EXPERIMENT.paper_rows(EXPERIMENT),
+        *EXPERIMENT.mvg_rows({"mvg-1": partial(mvg, important=IMPORTANT), "mvg-2": mvg_pca}),
+        *EXPERIMENT.rival_rows(EXPERIMENT),
+        *EXPERIMENT.exact_rows(),
+        EXPERIMENT.jl_row("exact"),
+        _BY_PENALTY.row(
+            "moments", "Ridge regression on released moments", "beyond", design_noise, {"radius": _RADII}, vary=_moments
+        ),
+        _BY_PENALTY.row(
+            "random features",
+            "Kernel ridge by random features, second moment",
+            "beyond",
+            design_noise,
+            {"pairs": (4, 8, 16), "gamma": (0.3, 1.0)},
+            vary=_random_features,
+        ),
+        *registered_rows(records=EXPERIMENT),
     ]
 
 
@@ -139,45 +164,35 @@ def _guess(trial: int, stream: Stream) -> list[float]:
 
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3)
-PENALTIES = tuple(f"penalty {penalty:g}" for penalty in _PENALTIES)
+_BY_PENALTY = replace(EXPERIMENT, variants=tuple(f"penalty {penalty:g}" for penalty in _PENALTIES))
 _RADII = (None, 1.0, 0.8, 0.6)  # the corner of the box is 1.22 from its midpoint
 
 
-def rows_beyond() -> list[Row]:
-    """Optimal allocation, the best rivals, moments, random features."""
-    radii = tuple({"radius": radius} for radius in _RADII)
-    features = tuple({"pairs": pairs, "gamma": gamma} for pairs in (4, 8, 16) for gamma in (0.3, 1.0))
-    return [
-        *EXPERIMENT.exact_rows(),
-        EXPERIMENT.jl_row("exact"),
-        EXPERIMENT.design_row("moments", "Ridge regression on released moments", _moments, radii, PENALTIES),
-        EXPERIMENT.design_row(
-            "random features", "Kernel ridge by random features, second moment", _random_features, features, PENALTIES
-        ),
-    ]
+def _score_guesses(guess: Callable[[float], Floats], target: Floats) -> list[float]:
+    """Error of the guesses at each penalty, clipped to the target's bounds."""
+    return [rmse(np.clip(guess(penalty), 0.0, 1.0), target) for penalty in _PENALTIES]
 
 
-def _moments(setting: Setting) -> Experiment:
+def _moments(radius: float | None) -> Experiment:
     """Moments of records in a ball; ridge regression on the covariance."""
-    query = Moments(Bounds(BOUNDS.lower, BOUNDS.upper, radius=setting["radius"]), TRAIN)
+    query = Moments(Bounds(BOUNDS.lower, BOUNDS.upper, radius=radius), TRAIN)
     design = make_design(query, EXPERIMENT.budget())
 
     def score(released: Floats, trial: int) -> list[float]:
         test = split(trial)[1]
         spread = nearest_psd(covariance(released, design).value)
         centre = np.clip(means(released, design).value[:, 0], 0.0, 1.0)
-        guesses = [centre[-1] + (test[:, :-1] - centre[:-1]) @ ridge(spread, penalty) for penalty in _PENALTIES]
-        return [rmse(np.clip(guess, 0.0, 1.0), test[:, -1]) for guess in guesses]
+        points = test[:, :-1] - centre[:-1]
+        return _score_guesses(lambda penalty: centre[-1] + points @ ridge(spread, penalty), test[:, -1])
 
-    return replace(EXPERIMENT, query=query, score=score)
+    return replace(_BY_PENALTY, query=query, score=score)
 
 
-def _random_features(setting: Setting) -> Experiment:
+def _random_features(pairs: int, gamma: float) -> Experiment:
     """Second moment of (cos, sin) of random projections and the target, a vector of norm sqrt(5)/2 at most."""
-    pairs = setting["pairs"]
     half = np.concatenate([np.full(2 * pairs, 1 / math.sqrt(pairs)), [0.5]])
     query = SecondMoment(Bounds(-half, half, radius=math.sqrt(1.25)), TRAIN)
-    frequencies = np.random.default_rng(11).standard_normal((5, pairs)) * math.sqrt(2 * setting["gamma"])
+    frequencies = np.random.default_rng(11).standard_normal((5, pairs)) * math.sqrt(2 * gamma)
 
     def lift(x: Floats) -> Floats:
         angles = x @ frequencies
@@ -190,10 +205,9 @@ def _random_features(setting: Setting) -> Experiment:
     def score(released: Floats, trial: int) -> list[float]:
         test = split(trial)[1]
         moment, points = nearest_psd(released), lift(test[:, :-1])
-        guesses = [0.5 + points @ ridge(moment, penalty) for penalty in _PENALTIES]
-        return [rmse(np.clip(guess, 0.0, 1.0), test[:, -1]) for guess in guesses]
+        return _score_guesses(lambda penalty: 0.5 + points @ ridge(moment, penalty), test[:, -1])
 
-    return replace(EXPERIMENT, query=query, records=records, score=score)
+    return replace(_BY_PENALTY, query=query, records=records, score=score)
 
 
 def ridge(moment: Floats, penalty: float) -> Floats:
@@ -230,8 +244,8 @@ def rows_projected() -> list[Row]:
     """Gaussian and JL as published, and with exact calibration."""
     return [
         TWO_FEATURES.reference("non-private", "Non-private", lambda trial, _stream: score(*_split(trial)), VARIANTS),
-        TWO_FEATURES.mechanism_row("gaussian", "Gaussian (classical)", "paper", "classical Gaussian"),
+        TWO_FEATURES.gaussian_row(exact=False),
         TWO_FEATURES.jl_row("published"),
-        TWO_FEATURES.mechanism_row("gaussian/exact", "Gaussian (exact)", "beyond", "analytic Gaussian"),
+        TWO_FEATURES.gaussian_row(exact=True),
         TWO_FEATURES.jl_row("exact"),
     ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from matrixdp.paper import figures, tables
-from matrixdp.paper.cells import Best, CellResult, origins, select_best, write_atomically
 from matrixdp.paper.claims import LEVEL, MODES, Evidence, compare, count_verdicts, tabulate_claims
 from matrixdp.paper.gains import IMPORTANCES, SHAPES, gain_key, weighted_task
 from matrixdp.paper.measurements import Timings, load_timings, tabulate_readings, tabulate_runtime
-from matrixdp.paper.tables import EXACT, EXPERIMENTS, RIVALS, SIMULATED, ReportTable, Rows, list_methods, number
+from matrixdp.paper.tables import EXACT, RIVALS, SIMULATED, ReportTable, Rows, list_methods, number
+from matrixdp.paper.trials import EXPERIMENTS, Best, CellResult, is_simulated, origins, select_best, write_atomically
 from matrixdp.report.page import Block, Page, Section, fold, list_items, render_page, say
 from matrixdp.version import __version__
 
@@ -73,7 +74,7 @@ class Run:
     @cached_property
     def best(self) -> dict[str, dict[str, Best]]:
         """The best setting of each row, by part and key."""
-        return {part: select_best(part, results) for part, results in self.results.items()}
+        return {part: select_best(results) for part, results in self.results.items()}
 
     @cached_property
     def timings(self) -> Timings:
@@ -83,7 +84,7 @@ class Run:
     @property
     def simulated(self) -> bool:
         """Whether any part ran on simulated data."""
-        return tables.is_simulated(*self.results)
+        return is_simulated(*self.results)
 
     @property
     def figures(self) -> Path:
@@ -101,7 +102,12 @@ class Run:
 
 def write_report(run: Run) -> Path:
     """Write all files and return the path of the report."""
-    sections = [*_show_experiments(run), *_show_discussion(run), *_show_background(run)]
+    shown = [(name, part) for name, part in PARTS.items() if name in run.chosen]
+    sections = [Section(part.title, part.show(run), anchor=name) for name, part in shown]
+    swept = {part: results for part, results in run.results.items() if part != "directions"}
+    if swept:
+        blocks = [fold("Show", _show_table(run, tables.tabulate_sweeps(swept)))]
+        sections.append(Section("Sweeps", blocks, anchor="sweeps"))
     sources = ", ".join(dict.fromkeys(origins(part) for part in EXPERIMENTS if part in run.results))
     facts = [f"Trials: {run.trials}", f"Seed: {run.seed}"]
     facts += [f"Data: {sources}{'' if run.simulated else ', as published'}"] if sources else []
@@ -138,105 +144,110 @@ def show_picture(picture: figures.Picture) -> Block:
     return Block("picture", picture)
 
 
-def _show_experiments(run: Run) -> list[Section]:
-    """The three tables, each with its figure."""
-    listed = []
-    for part, (title, _, _) in EXPERIMENTS.items():
-        if part in run.best:
-            figure = figures.draw_comparison(part, run.best[part], run.figures)
-            table = _show_table(run, tables.tabulate_experiment(part, run.best[part]))
-            listed.append(Section(title, [table, show_picture(figure)], anchor=part))
-    return listed
+def _show_experiment(part: str, run: Run) -> list[Block]:
+    figure = figures.draw_comparison(part, run.best[part], run.figures)
+    return [_show_table(run, tables.tabulate_experiment(part, run.best[part])), show_picture(figure)]
 
 
-def _show_discussion(run: Run) -> list[Section]:
-    """Where directional noise pays, directions, runtime, projection, and the claims."""
-    listed, best = [], run.best
-    if "gains" in best:
-        drawn = [figures.draw_tasks(best, run.figures), figures.draw_weights(best["gains"], run.figures)]
-        table = _show_table(run, tables.tabulate_gains(best))
-        blocks = [list_items(describe_gains(best)), *map(show_picture, drawn), table]
-        listed.append(Section(tables.GAINS, blocks, anchor="gains"))
-    if "directions" in best:
-        figure = show_picture(figures.draw_directions(best["directions"], run.figures))
-        table = _show_table(run, tables.tabulate_directions(best["directions"]))
-        listed.append(Section("Noise directions", [figure, table], anchor="directions"))
-    if "subspace" in best:
-        own = {key: best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
-        table = _show_table(run, tables.tabulate_experiment("subspace", {**best["subspace"], **own}))
-        listed.append(Section("Projection", [table], anchor="subspace"))
-    if run.timings:
-        listed.append(Section("Runtime", [_show_table(run, tabulate_runtime(run.timings))], anchor="runtime"))
-    if run.claims is not None:
-        listed.append(Section("Claims", [_show_table(run, run.claims)], anchor="claims"))
-    return listed
+def _show_gains(run: Run) -> list[Block]:
+    drawn = [figures.draw_tasks(run.best, run.figures), figures.draw_weights(run.best["gains"], run.figures)]
+    table = _show_table(run, tables.tabulate_gains(run.best))
+    return [list_items(describe_gains(run.best)), *map(show_picture, drawn), table]
 
 
-def _show_background(run: Run) -> list[Section]:
-    """Readings of the setup, figures, and all settings that were tried."""
-    listed = []
-    if "readings" in run.chosen:
-        table = _show_table(run, tabulate_readings(run.best["exp1"]["non-private"].summary.mean))
-        listed.append(Section("What the published figures fit", [table], anchor="readings"))
-    if "pictures" in run.chosen:
-        drawn = [figures.draw_noise(run.figures, run.seed), figures.draw_design_space(run.figures)]
-        listed.append(Section("Noise and design space", [*map(show_picture, drawn)], anchor="pictures"))
-    swept = {part: results for part, results in run.results.items() if part != "directions"}
-    if swept:
-        table = _show_table(run, tables.tabulate_sweeps(swept))
-        listed.append(Section("Sweeps", [fold("Show", table)], anchor="sweeps"))
-    return listed
+def _show_directions(run: Run) -> list[Block]:
+    best = run.best["directions"]
+    figure = show_picture(figures.draw_directions(best, run.figures))
+    return [figure, _show_table(run, tables.tabulate_directions(best))]
+
+
+def _show_projection(run: Run) -> list[Block]:
+    own = {key: run.best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
+    return [_show_table(run, tables.tabulate_experiment("subspace", {**run.best["subspace"], **own}))]
+
+
+def _show_runtime(run: Run) -> list[Block]:
+    return [_show_table(run, tabulate_runtime(run.timings))]
+
+
+def _show_claims(run: Run) -> list[Block]:
+    return [] if run.claims is None else [_show_table(run, run.claims)]
+
+
+def _show_readings(run: Run) -> list[Block]:
+    return [_show_table(run, tabulate_readings(run.best["exp1"]["non-private"].mean))]
+
+
+def _show_pictures(run: Run) -> list[Block]:
+    return [
+        show_picture(figures.draw_noise(run.figures, run.seed)),
+        show_picture(figures.draw_design_space(run.figures)),
+    ]
+
+
+class ReportPart(NamedTuple):
+    """A section of the report: its title, what it shows, and the parts that it needs."""
+
+    title: str
+    show: Callable[[Run], list[Block]]
+    needs: tuple[str, ...] = ()
+
+
+_THREE = tuple(EXPERIMENTS)
+PARTS = {
+    **{name: ReportPart(part.title, partial(_show_experiment, name)) for name, part in EXPERIMENTS.items()},
+    "gains": ReportPart(tables.GAINS, _show_gains, _THREE),
+    "directions": ReportPart("Noise directions", _show_directions),
+    "subspace": ReportPart("Projection", _show_projection, ("exp1",)),
+    "runtime": ReportPart("Runtime", _show_runtime),
+    "claims": ReportPart("Claims", _show_claims, (*_THREE, "directions", "runtime", "subspace")),
+    "readings": ReportPart("What the published figures fit", _show_readings, ("exp1",)),
+    "pictures": ReportPart("Noise and design space", _show_pictures),
+}
 
 
 # What was found, in words
 
+_FINDINGS = {  # names of rows stand for their errors
+    "exp1": (
+        "Exp. I: with the noise that Theorem 2 requires, MVG-1 has an RMSE of {mvg-1}. That is about what the "
+        "constant 0 has ({constant 0}), which kernel ridge regression predicts from pure noise. The target is skewed "
+        "towards 0, so this alone is {share} of the random guess ({random guess}), near the published rows' 0.41 to "
+        "0.62: beating the random guess says nothing about the mechanism.",
+        "With the exact calibration MVG-1 reaches {mvg-1/exact} and i.i.d. noise {gaussian/exact}. Releasing moments "
+        "instead of records reaches {moments}, and the JL transform with its exact threshold, which is nearly "
+        "equivalent, {jl/exact}. Without privacy it is {non-private}.",
+    ),
+    "exp2": (
+        "Exp. II: Theorem 2 as printed gives {mvg} (published: 0.238), the exact calibration with the same anchors "
+        "{mvg/exact}, and exact i.i.d. noise {optimal}. The best share of the two anchors was {tau}, of those from "
+        "0.55 to 0.95. Even the classical Gaussian mechanism, published at 0.2485, measures {gaussian}.",
+    ),
+    "exp3": (
+        "Exp. III: a noisy data set has almost no information at epsilon = 1, with any mechanism: MVG as printed has "
+        "an RSS of {mvg}, exactly calibrated {mvg/exact}, a random basis {random guess}. The rows differ by the "
+        "eigenvectors of their noise, not by the data. Releasing moments instead solves the task: {moments}.",
+    ),
+}
+
 
 def _list_results(run: Run) -> list[str]:
     """One or more sentences for each part that was run."""
-    describe = {"exp1": _describe_regression, "exp2": _describe_component, "exp3": _describe_covariance}
-    listed = [sentence for part, words in describe.items() if part in run.best for sentence in words(run.best[part])]
+    listed = []
+    for part, sentences in _FINDINGS.items():
+        best = run.best.get(part)
+        if best:
+            facts = {key: number(one.mean) for key, one in best.items()}
+            if part == "exp1":
+                facts["share"] = f"{best['constant 0'].mean / best['random guess'].mean:.2f}"
+            if part == "exp2":
+                facts["tau"] = best["mvg/exact"].setting.removeprefix("tau ")
+            listed += [sentence.format_map(facts) for sentence in sentences]
     counts = {} if run.claims is None else count_verdicts(run.claims)
     for mode in MODES if counts else ():
         words = ", ".join(f"{many} {verdict}" for verdict, many in counts[mode].items())
         listed.append(f"Claims, {_MODE_NAMES[mode]}: {words}.")
     return listed
-
-
-def _show(best: Mapping[str, Best], key: str) -> str:
-    return number(best[key].summary.mean)
-
-
-def _describe_regression(best: Mapping[str, Best]) -> list[str]:
-    part = best["constant 0"].summary.mean / best["random guess"].summary.mean
-    return [
-        f"Exp. I: with the noise that Theorem 2 requires, MVG-1 has an RMSE of {_show(best, 'mvg-1')}. That is about "
-        f"what the constant 0 has ({_show(best, 'constant 0')}), which kernel ridge regression predicts from pure "
-        f"noise. The target is skewed towards 0, so this alone is {part:.2f} of the random guess "
-        f"({_show(best, 'random guess')}), near the published rows' 0.41 to 0.62: beating the random guess says "
-        "nothing about the mechanism.",
-        f"With the exact calibration MVG-1 reaches {_show(best, 'mvg-1/exact')} and i.i.d. noise "
-        f"{_show(best, 'gaussian/exact')}. Releasing moments instead of records reaches {_show(best, 'moments')}, "
-        f"and the JL transform with its exact threshold, which is nearly equivalent, {_show(best, 'jl/exact')}. "
-        f"Without privacy it is {_show(best, 'non-private')}.",
-    ]
-
-
-def _describe_component(best: Mapping[str, Best]) -> list[str]:
-    return [
-        f"Exp. II: Theorem 2 as printed gives {_show(best, 'mvg')} (published: 0.238), the exact calibration with "
-        f"the same anchors {_show(best, 'mvg/exact')}, and exact i.i.d. noise {_show(best, 'optimal')}. The best "
-        f"share of the two anchors was {best['mvg/exact'].setting.removeprefix('tau ')}, of those from 0.55 to 0.95. "
-        f"Even the classical Gaussian mechanism, published at 0.2485, measures {_show(best, 'gaussian')}."
-    ]
-
-
-def _describe_covariance(best: Mapping[str, Best]) -> list[str]:
-    return [
-        "Exp. III: a noisy data set has almost no information at epsilon = 1, with any mechanism: MVG as printed has "
-        f"an RSS of {_show(best, 'mvg')}, exactly calibrated {_show(best, 'mvg/exact')}, a random basis "
-        f"{_show(best, 'random guess')}. The rows differ by the eigenvectors of their noise, not by the data. "
-        f"Releasing moments instead solves the task: {_show(best, 'moments')}."
-    ]
 
 
 def describe_gains(best: Rows) -> list[str]:
@@ -258,12 +269,12 @@ def _describe_task(best: Rows, task: str) -> str:
     }
     paired = task == "exp1"  # its trials have the same records in every row
     parts = [f"{_compare(adaptive, other, paired=paired)} that of {name}" for name, other in others.items()]
-    title, error = EXPERIMENTS[task][0].replace(": ", ", "), number(adaptive.summary.mean)
+    title, error = EXPERIMENTS[task].title.replace(": ", ", "), number(adaptive.mean)
     return f"{title}: the error of an adaptive fit, {error}, is {'; '.join(parts)}."
 
 
 def _least(listed: Mapping[str, tuple[str, Best]], names: Sequence[str]) -> tuple[str, Best]:
-    return min((listed[name] for name in names), key=lambda one: one[1].summary.mean)
+    return min((listed[name] for name in names), key=lambda one: one[1].mean)
 
 
 def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
@@ -278,7 +289,7 @@ def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
 
 def _compare(one: Best, other: Best, *, paired: bool) -> str:
     """How many times an error is smaller or larger, or that the trials do not show a difference."""
-    ratio = other.summary.mean / one.summary.mean
+    ratio = other.mean / one.mean
     if compare(one.values, other.values, paired=paired).p < LEVEL:
         return f"{_times(ratio)} times smaller than"
     if compare(other.values, one.values, paired=paired).p < LEVEL:

@@ -8,10 +8,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matrixdp.paper.cells import Best, CellResult, best_variant, origins, part_rows, write_atomically
+from matrixdp.paper.experiment import CALIBRATIONS
 from matrixdp.paper.gains import (
     EPSILONS,
     FITS,
@@ -23,9 +24,17 @@ from matrixdp.paper.gains import (
     gain_key,
     weighted_task,
 )
-from matrixdp.paper.mechanisms import CALIBRATIONS
-from matrixdp.paper.published import TABLES
+from matrixdp.paper.trials import (
+    EXPERIMENTS,
+    PARTS,
+    Best,
+    CellResult,
+    best_variant,
+    is_simulated,
+    write_atomically,
+)
 
+VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
 
 
@@ -78,10 +87,9 @@ class ReportTable:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        keys = [*self._keys(), "simulated_data"]
-        writer.writerow(keys)
+        writer.writerow([*self._keys(), "simulated_data"])
         for row in self.rows:
-            writer.writerow([*(_plain(row.get(key)) for key in keys[:-1]), str(self.simulated).lower()])
+            writer.writerow([*(_plain(row.get(key)) for key in self._keys()), str(self.simulated).lower()])
         return out.getvalue()
 
     def to_json(self) -> str:
@@ -99,16 +107,18 @@ class ReportTable:
 
     def list_groups(self) -> list[tuple[str, list[list[Cell]]]]:
         """Title and rows of each group, for the page; one group without a title if there are none."""
-        found: list[tuple[str, list[list[Cell]]]] = []
-        last = object()
-        for row in self.rows:
-            group = row.get("group") if self.groups else None
-            if group != last:
-                last = group
-                found.append((self.groups.get(str(group), str(group)) if self.groups else "", []))
-            details = self.details
-            found[-1][1].append([make_cell(row.get(key), row.get(details.get(key, ""))) for key in self.columns])
+        found = []
+        for group, rows in groupby(self.rows, lambda row: row.get("group") if self.groups else None):
+            title = self.groups.get(str(group), str(group)) if self.groups else ""
+            found.append((title, [[self._make_cell(row, key) for key in self.columns] for row in rows]))
         return found
+
+    def _make_cell(self, row: Mapping[str, Any], key: str) -> Cell:
+        value, detail = row.get(key), row.get(self.details.get(key, ""))
+        if isinstance(value, float):
+            return Cell(number(value), number=True)
+        mark = str(value).replace(" ", "-") if value in VERDICTS else ""
+        return Cell("" if value is None else str(value), str(detail or ""), mark)
 
     def write(self, folder: Path) -> None:
         """Write the CSV and JSON files."""
@@ -135,35 +145,9 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
 
 
-def make_cell(value: Any, detail: Any = None) -> Cell:
-    """A value as a cell of the page."""
-    if isinstance(value, float):
-        return Cell(number(value), number=True)
-    mark = str(value).replace(" ", "-") if value in ("reproduced", "not reproduced", "cannot be") else ""
-    return Cell("" if value is None else str(value), str(detail or ""), mark)
-
-
 def _plain(value: Any, *, empty: Any = "") -> Any:
     return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
-
-# Each experiment: its name, its error, and the data that it is on.
-EXPERIMENTS = {
-    "exp1": ("Exp. I: regression", "RMSE", "on the Liver data, RMSE on held-out records"),
-    "exp2": (
-        "Exp. II: first component",
-        "error in captured variance",
-        "of the Movement data, error in captured variance",
-    ),
-    "exp3": (
-        "Exp. III: covariance",
-        "residual sum of squares",
-        "of the Cardiotocography data, residual sum of squares",
-    ),
-}
-_TITLES = {part: f"{name} {data}" for part, (name, _, data) in EXPERIMENTS.items()} | {
-    "subspace": "Subspace projection: Exp. I with ALT and Y alone, RMSE"
-}
 
 GROUPS = {
     "reference": "References",
@@ -172,18 +156,17 @@ GROUPS = {
     "beyond": "Beyond the paper, exactly calibrated",
     "registered": "Registered mechanisms",
 }
-_COLUMNS = {
+_HEADINGS = {
+    "part": "Part",
     "method": "Method",
-    "epsilon": "epsilon",
-    "delta": "delta",
-    "spent": "epsilon really spent",
+    "setting": "Setting",
     "mean": "Measured",
     "half": "± (95%)",
+    "spent": "epsilon really spent",
     "relative": "of random guess",
     "published": "Published",
     "published_half": "± (95%)",
     "published_relative": "of random guess",
-    "setting": "Best setting",
 }
 _SELECTION = (
     "The setting is the best of all that were tried, judged by the test error, as in the paper. That is optimistic, "
@@ -193,80 +176,64 @@ _SPENT = (
     "Epsilon and delta are what the mechanism was calibrated for, checked in every trial. “Really spent” is the "
     "smallest epsilon at that delta that its noise gives; far below 1 where a calibration is loose."
 )
+Rows = Mapping[str, Mapping[str, Best]]
+
+
+def _head(*keys: str, **others: str) -> dict[str, str]:
+    """Columns with their headings; `others` are those of this table alone."""
+    return {key: others.get(key) or _HEADINGS.get(key, key) for key in keys}
+
+
+def _list_measured(best: Best) -> dict[str, Any]:
+    """What every table says of a row."""
+    mean, half = best.summary
+    return {
+        "method": best.row.label,
+        "mean": mean,
+        "half": half,
+        "setting": best.setting,
+        "key": best.row.key,
+        "spent": best.epsilon,
+    }
 
 
 def tabulate_experiment(part: str, best: Mapping[str, Best]) -> ReportTable:
     """The table of an experiment, published figures beside measured ones."""
-    guess = best["random guess"].summary.mean if "random guess" in best else None
-    order = {group: i for i, group in enumerate(GROUPS)}
-    listed = sorted(best.values(), key=lambda one: order[one.row.group])
+    columns = ["method", "epsilon", "delta", "spent", "mean", "half", "relative"]
+    columns += ["published", "published_half", "published_relative", "setting"]
     return ReportTable(
         part,
-        _TITLES[part],
-        _COLUMNS,
-        [_list_result(part, one, guess) for one in listed],
+        f"{PARTS[part].title} {PARTS[part].about}",
+        _head(*columns, setting="Best setting"),
+        [_list_result(part, one, best) for group in GROUPS for one in best.values() if one.row.group == group],
         (_SPENT, _SELECTION),
         is_simulated(part),
         GROUPS,
     )
 
 
-def _list_result(part: str, best: Best, guess: float | None) -> dict[str, Any]:
-    published = TABLES[part].get(best.row.key)
-    published_guess = TABLES[part].get("random guess")
-    column, summary = best.row.column, best.summary
-    return {
-        "method": best.row.label,
-        "epsilon": f"{column.epsilon:g}" if column else "–",
-        "delta": ("0" if column.delta == 0 else f"1/{round(1 / column.delta)}") if column else "–",
-        "spent": best.epsilon,
-        "mean": summary.mean,
-        "half": summary.half,
-        "relative": summary.mean / guess if guess else None,
-        "published": published.mean if published else None,
-        "published_half": (published.half or None) if published else None,
-        "published_relative": published.mean / published_guess.mean if published and published_guess else None,
-        "setting": best.setting,
-        "group": best.row.group,
-        "key": best.row.key,
-        "tried": best.tried,
-        "trials": best.values.size,
-    }
+def _list_result(part: str, one: Best, best: Mapping[str, Best]) -> dict[str, Any]:
+    figures, column, row = PARTS[part].published, one.row.column, one.row
+    facts: dict[str, Any] = {"epsilon": "–", "delta": "–", "group": row.group, **_list_measured(one)}
+    if column:
+        delta = "0" if column.delta == 0 else f"1/{round(1 / column.delta)}"
+        facts |= {"epsilon": f"{column.epsilon:g}", "delta": delta}
+    if "random guess" in best:
+        facts["relative"] = one.mean / best["random guess"].mean
+    if row.key in figures:
+        mean, half = figures[row.key]
+        facts |= {"published": mean, "published_half": half or None}
+        facts["published_relative"] = mean / figures["random guess"].mean
+    return facts | {"tried": len(row.settings) * len(row.variants), "trials": one.values.size}
 
 
 def tabulate_sweeps(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
     """Every setting of every row, by its best variant."""
-    rows = []
-    for part, results in parts.items():
-        for result in results:
-            row = part_rows(part)[result.cell.row]
-            one = best_variant(row, result)
-            rows.append(
-                {
-                    "part": part,
-                    "method": row.label,
-                    "setting": one.setting,
-                    "mean": one.summary.mean,
-                    "half": one.summary.half,
-                    "spent": result.epsilon,
-                    "key": row.key,
-                }
-            )
-    simulated = is_simulated(*parts)
-    columns = {
-        "part": "Part",
-        "method": "Method",
-        "setting": "Setting",
-        "mean": "Measured",
-        "half": "± (95%)",
-        "spent": "epsilon really spent",
-    }
-    return ReportTable("sweeps", "All settings that were tried", columns, rows, (), simulated)
-
-
-def is_simulated(*parts: str) -> bool:
-    """Whether any part runs on simulated data."""
-    return any("simulated" in origins(part) for part in parts)
+    rows = [
+        {"part": part} | _list_measured(best_variant(result)) for part, results in parts.items() for result in results
+    ]
+    columns = _head("part", "method", "setting", "mean", "half", "spent")
+    return ReportTable("sweeps", "All settings that were tried", columns, rows, (), is_simulated(*parts))
 
 
 def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
@@ -279,9 +246,12 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
                 found = {at: best[direction_key(panel, calibration, name, at)].summary for at in EPSILONS}
                 row |= {f"epsilon {at:g}": one.mean for at, one in found.items()}
                 rows.append(row | {f"half {at:g}": one.half for at, one in found.items()})
-    columns = {"features": "Important features", "calibration": "Calibration"}
-    columns |= {f"epsilon {at:g}": f"epsilon {at:g}" for at in EPSILONS}
-    groups = {panel: f"{title}, {unit}" for panel, (title, unit, _) in EXPERIMENTS.items()}
+    columns = _head(
+        *("features", "calibration", *(f"epsilon {at:g}" for at in EPSILONS)),
+        features="Important features",
+        calibration="Calibration",
+    )
+    groups = {panel: f"{part.title}, {part.error}" for panel, part in EXPERIMENTS.items()}
     notes = ("In Exp. I the kernel and its penalty are the best for each entry. Intervals are in the files.",)
     title = "Effect of noise directions"
     return ReportTable("directions", title, columns, rows, notes, is_simulated("directions"), groups)
@@ -292,13 +262,6 @@ RIVALS = {"gaussian": "Gaussian", "jl": "JL transform", "laplace": "Laplace", "e
 EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
 _MVG = {"exp1": ("mvg-1", "mvg-1/exact"), "exp2": ("mvg", "mvg/exact"), "exp3": ("mvg", "mvg/exact")}
 _FIXED = {"exp1": "moments", "exp2": "radius", "exp3": "moments"}
-_GAIN_COLUMNS = {
-    "method": "Method",
-    "mean": "Measured",
-    "half": "± (95%)",
-    "relative": "of MVG exact, or of i.i.d. noise",
-    "setting": "Best setting",
-}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
     "rest. They have no settings; the other rows have the best of all that were tried, judged by the test error, which "
@@ -308,7 +271,6 @@ _GAIN_NOTES = (
     "The weighted error of a second moment is the root of the mean of its squared errors, weighted by the product of "
     "the weights of the two features. The weights are public: they are chosen before any data are read.",
 )
-Rows = Mapping[str, Mapping[str, Best]]
 
 
 def list_methods(best: Rows, task: str) -> dict[str, tuple[str, Best]]:
@@ -329,26 +291,19 @@ def list_methods(best: Rows, task: str) -> dict[str, tuple[str, Best]]:
 def tabulate_gains(best: Rows) -> ReportTable:
     """All methods of the four tasks."""
     groups, rows = {}, []
-    for task, (title, unit, _) in EXPERIMENTS.items():
-        groups[task], listed = f"{title}, {unit}", list_methods(best, task)
+    for task, part in EXPERIMENTS.items():
+        groups[task], listed = f"{part.title}, {part.error}", list_methods(best, task)
         rows += [_list_gain(task, name, *one, listed["mvg/exact"][1]) for name, one in listed.items()]
     for importance in IMPORTANCES:
         task = weighted_task(importance)
         groups[task] = f"Second moment of Exp. III, three features count {importance} times: weighted error"
         found = {shape: best["gains"][gain_key(task, shape)] for shape in SHAPES}
         rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]
-    return ReportTable("gains", GAINS, _GAIN_COLUMNS, rows, _GAIN_NOTES, is_simulated("gains"), groups)
+    relative = "of MVG exact, or of i.i.d. noise"
+    columns = _head("method", "mean", "half", "relative", "setting", relative=relative, setting="Best setting")
+    return ReportTable("gains", GAINS, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
 
 
 def _list_gain(task: str, name: str, label: str, one: Best, base: Best) -> dict[str, Any]:
-    mean, half = one.summary
-    return {
-        "method": label,
-        "mean": mean,
-        "half": half,
-        "relative": mean / base.summary.mean,
-        "setting": one.setting,
-        "group": task,
-        "key": gain_key(task, name),
-        "spent": one.epsilon,
-    }
+    facts = {"method": label, "key": gain_key(task, name), "relative": one.mean / base.mean}
+    return {"group": task} | _list_measured(one) | facts

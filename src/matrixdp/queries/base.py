@@ -206,6 +206,22 @@ class MatrixQuery(ABC):
         return "people" if self.person.rows is None else "rows"
 
 
+class OfQuery:
+    """Base class of what is made for one query, and has its guarantee."""
+
+    query: MatrixQuery
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        return self.query.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects: one record, one person, one edge or one node."""
+        return self.query.protected_unit
+
+
 @dataclass(frozen=True, eq=False)
 class BoundedQuery(MatrixQuery):
     """A query on a public number of records in public bounds.

@@ -30,31 +30,18 @@ def levels(records: int) -> int:
 
 
 class MomentSum:
-    """Running ``sum x x'`` over records, quantised about the midpoint of `box`, by exact integer sums.
+    """Running ``sum x x'`` over records, quantised about the midpoint of the task's `box`, by exact integer sums.
 
-    The order and the partition of the records cannot change a bit of it. With `constant`, each record gets a 1 put
-    before it. With a `person`, rows are weighted by how many the person has.
+    The order and the partition of the records cannot change a bit of it.
     """
 
-    def __init__(
-        self,
-        bounds: Bounds,
-        box: Bounds,
-        records: int,
-        *,
-        constant: bool,
-        clip: bool,
-        missing: str,
-        person: Person | None = None,
-    ) -> None:
-        self._bounds, self._box, self._public_records = bounds, box, records
-        self._constant, self._clip, self._missing = constant, clip, missing
-        self._grid = levels(records)
-        size = bounds.size + constant
+    def __init__(self, task: MomentTask) -> None:
+        self._task, self._grid = task, levels(task.records)
+        size = task.bounds.size + task.constant
         self.total: Any = GramSum(size, limit=self._grid)
-        if person is not None:
-            self.total = PeopleSum(size, limit=self._grid, person=person)
-        self._step = max(256, _BLOCK // bounds.size // 256 * 256)
+        if task.person is not None:
+            self.total = PeopleSum(size, limit=self._grid, person=task.person)
+        self._step = max(256, _BLOCK // task.bounds.size // 256 * 256)
         self._buffer = np.empty(0)
 
     @property
@@ -68,7 +55,7 @@ class MomentSum:
 
     def add_public(self, weight: int) -> None:
         """Add a public record at the midpoint, with a weight in units: only the constant is not zero."""
-        self.total.add_public([0] * self._constant, weight)
+        self.total.add_public([0] * self._task.constant, weight)
 
     def add(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> None:
         """Add records, of shape (rows, features); with a person, `counts` are the numbers of rows of theirs."""
@@ -78,18 +65,19 @@ class MomentSum:
             # Contiguous, apart from the constant: several times faster to work on than part of each row.
             whole = self._memory(len(block), columns)
             self._quantise(block, out=whole)
-            if self._constant:
+            if self._task.constant:
                 out = self._memory(len(block), columns + 1, after=whole.size)
                 out[:, 0] = self._grid
                 out[:, 1:] = whole
-            self._add(out if self._constant else whole, counts, start)
+            self._add(out if self._task.constant else whole, counts, start)
 
     def add_columns(self, columns: Sequence[NDArray[np.generic]], counts: NDArray[np.int64] | None = None) -> None:
         """Add records that are given column by column, each of shape (rows,)."""
-        if self._box.radius is not None:  # lengths of records are sums, whose bits must not depend on the layout
+        if self._task.box.radius is not None:  # lengths of records are sums, whose bits must not depend on the layout
             self.add(np.column_stack(columns), counts)
             return
-        size, first = len(columns) + self._constant, int(self._constant)
+        first = int(self._task.constant)
+        size = len(columns) + first
         for start in range(0, len(columns[0]), self._step):
             rows = min(self._step, len(columns[0]) - start)
             out = self._memory(size, rows)
@@ -108,8 +96,9 @@ class MomentSum:
 
     def add_on_device(self, block: Any) -> None:
         """Add records that are on a GPU."""
-        grid = DeviceGrid(self._bounds, self._box, self._grid, self._constant, self._clip, self._missing)
-        records = device_records(block, self._bounds.size, self._bounds.names)
+        task = self._task
+        grid = DeviceGrid(task.bounds, task.box, self._grid, task.constant, task.clip, task.missing)
+        records = device_records(block, task.bounds.size, task.bounds.names)
         self.total.add_sum(moment_on_device(records, grid), len(records))
 
     def _memory(self, rows: int, columns: int, *, after: int = 0) -> Floats:
@@ -120,17 +109,17 @@ class MomentSum:
         return self._buffer[after : after + size].reshape(rows, columns)
 
     def _quantise(self, block: NDArray[np.generic], out: Floats) -> None:
-        bounds, box, clip, missing = self._bounds, self._box, self._clip, self._missing
+        bounds, box, clip, missing = self._task.bounds, self._task.box, self._task.clip, self._task.missing
         if box is not bounds:
             block = np.clip(bounds.checked(block, clip=clip, missing=missing), bounds.lower, bounds.upper)
         box.quantise(block, self._grid, out=out, clip=clip or box is not bounds, missing=missing)
 
     def value(self) -> Floats:
         """``(1/records) sum x x'``, the public number of records being that of the query."""
-        unit = self._box.steps(self._grid)
-        if self._constant:
+        unit = self._task.box.steps(self._grid)
+        if self._task.constant:
             unit = np.concatenate([[1.0 / self._grid], unit])
-        return np.asarray(self.total.value() * unit[:, None] * unit / self._public_records)
+        return np.asarray(self.total.value() * unit[:, None] * unit / self._task.records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +131,12 @@ class MomentTask:
     bounds, box : Bounds
     records : int
         The public number of all records.
-    constant, clip, missing
-        As for `MomentSum`.
+    constant : bool
+        Whether each record gets a 1 put before it.
+    clip, missing
+        As for `Bounds.quantise`.
     person : Person or None
+        Rows are then weighted by how many the person has.
     people : People or None
         How many rows each person has, if there is a `person`.
     """
@@ -165,15 +157,7 @@ class MomentTask:
 
     def start(self) -> MomentSum:
         """A sum without records."""
-        return MomentSum(
-            self.bounds,
-            self.box,
-            self.records,
-            constant=self.constant,
-            clip=self.clip,
-            missing=self.missing,
-            person=self.person,
-        )
+        return MomentSum(self)
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""

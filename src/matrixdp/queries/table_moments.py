@@ -287,17 +287,17 @@ def _default_share(columns: Columns, weight_of: Mapping[str, float], *, grouped:
 def _check_groups(columns: Columns, by: Any) -> tuple[str, ...]:
     """Names of the columns of the groups, each a category without missing values."""
     if not isinstance(by, Iterable) or isinstance(by, Mapping | bytes):
-        raise ParameterError(f"by must be names of columns, got {show(by)} instead.")
+        raise ParameterError(f"«by» must be names of columns, got {show(by)} instead.")
     names = (by,) if isinstance(by, str) else tuple(by)
     if not all(isinstance(name, str) for name in names):
-        raise ParameterError("by must be names of columns.")
+        raise ParameterError("«by» must be names of columns.")
     if len(set(names)) != len(names):
-        raise ParameterError("by must name each column once.")
+        raise ParameterError("«by» must name each column once.")
     for name in names:
         if columns.category(name).missing:
             raise ParameterError(
-                f"by must name columns without missing values, and {name!r} may be missing. Give its missing values a "
-                "level of their own in the data, or do not group by it."
+                f"«by» must name columns without missing values, and {name!r} may be missing. Give its missing values "
+                "a level of their own in the data, or do not group by it."
             )
     return names
 

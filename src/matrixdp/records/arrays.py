@@ -96,12 +96,12 @@ class BlockSource(Source):
         self._exhausted = False
 
     @property
-    def once(self) -> bool:
+    def once(self) -> bool:  # type: ignore[override]
         """Whether the blocks come from an iterator."""
         return isinstance(self._blocks, Iterator)
 
     @property
-    def read_options(self) -> Mapping[str, Any]:
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
         """Those of `Blocks`."""
         return self._blocks.read_options if isinstance(self._blocks, Blocks) else {}
 

@@ -255,12 +255,12 @@ class Files(Source):
     files: tuple[TableFile, ...]
 
     @property
-    def ordered(self) -> bool:
+    def ordered(self) -> bool:  # type: ignore[override]
         """Whether the order is public: no folder is named ``key=value``, which sorts the records by a value."""
         return not any(file.keys for file in self.files)
 
     @property
-    def read_options(self) -> dict[str, Any]:
+    def read_options(self) -> dict[str, Any]:  # type: ignore[override]
         """The separator, if it was given, and the rules that are not the default."""
         first = self.files[0]
         given = first.delimiter != _default_delimiter(first.path)

@@ -17,11 +17,8 @@ from matrixdp.records.tables import check_same_columns, column_names, count_rows
 T = TypeVar("T")
 
 
-class Records(ABC):
-    """Records in parts that are processed independently: in threads, or on other machines.
-
-    Results must be combined in a way that depends neither on the order of the parts nor on where one ends and the
-    next begins.
+class Origin:
+    """What records, and the source that they are stored in, tell about themselves.
 
     Attributes
     ----------
@@ -38,6 +35,17 @@ class Records(ABC):
     ordered: bool = True
     read_options: Mapping[str, Any] = MappingProxyType({})
 
+    def check_output(self, out: str | os.PathLike[str]) -> None:
+        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
+
+
+class Records(Origin, ABC):
+    """Records in parts that are processed independently: in threads, or on other machines.
+
+    Results must be combined in a way that depends neither on the order of the parts nor on where one ends and the
+    next begins.
+    """
+
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """Return the same records with only the named columns; None keeps all.
 
@@ -53,8 +61,30 @@ class Records(ABC):
         same for any number of workers; otherwise a few large parts may be split among the workers.
         """
 
-    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most records are not in folders)
+
+class DerivedRecords(Records):
+    """Records that come from `origin`, and tell about themselves what it tells."""
+
+    origin: Origin
+
+    @property
+    def once(self) -> bool:  # type: ignore[override]
+        """Whether the records can be read only once."""
+        return self.origin.once
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether the order of the records is public."""
+        return self.origin.ordered
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """How the records are read."""
+        return self.origin.read_options
+
+    def check_output(self, out: str | os.PathLike[str]) -> None:
         """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
+        self.origin.check_output(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,48 +162,29 @@ def with_ids(data: Any, ids: Any) -> Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class MappedRecords(Records):
+class MappedRecords(DerivedRecords):
     """Records computed from others by a function, block by block.
 
     Parameters
     ----------
-    parts : Records
+    origin : Records
     function : callable
         Maps a block to another one of as many records; can be pickled.
     named : bool
         Whether columns keep their names, so that they can be selected.
     """
 
-    parts: Records
+    origin: Records
     function: Callable[[Any], Any]
     named: bool = False
 
-    @property
-    def once(self) -> bool:  # type: ignore[override]
-        """Whether the records can be read only once."""
-        return self.parts.once
-
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order of the records is public."""
-        return self.parts.ordered
-
-    @property
-    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """How the records are read."""
-        return self.parts.read_options
-
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """The same records with only the named columns, if they keep their names."""
-        return replace(self, parts=self.parts.select(names, texts=texts)) if self.named else self
+        return replace(self, origin=self.origin.select(names, texts=texts)) if self.named else self
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Results of the task on the mapped records."""
-        return self.parts.map(MappedTask(task, self.function), whole=whole)
-
-    def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Raise a `ParameterError` if the output folder contains the records, or is inside of theirs."""
-        self.parts.check_output(out)
+        return self.origin.map(MappedTask(task, self.function), whole=whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,23 +255,8 @@ def require_rereadable(records: Records) -> Records:
     return records
 
 
-class Source(ABC):
+class Source(Origin, ABC):
     """Where records are stored, and how they are divided into parts."""
-
-    @property
-    def once(self) -> bool:
-        """Whether the records can be read only once."""
-        return False
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the order of the records is public."""
-        return True
-
-    @property
-    def read_options(self) -> Mapping[str, Any]:
-        """How the values are read, as JSON content: the public options that are not the default, by name."""
-        return {}
 
     @abstractmethod
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterable[Part]:
@@ -269,9 +265,6 @@ class Source(ABC):
         Parts of files contain only `columns`, in this order; None keeps all, in the order of the first file. The
         columns `texts` of CSV files are read as text. Sources in which columns have no names ignore both arguments.
         """
-
-    def check_output(self, out: str | os.PathLike[str]) -> None:  # noqa: B027  (most sources are not folders)
-        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
 
 
 class Engine(Protocol):
@@ -282,12 +275,12 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class StoredRecords(Records):
+class StoredRecords(DerivedRecords):
     """Records of one source, processed by one engine.
 
     Parameters
     ----------
-    source : Source
+    origin : Source
     engine : Engine
     columns : sequence of str, optional
         The columns that are read; by default all.
@@ -297,26 +290,11 @@ class StoredRecords(Records):
         The columns that are read as text where a file does not say their type.
     """
 
-    source: Source
+    origin: Source
     engine: Engine
     columns: Sequence[str] | None = None
     progress: Callable[[int], object] | None = None
     texts: Sequence[str] = ()
-
-    @property
-    def once(self) -> bool:  # type: ignore[override]
-        """Whether the records can be read only once."""
-        return self.source.once
-
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order of the records is public."""
-        return self.source.ordered
-
-    @property
-    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """How the values are read, where it is not the default."""
-        return self.source.read_options
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> StoredRecords:
         """Return the same records with only the named columns; None keeps all."""
@@ -324,9 +302,5 @@ class StoredRecords(Records):
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Yield the result of `task` on each part, in any order."""
-        parts = self.source.parts(self.columns, self.texts) if self.texts else self.source.parts(self.columns)
+        parts = self.origin.parts(self.columns, self.texts) if self.texts else self.origin.parts(self.columns)
         return unwrap_results(self.engine.run(task, parts, whole=whole), self.progress)
-
-    def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
-        self.source.check_output(out)

@@ -122,12 +122,13 @@ def is_text_type(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def not_numbers(name: str) -> DataError:
-    """The error for a column of a table in memory that must hold numbers, and does not."""
+def not_numbers(name: str, kind: object = None) -> DataError:
+    """The error for a column that must hold numbers, and holds another `kind` of values, as its type says."""
+    found = "" if kind is None else f", got {kind} instead"
     return DataError(
-        f"column {name!r} must hold numbers. Turn dates, and numbers that are stored as text, into numbers; describe "
-        'text as a category or as yes/no (Columns with Category or YesNo, type = "category" or "yes/no" in a schema); '
-        "or leave the column out."
+        f"column {name!r} must hold numbers{found}. Turn dates, and numbers that are stored as text, into numbers; "
+        'describe text as a category or as yes/no (Columns with Category or YesNo, type = "category" or "yes/no" in a '
+        "schema); or leave the column out."
     )
 
 
@@ -199,5 +200,5 @@ def arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
     if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-        raise not_numbers(name)
+        raise not_numbers(name, kind)
     return np.asarray(column.to_numpy(zero_copy_only=False))

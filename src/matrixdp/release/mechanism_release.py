@@ -11,8 +11,9 @@ import numpy as np
 
 from matrixdp.display import matrix_text
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
+from matrixdp.queries.base import OfQuery
 from matrixdp.release.notebook import ShownRelease
 from matrixdp.release.result import Release
 from matrixdp.serialise import from_json_content, to_json_content
@@ -23,7 +24,7 @@ _FORMAT = "matrixdp mechanism release 1"
 
 
 @dataclass(frozen=True, eq=False)
-class MechanismRelease(ShownRelease):
+class MechanismRelease(OfQuery, ShownRelease):
     """A noisy matrix, the mechanism that made it, and the guarantee that it has.
 
     Attributes
@@ -85,16 +86,6 @@ class MechanismRelease(ShownRelease):
             std=design.std,
             parameters={"std": design.rmse},
         )
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.query.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects: one record, one person, one edge or one node."""
-        return self.query.protected_unit
 
     def __repr__(self) -> str:
         return f"<MechanismRelease of {self.query.summary} by {self._guarantee()}; print shows the matrix>"

@@ -21,7 +21,7 @@ from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
-from matrixdp.privacy import Neighbours, Unit
+from matrixdp.privacy import Neighbours
 from matrixdp.queries import (
     Adjacency,
     ContingencyTable,
@@ -33,7 +33,7 @@ from matrixdp.queries import (
     SecondMoment,
     TableMoments,
 )
-from matrixdp.queries.base import parse_records
+from matrixdp.queries.base import OfQuery, parse_records
 from matrixdp.records import read_array
 from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import open_files
@@ -61,7 +61,7 @@ _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best 
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(OfQuery):
     """What answers a request. Made by `plan`, without the data.
 
     Attributes
@@ -104,16 +104,6 @@ class Plan:
     def targets(self) -> int:
         """Number of last columns that a regression explains."""
         return int(self.request.question == "regression" and self.request.target is not None)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.query.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects."""
-        return self.query.protected_unit
 
     @property
     def public_number(self) -> bool:

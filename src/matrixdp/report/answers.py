@@ -99,9 +99,7 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
     _refuse_groups(release, group)
     if shrunk:
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-    if isinstance(release, AdaptiveRelease):
-        return Answer("Means", "column", release.means(), (_FIT_BARS,), name="means")
-    return Answer("Means", "column", release.means(group=group), (_BARS,), name="means")
+    return Answer("Means", "column", release.means(group=group), (_name_bars(release),), name="means")
 
 
 def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
@@ -117,14 +115,11 @@ def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *
 def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: bool = False) -> Answer:
     """Correlations or covariances; `shrunk` is for correlations of a table."""
     _refuse_groups(release, group)
-    if isinstance(release, AdaptiveRelease):
-        if shrunk:
-            raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
-        found = release.correlation() if kind == "correlation" else release.covariance()
-        return Answer(kind.capitalize(), "column", found, (_FIT_BARS,), name=kind)
+    if shrunk and isinstance(release, AdaptiveRelease):
+        raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
     found = release.correlation(group, **_shrink(shrunk)) if kind == "correlation" else release.covariance(group)
-    notes = (_explain_bars("zero and a possible matrix", shrunk=shrunk),)
-    return Answer(kind.capitalize(), "column", found, notes, name=kind)
+    note = _explain_bars("zero and a possible matrix", shrunk=True) if shrunk else _name_bars(release)
+    return Answer(kind.capitalize(), "column", found, (note,), name=kind)
 
 
 def answer_sampling(release: AdaptiveRelease | Release, kind: str) -> Answer:
@@ -139,11 +134,8 @@ def answer_sampling(release: AdaptiveRelease | Release, kind: str) -> Answer:
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
     """Principal components."""
     _refuse_groups(release, group)
-    if isinstance(release, AdaptiveRelease):
-        found, bars = release.components(count), _FIT_BARS
-    else:
-        found, bars = _require_table(release).components(count, group), _BARS
-    notes = [bars, "Loadings of the standardised numbers; the sign of a component is arbitrary."]
+    found = _require_table(release, or_fit=True).components(count, group)
+    notes = [_name_bars(release), "Loadings of the standardised numbers; the sign of a component is arbitrary."]
     if not found.reliable.all():
         notes.append("A component that noise mixes with another one is not shown.")
     return Answer("Principal components", "column", found, tuple(notes), name="components")
@@ -152,10 +144,7 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
 def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
     """The coefficients of a linear regression."""
     _refuse_groups(release, group)
-    if isinstance(release, AdaptiveRelease):
-        found = release.regression(target, on)
-    else:
-        found = _require_table(release).regression(target, on, group)
+    found = _require_table(release, or_fit=True).regression(target, on, group)
     notes: tuple[str, ...] = (
         f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
     )
@@ -192,6 +181,10 @@ def answer_discriminant(
     return Answer(f"Discriminant scores of {target}", "term", estimate, notes, {"target": target})
 
 
+def _name_bars(release: Asked) -> str:
+    return _FIT_BARS if isinstance(release, AdaptiveRelease) else _BARS
+
+
 def _explain_bars(towards: str, *, shrunk: bool) -> str:
     return _SHRUNK.format(towards) if shrunk else _BARS
 
@@ -211,9 +204,9 @@ def _refuse_groups(release: Asked, group: Group) -> None:
         raise ParameterError("group (--group) must be left out: this release has no groups. Release it with --by.")
 
 
-def _require_table(release: Asked) -> Any:
-    """The release, if it is of the moments of a table."""
-    if _has_table(release):
+def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
+    """The release, if it is of the moments of a table, or a fit."""
+    if _has_table(release) or (or_fit and isinstance(release, AdaptiveRelease)):
         return release
     raise ParameterError(
         "this follows from a release of the moments of a table (--query everything, means or table), and this release "

@@ -258,11 +258,8 @@ def _find_bounds(release: Release | AdaptiveRelease) -> Bounds:
 
 def _find_mean(release: AnyRelease) -> Estimate | None:
     """Means of the features, in one column; those of a table are among its answers."""
-    if isinstance(release, AdaptiveRelease):
-        return release.means().column("mean")
-    if not isinstance(release, Release) or not isinstance(release.design.query, Moments):
-        return None
-    return release.means().column("mean")
+    plain = isinstance(release, Release) and isinstance(release.design.query, Moments)
+    return release.means().column("mean") if plain or isinstance(release, AdaptiveRelease) else None  # type: ignore[union-attr]
 
 
 def _answer(release: Release | AdaptiveRelease, kind: str) -> tuple[Answer, ...]:

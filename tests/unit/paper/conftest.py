@@ -2,7 +2,7 @@
 
 import pytest
 
-from matrixdp.paper.cells import forget_data
+from matrixdp.paper.trials import forget_data
 
 
 @pytest.fixture(autouse=True)

@@ -6,73 +6,63 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrixdp.paper.cells import PART_ROWS, part_rows
 from matrixdp.paper.claims import (
-    CANNOT,
-    NOT,
-    REPRODUCED,
+    Claim,
     Evidence,
-    cannot,
     claims,
-    comparable,
     compare,
-    differ,
-    less,
-    no_gain,
-    published_z,
-    resolver,
-    slower,
+    count_verdicts,
+    judge,
+    measure_z,
+    resolve,
+    tabulate_claims,
 )
-from matrixdp.paper.claims import count_verdicts as count
-from matrixdp.paper.claims import tabulate_claims as table
-from matrixdp.paper.published import Figure
+from matrixdp.paper.experiment import Figure
+from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED
+from matrixdp.paper.trials import PARTS, part_rows
 
 RNG = np.random.default_rng(0)
 LOW, HIGH = RNG.normal(1.0, 0.1, 100), RNG.normal(2.0, 0.1, 100)
 
 
-def evidence(**values):
-    return Evidence({("exp2", name): value for name, value in values.items()}, {})
-
-
-def same(key):
-    return key
+def verdict(test, *names, part="exp2", factor=1.0, **values):
+    """Verdict of a claim on rows with these errors; a number among the names is itself."""
+    rows = tuple(name if isinstance(name, float) else (part, name) for name in names)
+    return judge(Claim("", "", "", test, rows, factor), Evidence({(part, key): one for key, one in values.items()}, {}))
 
 
 def test_a_clear_difference_is_reproduced_and_its_reverse_is_not():
-    found = evidence(a=LOW, b=HIGH)
-    assert less("exp2", "a", "b")(found, same).verdict == REPRODUCED
-    assert less("exp2", "b", "a")(found, same).verdict == NOT
+    assert verdict("less", "a", "b", a=LOW, b=HIGH).verdict == REPRODUCED
+    assert verdict("less", "b", "a", a=LOW, b=HIGH).verdict == NOT
 
 
 def test_no_difference_is_not_reproduced():
-    other = RNG.normal(1.0, 0.1, 100)
-    found = less("exp2", "a", "b")(evidence(a=LOW, b=other), same)
+    found = verdict("less", "a", "b", a=LOW, b=RNG.normal(1.0, 0.1, 100))
     assert found.verdict == NOT
     assert found.p > 0.001
 
 
 def test_all_comparisons_must_hold():
-    assert less("exp2", "a", "b", "c")(evidence(a=LOW, b=HIGH, c=LOW + 0.001), same).verdict == NOT
+    assert verdict("less", "a", "b", "c", a=LOW, b=HIGH, c=HIGH).verdict == REPRODUCED
+    assert verdict("less", "a", "b", "c", a=LOW, b=HIGH, c=LOW + 0.001).verdict == NOT
 
 
 def test_a_factor_asks_for_more():
-    found = evidence(a=LOW, b=HIGH)
-    assert less("exp2", "a", "b", factor=1.5)(found, same).verdict == REPRODUCED
-    assert less("exp2", "a", "b", factor=2.5)(found, same).verdict == NOT
+    assert verdict("less", "a", "b", factor=1.5, a=LOW, b=HIGH).verdict == REPRODUCED
+    assert verdict("less", "a", "b", factor=2.5, a=LOW, b=HIGH).verdict == NOT
 
 
 def test_published_numbers_can_be_the_limit():
-    assert less("exp2", "a", 1.5)(evidence(a=LOW), same).verdict == REPRODUCED
-    assert less("exp2", "a", 0.5)(evidence(a=LOW), same).verdict == NOT
+    assert verdict("less", "a", 1.5, a=LOW).verdict == REPRODUCED
+    assert verdict("less", "a", 0.5, a=LOW).verdict == NOT
 
 
 def test_pairs_are_used_where_trials_share_their_data():
     """A small gain under a large common spread: only the paired test sees it."""
     common = RNG.normal(0.0, 5.0, 100)
     a, b = common + LOW, common + LOW + RNG.normal(0.5, 0.1, 100)
-    assert less("exp1", "a", "b")(Evidence({("exp1", "a"): a, ("exp1", "b"): b}, {}), same).verdict == REPRODUCED
-    assert less("exp2", "a", "b")(evidence(a=a, b=b), same).verdict == NOT
+    assert verdict("less", "a", "b", part="exp1", a=a, b=b).verdict == REPRODUCED
+    assert verdict("less", "a", "b", part="exp2", a=a, b=b).verdict == NOT
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -92,45 +82,52 @@ def test_constants_need_no_test():
 
 
 def test_an_admission_holds_only_where_nothing_is_found_either_way():
-    assert no_gain("exp2", "a", "b")(evidence(a=LOW, b=HIGH), same).verdict == NOT
-    assert no_gain("exp2", "b", "a")(evidence(a=LOW, b=HIGH), same).verdict == NOT
-    assert no_gain("exp2", "a", "b")(evidence(a=LOW, b=RNG.permutation(LOW)), same).verdict == REPRODUCED
+    assert verdict("no gain", "a", "b", a=LOW, b=HIGH).verdict == NOT
+    assert verdict("no gain", "b", "a", a=LOW, b=HIGH).verdict == NOT
+    assert verdict("no gain", "a", "b", a=LOW, b=RNG.permutation(LOW)).verdict == REPRODUCED
 
 
 def test_effects_and_likeness():
-    found = evidence(a=LOW, b=RNG.permutation(LOW), c=HIGH)
-    assert differ("exp2", ["a", "b", "c"])(found, same).verdict == REPRODUCED
-    assert differ("exp2", ["a", "b"])(found, same).verdict == NOT
-    assert comparable("exp2", ["a", "b", "c"])(found, same).verdict == REPRODUCED
-    assert comparable("exp2", ["a", "c"])(found, same).verdict == NOT
+    found = {"a": LOW, "b": RNG.permutation(LOW), "c": HIGH}
+    assert verdict("effect", "a", "b", "c", **found).verdict == REPRODUCED
+    assert verdict("effect", "a", "b", **found).verdict == NOT
+    assert verdict("likeness", "a", "b", "c", **found).verdict == REPRODUCED
+    assert verdict("likeness", "a", "c", **found).verdict == NOT
 
 
-def test_times():
+@pytest.mark.parametrize(
+    ("test", "rival", "expected"),
+    [
+        ("slower", "laplace", REPRODUCED),
+        ("slower", "jl", NOT),
+        ("faster", "jl", REPRODUCED),
+        ("faster", "laplace", NOT),
+    ],
+)
+def test_times(test, rival, expected):
     timings = {"I": {"mvg": [1.0] * 20, "laplace": [0.1] * 20, "jl": [9.0] * 20}}
-    found = Evidence({}, timings)
-    assert slower(["laplace"])(found, same).verdict == REPRODUCED
-    assert slower(["jl"])(found, same).verdict == NOT
-    assert slower(["jl"], faster=True)(found, same).verdict == REPRODUCED
+    assert judge(Claim("", "", "", test, (("runtime", rival),)), Evidence({}, timings)).verdict == expected
 
 
 def test_what_cannot_be_measured_says_why():
-    finding = cannot("no figures")(Evidence({}, {}), same)
-    assert (finding.verdict, finding.why) == (CANNOT, "no figures")
+    finding = verdict("none")
+    assert finding.verdict == CANNOT
     assert math.isnan(finding.p)
+    assert all(claim.remark for claim in claims() if claim.test == "none")
 
 
 def test_published_intervals_speak_for_themselves():
-    assert published_z(Figure(2.384e-1, 0.215e-1), Figure(2.485e-1, 0.207e-1)) == pytest.approx(0.66, abs=0.01)
-    assert published_z(Figure(1.0), Figure(2.0)) is None
+    assert measure_z(Figure(2.384e-1, 0.215e-1), Figure(2.485e-1, 0.207e-1)) == pytest.approx(0.66, abs=0.01)
+    assert measure_z(Figure(1.0), Figure(2.0)) is None
 
 
 def test_every_claim_has_rows_in_every_mode():
     """Two made-up trials for every row that there is: no claim names one that is not there."""
-    values = {(part, key): np.array([1.0, 1.1, 0.9]) for part in PART_ROWS for key in part_rows(part)}
+    values = {(part, key): np.array([1.0, 1.1, 0.9]) for part in PARTS for key in part_rows(part)}
     times = {key: [1.0, 1.1, 0.9] for key in ("mvg", "gaussian", "jl", "laplace", "exponential")}
-    shown = table(Evidence(values, dict.fromkeys(("I", "II", "III"), times)), simulated=True)
+    shown = tabulate_claims(Evidence(values, dict.fromkeys(("I", "II", "III"), times)), simulated=True)
     assert len(shown.rows) == len(claims()) >= 35
-    assert sum(count(shown)["fair"].values()) == len(shown.rows)
+    assert sum(count_verdicts(shown)["fair"].values()) == len(shown.rows)
     assert {row["place"] for row in shown.rows} == {
         *("Exp. I", "Exp. II", "Exp. III"),
         *("Directions", "Runtime", "Projection"),
@@ -138,6 +135,6 @@ def test_every_claim_has_rows_in_every_mode():
 
 
 def test_modes_change_only_what_they_should():
-    assert resolver("printed")(("exp1", "mvg-1")) == ("exp1", "mvg-1")
-    assert resolver("exact")(("exp1", "gaussian")) == ("exp1", "gaussian")
-    assert resolver("fair")(("subspace", "jl")) == ("subspace", "jl/exact")
+    assert resolve(("exp1", "mvg-1"), "printed") == ("exp1", "mvg-1")
+    assert resolve(("exp1", "gaussian"), "exact") == ("exp1", "gaussian")
+    assert resolve(("subspace", "jl"), "fair") == ("subspace", "jl/exact")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from matrixdp.paper import component, covariance, regression
-from matrixdp.paper.cells import forget_data, part_cells, select_best
+from matrixdp.paper import components, regression
 from matrixdp.paper.command import run_cells
+from matrixdp.paper.trials import forget_data, part_cells, select_best
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 pytestmark = pytest.mark.skipif(
@@ -25,7 +25,7 @@ def _real():
 @pytest.mark.parametrize("part", ["exp1", "exp2", "exp3", "subspace"])
 def test_golden_tables(part, tmp_path):
     results = run_cells(part_cells(part, trials=2, seed=0), tmp_path, processes=1, out=io.StringIO())
-    best, golden = select_best(part, results), GOLDEN["published data"][part]
+    best, golden = select_best(results), GOLDEN["published data"][part]
     for key, one in best.items():
         if key in golden:
             mean, spent = golden[key]
@@ -38,9 +38,9 @@ def test_golden_tables(part, tmp_path):
 def test_the_data_are_the_papers():
     """Counts and random-guess figures that need no mechanism."""
     assert regression.records().shape == (345, 6)
-    assert component.truth().records.shape == (2021, 4)
-    assert covariance.truth().records.shape == (2126, 21)
-    known = component.truth()
+    assert components.load_movement().records.shape == (2021, 4)
+    assert components.load_ctg().records.shape == (2126, 21)
+    known = components.load_movement()
     assert known.values[0] - known.moment.trace() / 4 == pytest.approx(0.3671, rel=0.02)  # as published
 
 

@@ -4,18 +4,19 @@ import pytest
 
 from matrixdp import Privacy
 from matrixdp.baselines import find_mechanism
-from matrixdp.paper import cells, component
-from matrixdp.paper.cells import Cell, run_cell
-from matrixdp.paper.experiment import Row, Trial
-from matrixdp.paper.mechanisms import (
+from matrixdp.paper import components, trials
+from matrixdp.paper.experiment import (
     Guarantee,
     GuaranteeMismatchError,
+    Row,
     Spent,
+    Trial,
     check_guarantee,
-    mechanism_simulation,
     mvg,
     mvg_pca,
+    simulate,
 )
+from matrixdp.paper.trials import Cell, Part, run_cell
 
 ONE = Guarantee(1.0, 1 / 2021)
 
@@ -45,9 +46,8 @@ def test_less_than_stated_will_do():
 
 def part(monkeypatch, column, build):
     row = Row("row", "Row", "paper", column, build)
-    monkeypatch.setitem(cells.PART_ROWS, "toy", lambda: [row])
-    monkeypatch.setitem(cells.DATA, "toy", ())
-    cells.part_rows.cache_clear()
+    monkeypatch.setitem(trials.PARTS, "toy", Part(lambda: [row]))
+    trials.part_rows.cache_clear()
     return Cell("toy", "row", 0, 2, 0)
 
 
@@ -55,7 +55,7 @@ def test_an_experiment_with_the_wrong_budget_stops(monkeypatch, stand_ins):
     """The column says epsilon 1; the mechanism was made for 2."""
 
     def build(setting):
-        return component.MOMENT.runner(mvg(component.QUERY, Privacy(2.0, 1 / 2021), important=None))
+        return components.FIRST.runner(mvg(components.MOVEMENT, Privacy(2.0, 1 / 2021), important=None))
 
     with pytest.raises(GuaranteeMismatchError, match=r"states \(1, .*claims \(2, "):
         run_cell(part(monkeypatch, ONE, build))
@@ -63,7 +63,7 @@ def test_an_experiment_with_the_wrong_budget_stops(monkeypatch, stand_ins):
 
 def test_a_pure_column_refuses_a_gaussian_mechanism(monkeypatch, stand_ins):
     def build(setting):
-        return component.MOMENT.runner(mvg(component.QUERY, Privacy(1.0, 1 / 2021), important=None))
+        return components.FIRST.runner(mvg(components.MOVEMENT, Privacy(1.0, 1 / 2021), important=None))
 
     with pytest.raises(GuaranteeMismatchError):
         run_cell(part(monkeypatch, Guarantee(1.0, 0.0), build))
@@ -93,7 +93,7 @@ def test_a_rival_says_what_it_really_has(stand_ins):
     from matrixdp.paper import regression
 
     def spent(name):
-        rival = mechanism_simulation(find_mechanism(name), regression.QUERY, regression.EXPERIMENT.budget())
+        rival = simulate(find_mechanism(name), regression.QUERY, regression.EXPERIMENT.budget())
         return rival(regression.split(0)[0], Stream(seed=0)).spent
 
     assert spent("Laplace") == Spent(Guarantee(1.0, 0.0), 1.0)

@@ -12,7 +12,7 @@ import pytest
 from matrixdp import Bounds, Privacy
 from matrixdp.errors import MechanismError, ParameterError
 from matrixdp.paper import reproduce
-from matrixdp.paper.cells import part_cells, part_rows
+from matrixdp.paper.trials import part_cells, part_rows
 from matrixdp.release import registry
 from matrixdp.release.registry import load_plugins, registered_mechanisms
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from matrixdp.cli.main import run
 from matrixdp.errors import ParameterError
-from matrixdp.paper import reproduce
-from matrixdp.paper.__main__ import main
-from matrixdp.paper.cells import forget_data
-from matrixdp.paper.command import PARTS
+from matrixdp.paper import measurements, reproduce
+from matrixdp.paper.report import PARTS
 from matrixdp.paper.tables import SIMULATED, ReportTable
+from matrixdp.paper.trials import forget_data
 from matrixdp.report.page import Block, Page, Section, render_page
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
@@ -24,6 +24,7 @@ BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 TABLES = {"exp1", "exp2", "exp3", "gains", "subspace", "directions", "runtime", "claims", "readings", "sweeps"}
+RELEASES = ("mvg", "gaussian", "jl", "laplace", "exponential")
 FIGURES = {
     "gains",
     "gains-weights",
@@ -36,6 +37,11 @@ FIGURES = {
 }
 
 
+def make_timings(repeats):
+    """Made-up seconds: measuring them takes longer than all trials, and has a test of its own."""
+    return {name: {key: [0.01 * (i + 1)] * 3 for i, key in enumerate(RELEASES)} for name in ("I", "II", "III")}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction")
@@ -43,7 +49,7 @@ def folder(tmp_path_factory):
         patch.delenv("MATRIXDP_DATA", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(out / "none"))
         patch.setenv("MATRIXDP_DATA_URL", "")
-        patch.setattr("matrixdp.paper.report._TIMES", 3)
+        patch.setattr("matrixdp.paper.measurements.measure_runtime", make_timings)
         forget_data()
         reproduce(trials=2, out=out, processes=1, progress=io.StringIO())
     forget_data()
@@ -164,8 +170,8 @@ def test_the_page_opens_in_a_browser(folder, tmp_path):
 
 
 def test_a_named_part_brings_what_it_needs(folder, tmp_path, monkeypatch, capsys):
-    assert main(["pictures", "--trials", "2", "--out", str(tmp_path / "some")]) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "some" / "report.html")
+    assert run(["reproduce", "pictures", "--trials", "2", "--out", str(tmp_path / "some")]) == 0
+    assert capsys.readouterr().out.strip() == f"Report: {(tmp_path / 'some' / 'report.html').resolve()}"
     assert {path.stem for path in (tmp_path / "some" / "figures").iterdir()} == {"noise", "design-space"}
     assert not (tmp_path / "some" / "cache").exists()
 
@@ -175,8 +181,25 @@ def test_wrong_arguments_are_named(tmp_path, capsys):
         reproduce(["exp4"], out=tmp_path)
     with pytest.raises(ParameterError, match="trials must be an integer of at least 2, since an error bar needs two"):
         reproduce(trials=1, out=tmp_path, plugins=["no_such_module"])  # before anything is imported or run
-    assert main(["exp4", "--out", str(tmp_path)]) == 1
-    assert "ParameterError" in capsys.readouterr().err
+    assert run(["reproduce", "exp4", "--out", str(tmp_path)]) == 2
+    assert "got exp4 instead" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_says_how_to_resume(monkeypatch, tmp_path, capsys):
+    def stop(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matrixdp.paper.command.reproduce", stop)
+    assert run(["reproduce", "exp2", "--out", str(tmp_path)]) == 130
+    assert "the same command resumes the run" in capsys.readouterr().err
+
+
+def test_times_are_measured_once_and_stored(monkeypatch, tmp_path, stand_ins):
+    monkeypatch.setattr(measurements, "EXPERIMENTS", {"II": measurements.EXPERIMENTS["II"]})
+    found = measurements.load_timings(tmp_path, 2)
+    assert tuple(found["II"]) == RELEASES
+    assert all(len(times) == 2 and min(times) > 0 for times in found["II"].values())
+    assert measurements.load_timings(tmp_path, 2) == found
 
 
 def test_values_that_csv_and_json_do_not_have():
