@@ -12,7 +12,7 @@ from matrixdp.cli.output import echo_json, wrap_text
 from matrixdp.display import Numbers, format_numbers, make_visible
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
-from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
 from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer
 from matrixdp.report.content import ReportContent

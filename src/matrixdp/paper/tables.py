@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matrixdp.paper.experiment import CALIBRATIONS
+from matrixdp.paper.experiment import CALIBRATIONS, RIVALS
 from matrixdp.paper.gains import (
     EPSILONS,
     FITS,
@@ -22,7 +22,6 @@ from matrixdp.paper.gains import (
     SHOWN,
     direction_key,
     gain_key,
-    weighted_task,
 )
 from matrixdp.paper.trials import (
     EXPERIMENTS,
@@ -258,7 +257,6 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
 
 
 GAINS = "Where directional noise pays"
-RIVALS = {"gaussian": "Gaussian", "jl": "JL transform", "laplace": "Laplace", "exponential": "Exponential"}
 EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
 _MVG = {"exp1": ("mvg-1", "mvg-1/exact"), "exp2": ("mvg", "mvg/exact"), "exp3": ("mvg", "mvg/exact")}
 _FIXED = {"exp1": "moments", "exp2": "radius", "exp3": "moments"}
@@ -295,7 +293,7 @@ def tabulate_gains(best: Rows) -> ReportTable:
         groups[task], listed = f"{part.title}, {part.error}", list_methods(best, task)
         rows += [_list_gain(task, name, *one, listed["mvg/exact"][1]) for name, one in listed.items()]
     for importance in IMPORTANCES:
-        task = weighted_task(importance)
+        task = f"weights {importance}"
         groups[task] = f"Second moment of Exp. III, three features count {importance} times: weighted error"
         found = {shape: best["gains"][gain_key(task, shape)] for shape in SHAPES}
         rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]

@@ -28,7 +28,7 @@ LOW, HIGH = RNG.normal(1.0, 0.1, 100), RNG.normal(2.0, 0.1, 100)
 def verdict(test, *names, part="exp2", factor=1.0, **values):
     """Verdict of a claim on rows with these errors; a number among the names is itself."""
     rows = tuple(name if isinstance(name, float) else (part, name) for name in names)
-    return judge(Claim("", "", "", test, rows, factor), Evidence({(part, key): one for key, one in values.items()}, {}))
+    return judge(Claim("", "", "", rows, test, factor), Evidence({(part, key): one for key, one in values.items()}, {}))
 
 
 def test_a_clear_difference_is_reproduced_and_its_reverse_is_not():
@@ -106,7 +106,7 @@ def test_effects_and_likeness():
 )
 def test_times(test, rival, expected):
     timings = {"I": {"mvg": [1.0] * 20, "laplace": [0.1] * 20, "jl": [9.0] * 20}}
-    assert judge(Claim("", "", "", test, (("runtime", rival),)), Evidence({}, timings)).verdict == expected
+    assert judge(Claim("", "", "", (("runtime", rival),), test), Evidence({}, timings)).verdict == expected
 
 
 def test_what_cannot_be_measured_says_why():
