@@ -14,7 +14,7 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.paper.figures import draw_noise
 from matrixdp.paper.report import make_page
 from matrixdp.paper.tables import ReportTable
-from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
 from matrixdp.report.page import Block, Section, fold, render_page
 from matrixdp.report.release_page import render_dataset

@@ -38,7 +38,7 @@ from matrixdp.records import Blocks, Records, as_records, choose_columns, requir
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
 from matrixdp.records.records import MappedRecords
 from matrixdp.release.charging import release_fit
-from matrixdp.release.notebook import SIMULATION
+from matrixdp.release.released import SIMULATION
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
 

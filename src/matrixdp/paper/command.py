@@ -26,7 +26,7 @@ from matrixdp.paper.trials import (
     run_cell,
     store_result,
 )
-from matrixdp.release.registry import load_plugins
+from matrixdp.release.registered import load_plugins
 
 
 class Progress:
