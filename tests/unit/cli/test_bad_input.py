@@ -222,12 +222,10 @@ def test_a_folder_without_permission_is_refused(clinic, matrixdp):
 
 
 def test_an_internal_error_shows_no_value_without_debug(clinic, matrixdp, monkeypatch):
-    from matrixdp.cli.actions import release as releasing
-
     def fault(*a, **k):
         raise RuntimeError(f"cannot handle {SECRET}")
 
-    monkeypatch.setattr(releasing, "open_files", fault)
+    monkeypatch.setattr("matrixdp.records.files.open_files", fault)
     done = matrixdp(*argv())
     assert done.code == 5
     assert "RuntimeError" in done.err

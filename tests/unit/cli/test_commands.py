@@ -210,9 +210,9 @@ def test_bench_runs_the_repository_s_table(monkeypatch, matrixdp, tmp_path):
 
 
 def test_bench_says_where_the_benchmarks_are(monkeypatch, matrixdp, tmp_path):
-    from matrixdp.cli.commands import bench
+    from matrixdp.cli import extras
 
-    monkeypatch.setattr(bench, "_find_repositories", lambda: [tmp_path])
+    monkeypatch.setattr(extras, "_find_repositories", lambda: [tmp_path])
     done = matrixdp("bench")
     assert done.code == 2
     assert "repository" in done.err
