@@ -86,13 +86,13 @@ def _tabulate_epsilons(made: Plan) -> list[dict[str, float]]:
     for other in vary_epsilon(made):
         std, _, _ = predict_std(other)
         assert other.design is not None
-        noisy = std[np.isfinite(std) & (std > 0)]  # none in the correlation of a single feature
+        finite = std[np.isfinite(std)]
         rows.append(
             {
                 "epsilon": other.request.epsilon,
                 "mu": other.design.distance,
-                "median_std": float(np.median(noisy)) if noisy.size else 0.0,
-                "largest_std": float(noisy.max(initial=0.0)),
+                "median_std": _median(finite),
+                "largest_std": float(finite.max(initial=0.0)),
                 "relative_error": other.design.relative_error,
             }
         )
@@ -138,22 +138,18 @@ def _describe_left(left: Left) -> dict[str, Any]:
 
 
 def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
-    """The predictions as content of JSON; None where noise would hide an answer."""
+    """The predictions as content of JSON; not finite where noise would hide an answer."""
     found = {data: list_predictions(made, data=data) for data in SHAPES}
     return [
         {
             "title": answers[0].title,
             "rows": answers[0].estimate.rows,
             "columns": answers[0].estimate.columns,
-            "std": _list_errors(found["typical"][number].estimate.std),
-            **{data: _list_errors(one.estimate.std) for data, one in zip(found, answers, strict=True)},
+            "std": found["typical"][number].estimate.std.tolist(),
+            **{data: one.estimate.std.tolist() for data, one in zip(found, answers, strict=True)},
         }
         for number, answers in enumerate(zip(*found.values(), strict=True))
     ]
-
-
-def _list_errors(std: Floats) -> list[list[float | None]]:
-    return [[float(value) if np.isfinite(value) else None for value in row] for row in std]
 
 
 def _print_predicted(made: Plan, design: Design, left: Left) -> None:
@@ -263,7 +259,7 @@ def _show_median(part: _Part) -> str:
 
 
 def _median(errors: Floats) -> float:
-    """The median of the errors, without those that are zero, as on the diagonal of a correlation."""
+    """The median of the errors, without those that are zero, as on the diagonal of a correlation; 0 if all are."""
     noisy = errors[errors > 0]
     return float(np.median(noisy)) if noisy.size else 0.0
 
