@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from matrixdp.cli.ledger import open_ledger, require_dataset
+from matrixdp.cli.ledger import preview_ledger, require_dataset
 from matrixdp.cli.options import PATH, design_options, json_option, ledger_options, method_options, split_request
 from matrixdp.cli.output import Command, warn_about_delta
 from matrixdp.errors import ParameterError
-
-if TYPE_CHECKING:
-    from matrixdp.cli.design_text import Left
-    from matrixdp.ledger.location import Location
-    from matrixdp.release.plan import Plan
 
 
 @click.command(
@@ -40,7 +35,9 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
     warn_about_delta(made.request.privacy, made.records)
-    left = _preview_ledger(made, **payment)
+    left = None
+    if payment["ledger"] is not None:
+        left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
     if made.design is None:
         print_fit(made, left, as_json=as_json)
         return
@@ -48,14 +45,3 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
         if plot is not None:
             draw_plot(made.design, plot, features)
         print_design(made, made.design, left, plot, as_json=as_json)
-
-
-def _preview_ledger(made: Plan, ledger: Location | None, dataset: str | None, allowance: str | None) -> Left:
-    """Epsilon in the ledger, now and after the release."""
-    if ledger is None:
-        return None
-    name = require_dataset(dataset)
-    with open_ledger(ledger) as opened:
-        before = opened.remaining(name, allowance=allowance)
-        after = opened.whatif(name, made, allowance=allowance)
-    return before.epsilon, after.epsilon

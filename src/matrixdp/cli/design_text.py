@@ -16,6 +16,7 @@ from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
 from matrixdp.errors import ParameterError
+from matrixdp.ledger import Remaining
 from matrixdp.privacy import describe_guarantee
 from matrixdp.queries import TableMoments
 from matrixdp.release.output_folder import write_file
@@ -44,7 +45,7 @@ _DESCRIBED = (
     "  expected_shares, expected_correlation), or as tables usually are; no data were read\n"
     "  percentages are of the width of the bounds, for covariances of the product of two widths"
 )
-Left = tuple[float, float] | None  # epsilon in the ledger, now and after a release
+Left = tuple[Remaining, Remaining] | None  # in the ledger, now and after a release
 
 
 def draw_plot(design: Design, path: Path, features: str | None) -> None:
@@ -131,7 +132,9 @@ def _collect_facts(made: Plan, design: Design, left: Left) -> dict[str, Any]:
 
 
 def _describe_left(left: Left) -> dict[str, Any]:
-    return {} if left is None else {"ledger": {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}}
+    if left is None:
+        return {}
+    return {"ledger": {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}}
 
 
 def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
@@ -274,7 +277,7 @@ def _describe_cost(made: Plan, mu: float, left: Left) -> str:
             "if the ranges of the features differ a lot",
         ]
     if left is not None:
-        lines.append(f"epsilon {left[0]:.4g} is left, and {left[1]:.4g} would be left after a release")
+        lines.append(f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")
     return "\n".join(f"  {line}" for line in lines)
 
 

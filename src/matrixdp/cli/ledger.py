@@ -15,8 +15,6 @@ import click
 from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import (
     LEDGER,
-    NEIGHBOURS,
-    UNITS,
     author_options,
     combine_options,
     delta_option,
@@ -26,10 +24,11 @@ from matrixdp.cli.options import (
 )
 from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.release.options import NEIGHBOURS
 
 if TYPE_CHECKING:
-    from matrixdp.ledger import Ledger, Schedule, Summary
-    from matrixdp.ledger.ledger import LedgerOptions
+    from matrixdp.ledger import Event, Ledger, Remaining, Schedule, Summary
+    from matrixdp.ledger.ledger import Chargeable, LedgerOptions
     from matrixdp.ledger.location import Location
     from matrixdp.ledger.values import Head
     from matrixdp.privacy import Unit
@@ -59,6 +58,14 @@ def require_dataset(dataset: str | None) -> str:
     if dataset is None:
         raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
     return dataset
+
+
+def preview_ledger(
+    path: Location, dataset: str, cost: Chargeable | Event, allowance: str | None
+) -> tuple[Remaining, Remaining]:
+    """What is left of a data set's total, or of an allowance, now and after a charge. Nothing is charged."""
+    with open_ledger(path) as ledger:
+        return ledger.remaining(dataset, allowance=allowance), ledger.whatif(dataset, cost, allowance=allowance)
 
 
 @contextmanager
@@ -91,7 +98,7 @@ _registration = combine_options(
     ),
     click.option(
         "--unit",
-        type=click.Choice(UNITS),
+        type=click.Choice(("record", "person", "edge", "node")),
         help="What all releases protect: one record (row), one person, one edge or one node. [default: record]",
     ),
     name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
@@ -418,10 +425,7 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
     from matrixdp.ledger import Gaussian
     from matrixdp.privacy import Privacy
 
-    privacy = Privacy(epsilon, delta)
-    with open_ledger(path) as ledger:
-        before = ledger.remaining(dataset, allowance=allowance)
-        after = ledger.whatif(dataset, Gaussian(privacy.mu), allowance=allowance)
+    before, after = preview_ledger(path, dataset, Gaussian(Privacy(epsilon, delta).mu), allowance)
     if as_json:
         echo_json(
             {

@@ -8,16 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from matrixdp.release.options import CALIBRATIONS as CALIBRATIONS
-from matrixdp.release.options import METHODS as METHODS
-from matrixdp.release.options import NEIGHBOURS as NEIGHBOURS
-from matrixdp.release.options import OPTION, QUESTIONS
+from matrixdp.release.options import OPTION
 from matrixdp.release.options import name_option as name_field
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-QUERIES = tuple(QUESTIONS)
-UNITS = ("record", "person", "edge", "node")
 PATH = click.Path(path_type=Path)
 
 

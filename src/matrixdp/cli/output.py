@@ -7,10 +7,9 @@ import math
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -113,52 +112,29 @@ def replace_nonfinite(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-class Progress:
-    """A progress bar on standard error, if that is a terminal.
+@contextmanager
+def show_progress(records: int, label: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function that adds to the number of records that were read, for a progress bar on standard error.
 
-    Parameters
-    ----------
-    records : int
-        Public number of records.
-    label : str
-        Text before the bar.
-    quiet : bool
-        Show nothing.
+    The bar is shown on a terminal, unless `quiet`. It ends when all `records` were read, also if they are read again.
     """
+    done, start = 0, time.monotonic()
+    bar: Any = None
 
-    def __init__(self, records: int, label: str, *, quiet: bool = False) -> None:
-        self._shown = sys.stderr.isatty() and not quiet
-        self._records, self._label = records, label
-        self._bar: Any = None
-        self._done = 0
-        self._start = time.monotonic()
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def _open(self) -> None:
-        if self._bar is None:
-            bar: Any = click.progressbar(
-                length=self._records, label=self._label, file=sys.stderr, item_show_func=lambda _: self._format_rate()
-            )
-            self._bar = self._stack.enter_context(bar)
-
-    def advance(self, records: int) -> None:
-        """Add to the number of records that were read; the bar ends when all were, also if they are read again."""
-        if not self._shown:
+    def advance(more: int) -> None:
+        nonlocal done, bar
+        if bar is not None and done >= records:
             return
-        self._open()
-        self._done += records
-        self._bar.update(records)
-        if self._done >= self._records:
-            self._stack.close()
-            self._shown = False
+        if bar is None:
+            made: Any = click.progressbar(length=records, label=label, file=sys.stderr, item_show_func=format_rate)
+            bar = stack.enter_context(made)
+        done += more
+        bar.update(more)
+        if done >= records:
+            stack.close()
 
-    def _format_rate(self) -> str:
-        return f"{self._done / max(time.monotonic() - self._start, 1e-3):,.0f} rows/s"
+    def format_rate(_: object) -> str:
+        return f"{done / max(time.monotonic() - start, 1e-3):,.0f} rows/s"
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    with ExitStack() as stack:
+        yield (lambda _: None) if quiet or not sys.stderr.isatty() else advance

@@ -30,13 +30,12 @@ from matrixdp.cli.options import (
     request_option,
     split_request,
 )
-from matrixdp.cli.output import Command, Progress, output_after_work, warn_about_delta
+from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
 from matrixdp.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
-    from matrixdp.records.files import Files
     from matrixdp.release.charging import Account
     from matrixdp.release.plan import Plan
 
@@ -122,10 +121,12 @@ def release(
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
     warn_about_delta(request.privacy, made.records)
+    label = f"reading {Path(source.files[0].place).name}"
+    hidden = as_json or not made.public_progress  # a bar would show a private number of records
     with (
         DeferredInterrupts() as interrupts,
         _open_account(**payment) as account,
-        _show_progress(made, source, quiet=as_json) as progress,
+        show_progress(made.records or 0, label, quiet=hidden) as progress,
     ):
         folder = write_release(
             made if account is None else _name_request(made),
@@ -205,15 +206,6 @@ def _parse_workers(text: str | None) -> Any:
     """A number of threads, or the address of a cluster."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
     return int(text) if text is not None and text.isdecimal() and len(text) < 10 else text
-
-
-@contextmanager
-def _show_progress(made: Plan, source: Files, *, quiet: bool) -> Iterator[Callable[[int], object]]:
-    """A progress bar, unless it would show a private number of records."""
-    hidden = quiet or not made.public_progress
-    label = f"reading {Path(source.files[0].place).name}"
-    with Progress(made.records or 0, label, quiet=hidden) as progress:
-        yield progress.advance
 
 
 def _make_anchor(command: str) -> Callable[[Head], object]:

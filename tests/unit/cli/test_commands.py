@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import matrixdp as package
-from matrixdp.cli import options
 from matrixdp.cli.main import cli
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.domain.schema_template import make_template
-from matrixdp.release.options import GRAPHS, METHODS, MODELS, SUMMARIES
+from matrixdp.release import options
+from matrixdp.release.options import GRAPHS, MODELS, QUESTIONS, SUMMARIES
 from matrixdp.release.plan import _NUMBERS
 
 
@@ -147,9 +147,8 @@ def test_every_option_says_what_it_is(command):
 
 def test_names_of_options_are_those_of_the_library():
     assert options.CALIBRATIONS == CALIBRATIONS
-    assert options.METHODS == METHODS
     assert tuple(package.Neighbours) == options.NEIGHBOURS
-    assert set(options.QUERIES) == {*_NUMBERS, *GRAPHS, *SUMMARIES, *MODELS, "counts", "gram"}
+    assert set(QUESTIONS) == {*_NUMBERS, *GRAPHS, *SUMMARIES, *MODELS, "counts", "gram"}
 
 
 def test_help_imports_nothing_slow():
