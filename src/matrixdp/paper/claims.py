@@ -104,9 +104,8 @@ def find_no_gain(groups: Sequence[Any], *, paired: bool) -> Finding:
     return gain._replace(p=min(gain.p, loss.p), verdict=NOT if found else REPRODUCED)
 
 
-def find_effect(groups: Sequence[Any], *, paired: bool) -> Finding:
-    """At least one of the rows differs from the others (Kruskal and Wallis, who have no pairs)."""
-    del paired
+def find_effect(groups: Sequence[Any], **_paired: bool) -> Finding:
+    """At least one of the rows differs from the others (Kruskal and Wallis, whose test has no pairs)."""
     return _conclude(", ".join(number(float(one.mean())) for one in groups), float(stats.kruskal(*groups).pvalue))
 
 

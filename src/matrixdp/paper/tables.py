@@ -258,8 +258,6 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
 
 GAINS = "Where directional noise pays"
 EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
-_MVG = {"exp1": ("mvg-1", "mvg-1/exact"), "exp2": ("mvg", "mvg/exact"), "exp3": ("mvg", "mvg/exact")}
-_FIXED = {"exp1": "moments", "exp2": "radius", "exp3": "moments"}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
     "rest. They have no settings; the other rows have the best of all that were tried, judged by the test error, which "
@@ -273,15 +271,15 @@ _GAIN_NOTES = (
 
 def list_methods(best: Rows, task: str) -> dict[str, tuple[str, Best]]:
     """Label and measurements of each method of a task, in the order of the table."""
-    printed, exact = _MVG[task]
+    found, mvg = best[task], "mvg-1" if task == "exp1" else "mvg"
     listed = {
-        "non-private": ("Without privacy", best[task]["non-private"]),
-        "random guess": ("Random guess", best[task]["random guess"]),
-        "mvg": ("MVG, Theorem 2 as printed", best[task][printed]),
-        **{name: (f"{label}, as published", best[task][name]) for name, label in RIVALS.items()},
-        "mvg/exact": ("MVG, exact", best[task][exact]),
-        **{name: (label, best[task][name]) for name, label in EXACT.items()},
-        "fixed": ("Moments, fixed noise", best[task][_FIXED[task]]),
+        "non-private": ("Without privacy", found["non-private"]),
+        "random guess": ("Random guess", found["random guess"]),
+        "mvg": ("MVG, Theorem 2 as printed", found[mvg]),
+        **{name: (f"{label}, as published", found[name]) for name, label in RIVALS.items()},
+        "mvg/exact": ("MVG, exact", found[f"{mvg}/exact"]),
+        **{name: (label, found[name]) for name, label in EXACT.items()},
+        "fixed": ("Moments, fixed noise", found["radius" if task == "exp2" else "moments"]),
     }
     return listed | {name: (label, best["gains"][gain_key(task, name)]) for name, label in FITS.items()}
 

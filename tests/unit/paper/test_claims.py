@@ -134,6 +134,23 @@ def test_every_claim_has_rows_in_every_mode():
     }
 
 
+@pytest.mark.parametrize("part", ["exp1", "exp2", "exp3", "subspace"])
+def test_every_published_figure_is_that_of_a_row(part):
+    shown = {*part_rows(part), *(("random guess", "mvg-1") if part == "subspace" else ())}  # those are of Exp. I
+    assert PARTS[part].published.keys() <= shown
+    assert len(PARTS[part].published) >= 4
+
+
+def test_figures_and_distances_come_from_the_published_tables():
+    """The claim whose figures are printed in the table of Exp. I, and one without intervals."""
+    shown = {claim.text: claim for claim in claims()}
+    versus = shown["MVG-1 has a smaller error than the Gaussian mechanism"]
+    assert versus.figures == [Figure(1.624e-2, 0.026e-2), Figure(1.913e-2, 0.069e-2)]
+    guess = shown["MVG-1 beats the random guess"]
+    assert measure_z(*guess.figures) is None
+    assert shown["MVG provides the best utility of all"].figures == []
+
+
 def test_modes_change_only_what_they_should():
     assert resolve(("exp1", "mvg-1"), "printed") == ("exp1", "mvg-1")
     assert resolve(("exp1", "gaussian"), "exact") == ("exp1", "gaussian")
