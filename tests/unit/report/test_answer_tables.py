@@ -153,7 +153,7 @@ def test_replaced_values_are_named_beside_the_numbers():
     page = render_release(make_content(again, "means"))
     assert any("biases" in line for line in read_section(page, "Means"))
     assert "midpoint" not in render_release(make_content(make_release(), "means"))
-    assert "missing" not in mdp.Release.from_json(make_release().to_json()).facts("x")
+    assert "missing" not in mdp.Release.from_json(make_release().to_json()).facts()
 
 
 def test_a_forecast_has_the_tables_of_a_release():
